@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension JSONWriter {
+    /// Writes a value that contains no others.
+    mutating func writeLeaf(_ value: StoredValue) {
+        switch value {
+        case .null: text.append(contentsOf: "null".utf8)
+        case .bool(let value): text.append(contentsOf: (value ? "true" : "false").utf8)
+        case .integer(let value): text.append(contentsOf: value.description.utf8)
+        case .double(let value): write(value)
+        case .string(let value): write(value)
+        case .date(let value): write(JSONWriter.dateText(for: value))
+        case .data(let value): write(value.base64EncodedString())
+        case .array, .dictionary: break
+        }
+    }
+
+    /// The text that stands for a date.
+    private static func dateText(for date: Date) -> String {
+        // A placeholder: to become `DateText.text(for: date)`.
+        "\(date.timeIntervalSinceReferenceDate)"
+    }
+
+    private mutating func write(_ value: Double) {
+        if value.isNaN {
+            write("nan")
+        } else if value.isInfinite {
+            write(value < 0 ? "-inf" : "inf")
+        } else {
+            // The shortest text that reads back as the same bits. It always has a point or an exponent.
+            text.append(contentsOf: value.description.utf8)
+        }
+    }
+
+    /// Writes a string in its quotation marks, with no more escapes than JSON requires.
+    mutating func write(_ string: String) {
+        text.append(JSONByte.quote)
+        for byte in string.utf8 {
+            if byte < 0x20 || byte == JSONByte.quote || byte == JSONByte.backslash {
+                writeEscape(of: byte)
+            } else {
+                text.append(byte)
+            }
+        }
+        text.append(JSONByte.quote)
+    }
+
+    private mutating func writeEscape(of byte: UInt8) {
+        text.append(JSONByte.backslash)
+        switch byte {
+        case JSONByte.quote, JSONByte.backslash: text.append(byte)
+        case 0x08: text.append(0x62)  // b
+        case JSONByte.tab: text.append(0x74)  // t
+        case JSONByte.lineFeed: text.append(0x6E)  // n
+        case 0x0C: text.append(0x66)  // f
+        case JSONByte.carriageReturn: text.append(0x72)  // r
+        default:
+            let digits = String(byte, radix: 16, uppercase: true)
+            text.append(contentsOf: (byte < 0x10 ? "u000" : "u00").utf8)
+            text.append(contentsOf: digits.utf8)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writes the text of `settings.json`.
+///
+/// Reading what was written gives the same values, save that JSON has no dates, bytes, infinities or NaN: those come
+/// back as the strings that stand for them. Equal values are written as equal texts. It does not recurse, so how
+/// deep a value is nested costs no stack.
+package struct JSONWriter {
+    var text: [UInt8] = []
+    private let isPretty: Bool
+    /// What is left to write of the containers that are open, outermost first.
+    private var open: [Container] = []
+
+    /// A container that is being written.
+    private struct Container {
+        let isObject: Bool
+        /// What is left to write, in reverse, so that taking the next moves nothing.
+        var rest: [(name: String, value: StoredValue)]
+    }
+
+    private init(isPretty: Bool) {
+        self.isPretty = isPretty
+    }
+
+    /// Gives the text of a file: one object, a line for each entry and element, names in order, a final newline.
+    ///
+    /// - Parameter entries: What the file is to hold.
+    /// - Returns: UTF-8.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
+    package static func text(of entries: [String: StoredValue]) throws -> [UInt8] {
+        var writer = JSONWriter(isPretty: true)
+        try writer.write(.dictionary(entries))
+        writer.text.append(JSONByte.lineFeed)
+        return writer.text
+    }
+
+    /// Gives the text of one value on one line, without spaces and without a newline.
+    ///
+    /// - Parameter value: The value.
+    /// - Returns: UTF-8.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
+    package static func compactText(of value: StoredValue) throws -> [UInt8] {
+        var writer = JSONWriter(isPretty: false)
+        try writer.write(value)
+        return writer.text
+    }
+}
+
+extension JSONWriter {
+    private mutating func write(_ value: StoredValue) throws {
+        try begin(value)
+        while let innermost = open.indices.last {
+            let isObject = open[innermost].isObject
+            guard let (name, value) = open[innermost].rest.popLast() else {
+                open.removeLast()
+                writeLineBreak()
+                text.append(isObject ? JSONByte.rightBrace : JSONByte.rightBracket)
+                continue
+            }
+            // A container's first element stands right behind the mark that opens it.
+            if text.last != (isObject ? JSONByte.leftBrace : JSONByte.leftBracket) { text.append(JSONByte.comma) }
+            writeLineBreak()
+            if isObject {
+                write(name)
+                text.append(JSONByte.colon)
+                if isPretty { text.append(JSONByte.space) }
+            }
+            try begin(value)
+        }
+    }
+
+    /// Writes a value that contains no others, or the beginning of one that does.
+    private mutating func begin(_ value: StoredValue) throws {
+        switch value {
+        case .array(let elements):
+            try checkDepth()
+            text.append(JSONByte.leftBracket)
+            if elements.isEmpty {
+                text.append(JSONByte.rightBracket)
+            } else {
+                open.append(Container(isObject: false, rest: elements.reversed().map { ("", $0) }))
+            }
+        case .dictionary(let entries):
+            try checkDepth()
+            text.append(JSONByte.leftBrace)
+            if entries.isEmpty {
+                text.append(JSONByte.rightBrace)
+            } else {
+                // UTF-8 sorts as the scalars do. String's own order would put equal-looking names together instead.
+                let rest = entries.sorted { right, left in left.key.utf8.lexicographicallyPrecedes(right.key.utf8) }
+                open.append(Container(isObject: true, rest: rest.map { ($0.key, $0.value) }))
+            }
+        default:
+            writeLeaf(value)
+        }
+    }
+
+    private func checkDepth() throws {
+        guard open.count < JSONReader.maximumDepth else {
+            throw SettingsError.unstorable("the value is nested deeper than \(JSONReader.maximumDepth) levels")
+        }
+    }
+
+    private mutating func writeLineBreak() {
+        guard isPretty else { return }
+        text.append(JSONByte.lineFeed)
+        text.append(contentsOf: repeatElement(JSONByte.space, count: 2 * open.count))
+    }
+}
