@@ -41,14 +41,16 @@ extension StoredValue: Hashable {
 }
 
 extension Double {
-    /// The bits that a store keeps. A NaN's payload is not among them, so all NaNs are one.
-    fileprivate var storedBits: UInt64 {
+    /// The bits that a store keeps.
+    ///
+    /// A NaN's payload is not among them, so all NaNs are one.
+    var storedBits: UInt64 {
         isNaN ? Double.nan.bitPattern : bitPattern
     }
 }
 
 extension Date {
-    fileprivate var storedBits: UInt64 { timeIntervalSinceReferenceDate.storedBits }
+    var storedBits: UInt64 { timeIntervalSinceReferenceDate.storedBits }
 }
 
 extension String {

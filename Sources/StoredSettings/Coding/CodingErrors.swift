@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SettingsError {
+    static var tooDeep: SettingsError {
+        .invalidValue("the value is nested more than \(CodingPlace.depthLimit) levels deep")
+    }
+
+    /// What a decoder gives for whatever a type's own decoding threw.
+    ///
+    /// Only the facts that this library has stated are repeated. What others write into their errors may quote the value:
+    /// of those the kind, the path and the types are told.
+    static func decoding(_ error: any Error, of root: StoredValue, as type: Any.Type) -> SettingsError {
+        guard let error = error as? DecodingError else { return wrapping(error, as: .invalidValue) }
+        switch error {
+        case .typeMismatch(let expected, let context), .valueNotFound(let expected, let context):
+            return stated(by: context, of: error) { path in
+                .init(.typeMismatch, fact: "expected \(expected), found \(root.phrase(at: path))", underlying: error)
+            }
+        case .keyNotFound(let key, let context):
+            return stated(by: context, of: error) { path in
+                .init(.invalidValue, fact: .missing(key, in: root.phrase(at: path)), underlying: error)
+            }
+        case .dataCorrupted(let context):
+            return stated(by: context, of: error) { path in
+                .init(
+                    .invalidValue,
+                    fact: "found \(root.phrase(at: path)) that the decoding of \(type) refuses",
+                    underlying: error
+                )
+            }
+        @unknown default:
+            return wrapping(error as any Error, as: .invalidValue)
+        }
+    }
+
+    private static func stated(
+        by context: DecodingError.Context,
+        of original: DecodingError,
+        otherwise: ([PathComponent]) -> SettingsError
+    ) -> SettingsError {
+        let path = context.codingPath.map(PathComponent.init)
+        return restated(context.underlyingError, under: path, underlying: original, otherwise: otherwise(path))
+    }
+
+    /// What an encoder gives for whatever a type's own encoding threw.
+    static func encoding(_ error: any Error) -> SettingsError {
+        guard case EncodingError.invalidValue(let value, let context)? = error as? EncodingError else {
+            return wrapping(error, as: .unstorable)
+        }
+        let fact = "found a value of type \(Swift.type(of: value)) that cannot be encoded"
+        return restated(
+            context.underlyingError,
+            under: context.codingPath.map(PathComponent.init),
+            underlying: error,
+            otherwise: .init(.unstorable, fact: fact, underlying: error)
+        )
+    }
+
+    /// An error of this library that comes out of a coding error, or else another one, under the path of the coding error.
+    private static func restated(
+        _ cause: (any Error)?,
+        under path: [PathComponent],
+        underlying: any Error,
+        otherwise: @autoclosure () -> SettingsError
+    ) -> SettingsError {
+        guard let cause = cause as? SettingsError else {
+            var error = otherwise()
+            error.path = path
+            return error
+        }
+        var error = SettingsError(
+            cause.code,
+            fact: cause.fact,
+            consequence: cause.consequence,
+            remedy: cause.remedy,
+            key: cause.key,
+            location: cause.location,
+            underlying: underlying
+        )
+        error.path = path + cause.path
+        return error
+    }
+}
+
+extension DecodingError {
+    /// An error of this library as `Codable` types know errors; ``SettingsError/decoding(_:of:as:)`` gets it out again.
+    static func stating(_ error: SettingsError, reading type: Any.Type, at place: CodingPlace) -> DecodingError {
+        let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
+        return error.code == .typeMismatch ? .typeMismatch(type, context) : .dataCorrupted(context)
+    }
+
+    static func mismatch(_ type: Any.Type, expected: String, found: StoredValue, at place: CodingPlace) -> DecodingError
+    {
+        let error = SettingsError.typeMismatch(expected: expected, found: found)
+        guard case .null = found else { return stating(error, reading: type, at: place) }
+        let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
+        return .valueNotFound(type, context)
+    }
+
+    static func missing(_ key: any CodingKey, at place: CodingPlace) -> DecodingError {
+        let error = SettingsError.invalidValue(.missing(key, in: StoredValue.Kind.dictionary.phrase))
+        let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
+        return .keyNotFound(key, context)
+    }
+}
+
+extension EncodingError {
+    /// An error of this library as `Codable` types know errors; ``SettingsError/encoding(_:)`` gets it out again.
+    static func stating(_ error: SettingsError, writing value: Any, at place: CodingPlace) -> EncodingError {
+        .invalidValue(
+            value,
+            Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
+        )
+    }
+}
+
+extension String {
+    fileprivate static func missing(_ key: any CodingKey, in container: String) -> String {
+        "expected a value under '\(key.stringValue)', found \(container) without one"
+    }
+}
+
+extension StoredValue {
+    /// The kind of what is at the end of a path, with its article.
+    fileprivate func phrase(at path: [SettingsError.PathComponent]) -> String {
+        var value = self
+        for component in path {
+            let part: StoredValue? =
+                switch component {
+                case .key(let name): value[name]
+                case .index(let index): value[index]
+                }
+            guard let part else { return "nothing" }
+            value = part
+        }
+        return value.kind.phrase
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What all decoders of one call share.
+struct DecodingRun {
+    let userInfo: [CodingUserInfoKey: any Sendable]
+
+    func value<Value: Decodable>(
+        _ type: Value.Type,
+        from storedValue: StoredValue,
+        at place: CodingPlace
+    ) throws -> Value {
+        if let leaf = type as? any CodingLeaf.Type, let value = try convert(leaf, storedValue, place) as? Value {
+            return value
+        }
+        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
+        return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered, run: self))
+    }
+
+    func convert<Leaf: CodingLeaf>(_ type: Leaf.Type, _ storedValue: StoredValue, _ place: CodingPlace) throws -> Leaf {
+        do {
+            return try Leaf(storedValue: storedValue)
+        } catch let error as SettingsError {
+            guard case .null = storedValue else { throw DecodingError.stating(error, reading: type, at: place) }
+            let context = DecodingError.Context(
+                codingPath: place.codingPath,
+                debugDescription: error.fact,
+                underlyingError: error
+            )
+            throw DecodingError.valueNotFound(type, context)
+        }
+    }
+}
+
+/// The decoder that a type's `init(from:)` is given, and the single value container of it.
+struct NodeDecoder: Decoder, SingleValueDecodingContainer {
+    let storedValue: StoredValue
+    let place: CodingPlace
+    let run: DecodingRun
+
+    var codingPath: [any CodingKey] { place.codingPath }
+    var userInfo: [CodingUserInfoKey: Any] { run.userInfo }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
+        guard case .dictionary(let entries) = storedValue else {
+            throw DecodingError.mismatch(type, expected: "a dictionary", found: storedValue, at: place)
+        }
+        return KeyedDecodingContainer(KeyedNodeDecoder(entries: entries, place: place, run: run))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: [StoredValue].self, at: place) }
+        guard case .array(let elements) = storedValue else {
+            throw DecodingError.mismatch([StoredValue].self, expected: "an array", found: storedValue, at: place)
+        }
+        return UnkeyedNodeDecoder(elements: elements, place: place, run: run)
+    }
+
+    func singleValueContainer() -> any SingleValueDecodingContainer {
+        self
+    }
+
+    func decodeNil() -> Bool {
+        storedValue.kind == .null
+    }
+
+    func decode(_ type: Int128.Type) throws -> Int128 {
+        try run.convert(type, storedValue, place)
+    }
+
+    func decode(_ type: UInt128.Type) throws -> UInt128 {
+        try run.convert(type, storedValue, place)
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try run.value(type, from: storedValue, at: place)
+    }
+}
+
+struct KeyedNodeDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let entries: [String: StoredValue]
+    let place: CodingPlace
+    let run: DecodingRun
+
+    var codingPath: [any CodingKey] { place.codingPath }
+    var allKeys: [Key] { entries.keys.compactMap(Key.init(stringValue:)) }
+
+    func contains(_ key: Key) -> Bool {
+        entries[key.stringValue] != nil
+    }
+
+    func decodeNil(forKey key: Key) throws -> Bool {
+        try entry(key).kind == .null
+    }
+
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 {
+        try run.convert(type, entry(key), place.inside(key))
+    }
+
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 {
+        try run.convert(type, entry(key), place.inside(key))
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try run.value(type, from: entry(key), at: place.inside(key))
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type,
+        forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try nested(entry(key), key).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try nested(entry(key), key).unkeyedContainer()
+    }
+
+    func superDecoder() -> any Decoder {
+        let key = PlainCodingKey.superclass
+        return nested(entries[key.stringValue] ?? .null, key)
+    }
+
+    func superDecoder(forKey key: Key) -> any Decoder {
+        nested(entries[key.stringValue] ?? .null, key)
+    }
+
+    private func entry(_ key: Key) throws -> StoredValue {
+        guard let entry = entries[key.stringValue] else { throw DecodingError.missing(key, at: place) }
+        return entry
+    }
+
+    private func nested(_ storedValue: StoredValue, _ key: any CodingKey) -> NodeDecoder {
+        NodeDecoder(storedValue: storedValue, place: place.inside(key), run: run)
+    }
+}

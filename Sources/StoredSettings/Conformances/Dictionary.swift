@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Dictionary: StoredValueConvertible where Key: StoredValueConvertible, Value: StoredValueConvertible {
+    /// Reads named values.
+    ///
+    /// One that cannot be read fails the whole, and is named by its key.
+    public init(storedValue: StoredValue) throws {
+        guard case .dictionary(let entries) = storedValue else {
+            throw SettingsError.typeMismatch(expected: "a dictionary", found: storedValue)
+        }
+        self.init(minimumCapacity: entries.count)
+        for (text, value) in entries {
+            try SettingsError.at(.key(text)) {
+                let earlier = updateValue(try Value(storedValue: value), forKey: try Key(keyText: text))
+                guard earlier == nil else {
+                    throw SettingsError.invalidValue("two keys of the dictionary mean the same")
+                }
+            }
+        }
+    }
+
+    /// ``StoredValue/dictionary(_:)`` under the texts of the keys.
+    ///
+    /// Strings are their own text; integers, numbers, Booleans, dates and bytes have one.
+    ///
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` for a key that has no text, or not one of its own.
+    public func storedValue() throws -> StoredValue {
+        var entries = [String: StoredValue](minimumCapacity: count)
+        for (key, value) in self {
+            let text = try key.keyText()
+            try SettingsError.at(.key(text)) {
+                guard entries.updateValue(try value.storedValue(), forKey: text) == nil else {
+                    throw SettingsError.unstorable("two keys of the dictionary have the same text")
+                }
+            }
+        }
+        return .dictionary(entries)
+    }
+}
+
+extension StoredValueConvertible {
+    /// Reads a key from its text: as a string if the type takes one, and else as the number or Boolean that it spells.
+    fileprivate init(keyText text: String) throws {
+        var candidates: [StoredValue] = [.string(text)]
+        if let integer = Int128(text) { candidates.append(.integer(integer)) }
+        if let bool = Bool(text) { candidates.append(.bool(bool)) }
+        if let double = Double(storedText: text) { candidates.append(.double(double)) }
+
+        var failures: [SettingsError] = []
+        for candidate in candidates {
+            do {
+                self = try Self(storedValue: candidate)
+                return
+            } catch {
+                failures.append(.wrapping(error, as: .invalidValue))
+            }
+        }
+        // That 300 is outside the range says more than that a string is no integer.
+        throw failures.first { $0.code != .typeMismatch } ?? failures[0]
+    }
+
+    /// The text of a key, which is read as the same key again.
+    fileprivate func keyText() throws -> String {
+        let storedValue = try storedValue()
+        let text: String
+        switch storedValue {
+        case .string(let value): return value
+        case .integer(let value): text = String(value)
+        case .bool(let value): text = String(value)
+        case .double(let value): text = value.storedText
+        case .date(let value): text = DateText.text(for: value)
+        case .data(let value): text = value.base64EncodedString()
+        case .null, .array, .dictionary:
+            throw SettingsError.unstorable(
+                "a key of a dictionary needs a text, and \(storedValue.kind.phrase) has none"
+            )
+        }
+        // A type that takes strings as well as numbers would read the text of its numbers as a string.
+        guard try Self(keyText: text).storedValue() == storedValue else {
+            throw SettingsError.unstorable("the text of a key does not read as the same key again")
+        }
+        return text
+    }
+}

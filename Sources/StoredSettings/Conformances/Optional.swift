@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Optional: StoredValueConvertible where Wrapped: StoredValueConvertible {
+    /// Reads ``StoredValue/null`` as `nil`, and anything else as the wrapped type does.
+    public init(storedValue: StoredValue) throws {
+        if case .null = storedValue {
+            self = nil
+            return
+        }
+        if storedValue.isNestedNull, case .array(let elements) = storedValue, let inner = elements.first {
+            do {
+                self = try Wrapped(storedValue: inner)
+                return
+            } catch is SettingsError {
+                // A list that merely looks like a nested nothing, written by hand: it is read as what it is.
+            }
+        }
+        self = try Wrapped(storedValue: storedValue)
+    }
+
+    /// ``StoredValue/null`` for `nil`, and otherwise what the wrapped value gives.
+    ///
+    /// Where the wrapped value gives null itself, as in an `Int??`, it is put into an array, so that the two stay apart.
+    public func storedValue() throws -> StoredValue {
+        guard let wrapped = self else { return .null }
+        let inner = try wrapped.storedValue()
+        // What already is a null in arrays gets one more, or [nil] in an [Int?]? would be read as the mark of a null.
+        return inner.isNestedNull ? .array([inner]) : inner
+    }
+}
+
+extension StoredValue {
+    /// Whether this is null, or null in an array, or that in an array, and so on.
+    fileprivate var isNestedNull: Bool {
+        var value = self
+        while case .array(let elements) = value, elements.count == 1 {
+            value = elements[0]
+        }
+        return value.kind == .null
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Dates as text: ISO 8601 in UTC, with as many digits as it takes to come back to the last bit.
+///
+/// A date is a `Double` of seconds, and its shortest decimal description tells it from its neighbours. That decimal is
+/// carried into the calendar and back digit by digit, never through binary arithmetic, so nothing is rounded on the way.
+/// What the calendar cannot say (no number, infinite, hundreds of millions of years away, minus zero) is written as the
+/// plain count of seconds.
+enum DateText {
+    static let suffix = " s since 2001-01-01T00:00:00Z"
+
+    /// The seconds up to which a date has a calendar text: some 285 million years.
+    ///
+    /// Beyond it a `Double` has no room for every second.
+    static let limit = 9e15
+
+    /// The text of a date.
+    static func text(for date: Date) -> String {
+        let interval = date.timeIntervalSinceReferenceDate
+        guard interval.magnitude < limit, !(interval.sign == .minus && interval.isZero),
+            let decimal = DecimalText(interval.description), let whole = decimal.parts.whole.number(as: Int.self)
+        else { return interval.storedText + suffix }
+
+        let fraction = decimal.parts.fraction
+        guard decimal.isNegative else { return calendarText(seconds: whole, fraction: fraction) }
+        // Before 2001 the calendar still counts forwards: a second down, and what is missing to it up.
+        return fraction.isEmpty
+            ? calendarText(seconds: -whole, fraction: [])
+            : calendarText(seconds: -whole - 1, fraction: complement(of: fraction))
+    }
+
+    private static func calendarText(seconds: Int, fraction: [UInt8]) -> String {
+        let (days, second) = seconds.dividedDown(by: 86_400)
+        let day = CalendarDay(daysSince2001: days)
+        let time = [second / 3_600, second / 60 % 60, second % 60].map { padded($0, to: 2) }.joined(separator: ":")
+        let tail = fraction.isEmpty ? "" : "." + fraction.digitText
+        return "\(yearText(day.year))-\(padded(day.month, to: 2))-\(padded(day.day, to: 2))T\(time)\(tail)Z"
+    }
+
+    private static func yearText(_ year: Int) -> String {
+        guard !(0...9_999 ~= year) else { return padded(year, to: 4) }
+        return (year < 0 ? "-" : "+") + padded(abs(year), to: 6)
+    }
+
+    private static func padded(_ number: Int, to width: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, width - text.count)) + text
+    }
+
+    /// The digits of one minus a fraction that is not zero.
+    static func complement(of fraction: [UInt8]) -> [UInt8] {
+        var complement = fraction.map { 9 - $0 }
+        var index = complement.count - 1
+        while index >= 0, complement[index] == 9 {
+            complement[index] = 0
+            index -= 1
+        }
+        if index >= 0 { complement[index] += 1 }
+        return complement
+    }
+}
+
+/// A day of the Gregorian calendar, carried back before its invention, with a year 0.
+struct CalendarDay: Equatable {
+    let year: Int
+    let month: Int
+    let day: Int
+
+    // Years are counted from March here, so that the leap day is a year's last, and days from 1 March of the year 0.
+    private static let dayOf2001 = 730_791
+
+    init(daysSince2001 days: Int) {
+        let (era, dayOfEra) = (days + Self.dayOf2001).dividedDown(by: 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
+    }
+
+    /// A day that is in the calendar, or nil.
+    init?(year: Int, month: Int, day: Int) {
+        self.year = year
+        self.month = month
+        self.day = day
+        guard 1...12 ~= month, 1...31 ~= day, abs(year) < 1_000_000_000,
+            CalendarDay(daysSince2001: daysSince2001) == self
+        else { return nil }
+    }
+
+    var daysSince2001: Int {
+        let (era, yearOfEra) = (month <= 2 ? year - 1 : year).dividedDown(by: 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - Self.dayOf2001
+    }
+}
+
+extension Int {
+    /// The quotient rounded down and the remainder that is never negative, for a positive divisor.
+    fileprivate func dividedDown(by divisor: Int) -> (quotient: Int, remainder: Int) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}
