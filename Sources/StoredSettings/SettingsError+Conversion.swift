@@ -12,6 +12,7 @@ extension SettingsError {
     /// - Parameters:
     ///   - expected: What was expected, with its article.
     ///   - found: What was found; only its kind is named in the message.
+    /// - Returns: The error, to be thrown.
     public static func typeMismatch(expected: String, found: StoredValue) -> SettingsError {
         SettingsError(.typeMismatch, fact: "expected \(expected), found \(found.kind.phrase)")
     }
@@ -19,6 +20,7 @@ extension SettingsError {
     /// The error of a conversion that finds the right kind of value with contents that do not fit.
     ///
     /// - Parameter fact: What is wrong, in one sentence without a full stop and without the value.
+    /// - Returns: The error, to be thrown.
     public static func invalidValue(_ fact: String) -> SettingsError {
         SettingsError(.invalidValue, fact: fact)
     }
@@ -28,6 +30,7 @@ extension SettingsError {
     /// - Parameters:
     ///   - fact: What is wrong, in one sentence without a full stop and without the value.
     ///   - underlying: The error that led to this one.
+    /// - Returns: The error, to be thrown.
     public static func unstorable(_ fact: String, underlying: (any Error)? = nil) -> SettingsError {
         SettingsError(.unstorable, fact: fact, underlying: underlying)
     }

@@ -17,7 +17,9 @@ public struct SettingsError: Error, Sendable {
     /// The file, and the place in it, where the failure is about one.
     public var location: Location?
 
-    /// The way from the setting's value to the part of it that is wrong, outermost first. Empty for the value itself.
+    /// The way from the setting's value to the part of it that is wrong, outermost first.
+    ///
+    /// Empty for the value itself.
     public var path: [PathComponent]
 
     /// The error that led to this one, where there is one.

@@ -4,7 +4,7 @@
 ///
 /// A suite has one reporter. It is called on the thread on which the failure was met, never under a lock of this
 /// library, so it may log, count, and use settings. The same failure may be reported more than once.
-public protocol SettingsReporter: Sendable {
+public protocol SettingsReporter: AnyObject, Sendable {
     /// Takes notice of a failure.
     ///
     /// - Parameter error: The fact, the consequence and the fix.

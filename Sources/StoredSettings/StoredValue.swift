@@ -143,7 +143,9 @@ extension StoredValue: ExpressibleByArrayLiteral {
 }
 
 extension StoredValue: ExpressibleByDictionaryLiteral {
-    /// Creates ``dictionary(_:)``. Of two entries with one name the later stays.
+    /// Creates ``dictionary(_:)``.
+    ///
+    /// Of two entries with one name the later stays.
     public init(dictionaryLiteral elements: (String, StoredValue)...) {
         self = .dictionary(Dictionary(elements) { _, later in later })
     }

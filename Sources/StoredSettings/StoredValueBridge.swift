@@ -25,12 +25,14 @@ public protocol StoredValueBridge<Value>: Sendable {
     /// Reads a value from what is stored.
     ///
     /// - Parameter storedValue: What the store holds.
+    /// - Returns: The value.
     /// - Throws: ``SettingsError`` when it is not a value of this type.
     func value(from storedValue: StoredValue) throws -> Value
 
     /// Gives what is to be stored for a value.
     ///
     /// - Parameter value: The value to store.
+    /// - Returns: The value in a form that a store can hold.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the value has no stored form.
     func storedValue(from value: Value) throws -> StoredValue
 }

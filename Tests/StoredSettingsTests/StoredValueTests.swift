@@ -7,7 +7,9 @@ import Testing
 struct StoredValueTests {
     @Test("literals give the kinds they look like")
     func literals() {
-        let value: StoredValue = ["null": nil, "bool": true, "integer": 3, "double": 1.5, "string": "x", "array": [1, "a"]]
+        let value: StoredValue = [
+            "null": nil, "bool": true, "integer": 3, "double": 1.5, "string": "x", "array": [1, "a"],
+        ]
         #expect(value["null"] == .null)
         #expect(value["bool"] == .bool(true))
         #expect(value["integer"] == .integer(3))

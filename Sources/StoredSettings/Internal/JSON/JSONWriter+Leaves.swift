@@ -1,40 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension JSONWriter {
-    /// Writes a value that contains no others.
+    /// Writes a value that contains no others and is in a form that JSON has.
     mutating func writeLeaf(_ value: StoredValue) {
         switch value {
         case .null: text.append(contentsOf: "null".utf8)
         case .bool(let value): text.append(contentsOf: (value ? "true" : "false").utf8)
         case .integer(let value): text.append(contentsOf: value.description.utf8)
-        case .double(let value): write(value)
+        // The shortest text that reads back as the same bits. It always has a point or an exponent.
+        case .double(let value) where value.isFinite: text.append(contentsOf: value.description.utf8)
         case .string(let value): write(value)
-        case .date(let value): write(JSONWriter.dateText(for: value))
-        case .data(let value): write(value.base64EncodedString())
+        case .double, .date, .data: writeLeaf(value.storedAsJSON)
         case .array, .dictionary: break
-        }
-    }
-
-    /// The text that stands for a date.
-    private static func dateText(for date: Date) -> String {
-        // A placeholder: to become `DateText.text(for: date)`.
-        "\(date.timeIntervalSinceReferenceDate)"
-    }
-
-    private mutating func write(_ value: Double) {
-        if value.isNaN {
-            write("nan")
-        } else if value.isInfinite {
-            write(value < 0 ? "-inf" : "inf")
-        } else {
-            // The shortest text that reads back as the same bits. It always has a point or an exponent.
-            text.append(contentsOf: value.description.utf8)
         }
     }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One who waits for changes: a stream or an observation.
+///
+/// A change reaches a sink in two steps, so that the order of changes is that of the commits and yet nobody is woken
+/// under a lock: ``offer(_:)`` keeps it, under the store's lock; ``wake(_:)`` acts on it, under none.
+protocol ChangeSink: AnyObject, Sendable {
+    /// Keeps what a commit changed, merged with what is still to be taken.
+    ///
+    /// - Returns: Whether to call ``wake(_:)`` once the locks are free.
+    func offer(_ commit: StoreCommit) -> Bool
+
+    /// Acts on what was offered, if it has not been taken in the meantime.
+    func wake(_ origin: SettingChangeOrigin)
+
+    /// Ends the waiting: there will be no more changes.
+    func finish()
+}
+
+/// Something that has happened to stored values, and can be merged with what happened to them next, so that one who
+/// is slow sees a single change and memory stays bounded.
+protocol CoalescingChange: Sendable {
+    /// Adds what happened next.
+    mutating func absorb(_ later: Self)
+
+    /// Whether what happened has been undone, so that there is nothing to tell.
+    var isNothing: Bool { get }
+}
+
+/// What happened to one key.
+struct KeyChange: CoalescingChange, Hashable {
+    var old: StoredValue?
+    var new: StoredValue?
+    var origin: SettingChangeOrigin
+
+    var isNothing: Bool { old == new }
+
+    mutating func absorb(_ later: KeyChange) {
+        new = later.new
+        origin = later.origin
+    }
+}
+
+extension SuiteChange: CoalescingChange {
+    init(_ commit: StoreCommit, keys: Set<String>?) {
+        let pairs = commit.changes.lazy
+            .filter { keys?.contains($0.key) ?? true }
+            .map { ($0.key, SettingChange<StoredValue?>(old: $0.old, new: $0.new, origin: commit.origin)) }
+        self.init(changes: Dictionary(uniqueKeysWithValues: pairs), origin: commit.origin)
+    }
+
+    var isNothing: Bool { changes.isEmpty }
+
+    mutating func absorb(_ later: SuiteChange) {
+        var merged = changes
+        for (key, change) in later.changes {
+            let old = merged[key].map(\.old) ?? change.old
+            let same = old == change.new
+            merged[key] = same ? nil : SettingChange(old: old, new: change.new, origin: change.origin)
+        }
+        self = SuiteChange(changes: merged, origin: later.origin)
+    }
+}

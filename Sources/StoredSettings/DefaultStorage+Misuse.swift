@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What the compiler says where a declaration cannot mean anything: the message holds the fix.
+
+extension DefaultStorage where Value: ExpressibleByNilLiteral {
+    /// Not available: an optional without a default belongs in ``DefaultStorageOptional``.
+    @available(
+        *,
+        unavailable,
+        message: "An optional without a default: use @DefaultStorageOptional, or give the property a default."
+    )
+    public init(key: String, suite: SettingsSuite = .standard) {
+        refusedByTheCompiler()
+    }
+}
+
+extension DefaultStorage {
+    /// Not available: the property needs a default.
+    @available(
+        *,
+        unavailable,
+        message: "Give the property a default, or make it optional with @DefaultStorageOptional."
+    )
+    @_disfavoredOverload
+    public init(key: String, suite: SettingsSuite = .standard) {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: the type has to be storable.
+    @available(
+        *,
+        unavailable,
+        message:
+            "The property's type cannot be stored: declare its conformance to StoredValueConvertible, or give a bridge with `as:`."
+    )
+    @_disfavoredOverload
+    public init(wrappedValue: Value, key: String, suite: SettingsSuite = .standard) {
+        refusedByTheCompiler()
+    }
+}
+
+/// The body of a declaration that no program can call, because the compiler refuses every call of it.
+func refusedByTheCompiler() -> Never {
+    fatalError("A declaration that is not available was called.")
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A property whose value is stored under a key, with the value it is declared with as its default.
+///
+/// ```swift
+/// struct ServerSettings: Sendable {
+///     @DefaultStorage(key: "port", in: 1...65_535) var port = 8080
+///     @DefaultStorage(key: "hosts", suite: "com.acme.proxy") var hosts: Set<String> = ["localhost"]
+/// }
+///
+/// let settings = ServerSettings()
+/// settings.port = 9090                       // stored when the assignment returns
+/// for await port in settings.$port.values { … }
+/// ```
+///
+/// The default is never stored. Reading gives it while nothing is stored, or nothing that can be used; what is wrong is
+/// reported to the suite's reporter. See ``Setting/value`` for what an assignment does, and ``Setting`` for what `$port`
+/// offers beyond it.
+///
+/// It works in structs, classes and actors. The one place the compiler refuses any property wrapper is a `final class`
+/// with checked `Sendable`: use a struct, or mark the class `@unchecked Sendable` when it has nothing but settings.
+@propertyWrapper
+public struct DefaultStorage<Value: Sendable>: Sendable {
+    private let setting: Setting<Value>
+
+    init(_ key: SettingKey<Value>, in suite: SettingsSuite) {
+        setting = Setting(key, suite: suite)
+    }
+
+    /// The value: what is stored, or the default.
+    public var wrappedValue: Value {
+        get { setting.value }
+        nonmutating set { setting.value = newValue }
+    }
+
+    /// The setting itself, to update, reset, watch or explain.
+    public var projectedValue: Setting<Value> { setting }
+}
+
+extension DefaultStorage {
+    /// Stores the property under a key that is defined elsewhere, with its type and default.
+    ///
+    /// - Parameters:
+    ///   - key: The definition.
+    ///   - suite: The suite it is kept in.
+    public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
+        self.init(key, in: suite)
+    }
+
+    /// Stores the property under a key that is defined elsewhere, with another default.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: The value that serves while nothing is stored, in place of the key's.
+    ///   - key: The definition.
+    ///   - suite: The suite it is kept in.
+    public init(wrappedValue: Value, _ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
+        self.init(SettingKey(key, default: wrappedValue), in: suite)
+    }
+
+    /// Stores the property under a key, through a bridge.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: The value that serves while nothing is stored.
+    ///   - key: The key; any text that is not empty.
+    ///   - suite: The suite it is kept in.
+    ///   - bridge: The conversions.
+    ///   - validate: Which values the setting takes. What it refuses, or throws for, is neither stored nor read.
+    public init(
+        wrappedValue: Value,
+        key: String,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(SettingKey(key, default: wrappedValue, as: bridge, validate: validate), in: suite)
+    }
+
+    /// Stores the property under a key that is a case of an enum, through a bridge.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: The value that serves while nothing is stored.
+    ///   - key: A value whose raw value is the key.
+    ///   - suite: The suite it is kept in.
+    ///   - bridge: The conversions.
+    ///   - validate: Which values the setting takes.
+    public init(
+        wrappedValue: Value,
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(wrappedValue: wrappedValue, key: key.rawValue, suite: suite, as: bridge, validate: validate)
+    }
+}
+
+extension DefaultStorage where Value: StoredValueConvertible {
+    /// Stores the property under a key.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: The value that serves while nothing is stored.
+    ///   - key: The key; any text that is not empty.
+    ///   - suite: The suite it is kept in.
+    ///   - validate: Which values the setting takes. What it refuses, or throws for, is neither stored nor read.
+    public init(
+        wrappedValue: Value,
+        key: String,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(SettingKey(key, default: wrappedValue, validate: validate), in: suite)
+    }
+
+    /// Stores the property under a key that is a case of an enum.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: The value that serves while nothing is stored.
+    ///   - key: A value whose raw value is the key.
+    ///   - suite: The suite it is kept in.
+    ///   - validate: Which values the setting takes.
+    public init(
+        wrappedValue: Value,
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(wrappedValue: wrappedValue, key: key.rawValue, suite: suite, validate: validate)
+    }
+
+    /// Stores the property under a key, if its value lies in a range.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: The value that serves while nothing is stored.
+    ///   - key: The key; any text that is not empty.
+    ///   - suite: The suite it is kept in.
+    ///   - range: The values that the setting takes. Another is neither stored nor read.
+    ///   - validate: Which values of the range the setting takes.
+    public init(
+        wrappedValue: Value,
+        key: String,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value> & Sendable,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(SettingKey(key, default: wrappedValue, in: range, validate: validate), in: suite)
+    }
+
+    /// Stores the property under a key that is a case of an enum, if its value lies in a range.
+    ///
+    /// - Parameters:
+    ///   - wrappedValue: The value that serves while nothing is stored.
+    ///   - key: A value whose raw value is the key.
+    ///   - suite: The suite it is kept in.
+    ///   - range: The values that the setting takes.
+    ///   - validate: Which values of the range the setting takes.
+    public init(
+        wrappedValue: Value,
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value> & Sendable,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(wrappedValue: wrappedValue, key: key.rawValue, suite: suite, in: range, validate: validate)
+    }
+}

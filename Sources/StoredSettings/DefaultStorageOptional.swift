@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An optional property whose value is stored under a key: `nil` means that nothing is stored, and assigning `nil`
+/// removes what is.
+///
+/// ```swift
+/// struct ServerSettings: Sendable {
+///     @DefaultStorageOptional(key: "lastDeploy") var lastDeploy: Date?
+/// }
+/// ```
+///
+/// To keep `nil` as a value of its own, apart from nothing at all, use ``DefaultStorage`` with an optional type and a
+/// default. In everything else the two are alike.
+@propertyWrapper
+public struct DefaultStorageOptional<Value: Sendable>: Sendable {
+    private let setting: Setting<Value?>
+
+    init(_ key: SettingKey<Value?>, in suite: SettingsSuite) {
+        setting = Setting(key, suite: suite)
+    }
+
+    /// The value that is stored; `nil` while nothing is, or nothing that can be used.
+    public var wrappedValue: Value? {
+        get { setting.value }
+        nonmutating set { setting.value = newValue }
+    }
+
+    /// The setting itself, to update, reset, watch or explain.
+    public var projectedValue: Setting<Value?> { setting }
+}
+
+extension DefaultStorageOptional {
+    /// Stores the property under a key that is defined elsewhere.
+    ///
+    /// - Parameters:
+    ///   - key: The definition.
+    ///   - suite: The suite it is kept in.
+    public init(_ key: SettingKey<Value?>, suite: SettingsSuite = .standard) {
+        self.init(key, in: suite)
+    }
+
+    /// Stores the property under a key, through a bridge.
+    ///
+    /// - Parameters:
+    ///   - key: The key; any text that is not empty.
+    ///   - suite: The suite it is kept in.
+    ///   - bridge: The conversions of the type inside the optional.
+    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    public init(
+        key: String,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(SettingKey(key, as: bridge, validate: validate), in: suite)
+    }
+
+    /// Stores the property under a key that is a case of an enum, through a bridge.
+    ///
+    /// - Parameters:
+    ///   - key: A value whose raw value is the key.
+    ///   - suite: The suite it is kept in.
+    ///   - bridge: The conversions of the type inside the optional.
+    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    public init(
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(key: key.rawValue, suite: suite, as: bridge, validate: validate)
+    }
+}
+
+extension DefaultStorageOptional where Value: StoredValueConvertible {
+    /// Stores the property under a key.
+    ///
+    /// - Parameters:
+    ///   - key: The key; any text that is not empty.
+    ///   - suite: The suite it is kept in.
+    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    public init(
+        key: String,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(SettingKey(key, validate: validate), in: suite)
+    }
+
+    /// Stores the property under a key that is a case of an enum.
+    ///
+    /// - Parameters:
+    ///   - key: A value whose raw value is the key.
+    ///   - suite: The suite it is kept in.
+    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    public init(
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(key: key.rawValue, suite: suite, validate: validate)
+    }
+}
+
+extension DefaultStorageOptional {
+    /// Not available: here `nil` means that nothing is stored, so there is no default.
+    @available(
+        *,
+        unavailable,
+        message:
+            "An optional setting has no default: leave out the initial value, or use @DefaultStorage for a default."
+    )
+    public init(wrappedValue: Value?, key: String, suite: SettingsSuite = .standard) {
+        refusedByTheCompiler()
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What all that speaks of one setting forwards to: a key and a suite, and the value as it was last decoded.
+final class SettingBox<Value: Sendable>: Sendable {
+    let key: SettingKey<Value>
+    let suite: SettingsSuite
+
+    private struct Decoded {
+        var stamp: SettingsEngine.Stamp
+        var value: Value
+    }
+
+    private let decoded = Locked<Decoded?>(nil)
+
+    init(_ key: SettingKey<Value>, suite: SettingsSuite) {
+        self.key = key
+        self.suite = suite
+    }
+
+    var engine: SettingsEngine { suite.engine }
+
+    /// The value, decoded once for as long as nothing is changed.
+    var value: Value {
+        // The stamp is older than the value, if they differ in age: then the next read decodes once too often.
+        let stamp = engine.stamp
+        if let known = decoded.withLock({ $0?.stamp == stamp ? $0 : nil }) { return known.value }
+        let value = reading(of: engine.value(forKey: key.name)).value
+        decoded.withLock { $0 = Decoded(stamp: stamp, value: value) }
+        return value
+    }
+}
+
+// MARK: - Decoding
+
+extension SettingBox {
+    /// What a stored value means to this setting.
+    struct Reading {
+        var value: Value
+        /// The form in which the value would be stored, which tells whether two readings are equal.
+        var identity: StoredValue?
+    }
+
+    /// The value of what is stored, or the default where nothing is, or nothing that can be used: that is reported.
+    func reading(of stored: StoredValue?) -> Reading {
+        reading(of: stored) { suite.reporter.report(unusable($0)) }
+    }
+
+    /// The same for a value that was read before, when what is wrong with it was reported.
+    func quietReading(of stored: StoredValue?) -> Reading {
+        reading(of: stored) { _ in }
+    }
+
+    private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
+        let value: Value
+        do {
+            value = try stored.map(decode) ?? key.makeDefault()
+        } catch {
+            report(error)
+            value = key.makeDefault()
+        }
+        return Reading(value: value, identity: identity(of: value))
+    }
+
+    /// - Throws: ``SettingsError`` that names the setting.
+    func decode(_ stored: StoredValue) throws -> Value {
+        do {
+            let value = try key.conversion.decode(stored)
+            try key.rule(value)
+            return value
+        } catch {
+            throw naming(error, as: .invalidValue)
+        }
+    }
+
+    /// The form in which a value would be stored, to tell whether two values are equal.
+    func identity(of value: Value) -> StoredValue? {
+        do {
+            return try key.conversion.encode(value)
+        } catch {
+            // A default need not be storable. Two of them then count as equal, which they are: there is one default.
+            return nil
+        }
+    }
+
+    private func unusable(_ error: any Error) -> SettingsError {
+        var error = naming(error, as: .invalidValue)
+        error.consequence = "the default serves, and what is stored is kept until it is assigned over"
+        error.remedy = error.location.map { "correct it in \($0.file), or assign a new value" } ?? "assign a new value"
+        return error
+    }
+}
+
+// MARK: - Encoding
+
+extension SettingBox {
+    /// What to store for a value.
+    ///
+    /// - Throws: ``SettingsError`` that names the setting.
+    func encode(_ value: Value) throws -> StoredValue? {
+        do {
+            guard !key.name.isEmpty else { throw SettingsError.emptyKey }
+            try key.rule(value)
+            return try key.conversion.encode(value)
+        } catch {
+            var error = naming(error, as: .unstorable)
+            error.consequence = "the setting keeps the value it had"
+            if error.remedy.isEmpty { error.remedy = "give the setting a value that it can take" }
+            throw error
+        }
+    }
+
+    /// The error, with the names of this setting, its suite and its file.
+    func naming(_ error: any Error, as code: SettingsError.Code) -> SettingsError {
+        var error = SettingsError.wrapping(error, as: code)
+        error.key = key.name
+        return suite.naming(error)
+    }
+}

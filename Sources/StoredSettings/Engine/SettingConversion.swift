@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The two ways between a setting's type and what is stored.
+struct SettingConversion<Value: Sendable>: Sendable {
+    let decode: @Sendable (StoredValue) throws -> Value
+    /// `nil` is for a value that is kept by storing nothing.
+    let encode: @Sendable (Value) throws -> StoredValue?
+
+    static func bridged(by bridge: some StoredValueBridge<Value>) -> Self {
+        Self {
+            try bridge.value(from: $0)
+        } encode: {
+            try bridge.storedValue(from: $0)
+        }
+    }
+
+    /// The conversion of an optional whose `nil` is kept by storing nothing.
+    static func absent<Wrapped>(_ wrapped: SettingConversion<Wrapped>) -> Self where Value == Wrapped? {
+        Self {
+            try wrapped.decode($0)
+        } encode: {
+            try $0.flatMap(wrapped.encode)
+        }
+    }
+}
+
+extension SettingConversion where Value: StoredValueConvertible {
+    static func convertible() -> Self {
+        Self {
+            try Value(storedValue: $0)
+        } encode: {
+            try $0.storedValue()
+        }
+    }
+}
+
+/// Which values a setting takes.
+struct SettingRule<Value: Sendable>: Sendable {
+    private let check: (@Sendable (Value) throws -> Void)?
+
+    init(_ validate: (@Sendable (Value) throws -> Bool)? = nil) {
+        guard let validate else {
+            check = nil
+            return
+        }
+        check = { value in
+            guard try Self.verdict(of: validate, on: value) else {
+                throw SettingsError.validationFailed("the value is refused by the setting's validator")
+            }
+        }
+    }
+
+    init(
+        in range: some RangeExpression<Value> & Sendable,
+        _ validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        let other = SettingRule(validate)
+        check = { value in
+            guard range.contains(value) else {
+                throw SettingsError.validationFailed("the value is outside \(range)")
+            }
+            try other.check?(value)
+        }
+    }
+
+    init<Wrapped: Sendable>(unlessNil validate: (@Sendable (Wrapped) throws -> Bool)?) where Value == Wrapped? {
+        guard let validate else {
+            self.init()
+            return
+        }
+        self.init { value in try value.map(validate) ?? true }
+    }
+
+    func callAsFunction(_ value: Value) throws {
+        try check?(value)
+    }
+
+    private static func verdict(of validate: @Sendable (Value) throws -> Bool, on value: Value) throws -> Bool {
+        do {
+            return try validate(value)
+        } catch let error as SettingsError {
+            throw error
+        } catch {
+            throw SettingsError.validationFailed("the setting's validator threw \(type(of: error))", underlying: error)
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What stands between the suites that name a store and the store: changes that could not be saved yet, subscribers,
+/// reporters.
+///
+/// There is one engine for a store, however many suites name it.
+///
+/// Locks are taken in the order store, engine, sink. Nothing here calls the store while it holds the engine's lock.
+final class SettingsEngine: Sendable {
+    let store: any SettingsStore
+    let state: Locked<State>
+
+    /// Changes with every change of what is unsaved, so that caches notice it.
+    let overlayGeneration = Atomic<UInt64>(0)
+
+    struct State {
+        var unsaved = UnsavedChanges()
+        var sinks = SinkTable()
+        var reporters: [any SettingsReporter]
+        var isFinished = false
+    }
+
+    init(store: any SettingsStore, reporter: any SettingsReporter) {
+        self.store = store
+        state = Locked(State(reporters: [reporter]))
+        store.setObserver(self)
+    }
+
+    deinit {
+        store.close()
+    }
+}
+
+// MARK: - Reading
+
+extension SettingsEngine {
+    /// Tells whether a value that was read before may be another now.
+    struct Stamp: Equatable {
+        var store: UInt64
+        var overlay: UInt64
+    }
+
+    var stamp: Stamp {
+        // The overlay first: what leaves it is in the store by then.
+        let overlay = overlayGeneration.load(ordering: .acquiring)
+        return Stamp(store: store.generation(), overlay: overlay)
+    }
+
+    /// The newest value under a key, saved or not.
+    func value(forKey key: String) -> StoredValue? {
+        withValue(forKey: key) { value, _ in value }
+    }
+
+    /// All the newest values, saved or not.
+    func contents() -> [String: StoredValue] {
+        let contents = store.contents()
+        return state.withLock { $0.unsaved.applied(to: contents) }
+    }
+
+    /// Reads a value and changes the engine's state before any later change can be recorded.
+    private func withValue<Result: Sendable>(
+        forKey key: String,
+        _ body: @Sendable (StoredValue?, inout State) -> Result
+    ) -> Result {
+        store.withValue(forKey: key) { stored in
+            state.withLock { state in
+                body(state.unsaved.value(forKey: key, over: stored), &state)
+            }
+        }
+    }
+}
+
+// MARK: - Subscribing
+
+extension SettingsEngine {
+    typealias SinkID = SinkTable.ID
+
+    /// Adds a sink for one key, which is offered every change after the value that is returned.
+    func addSink(_ sink: some ChangeSink, forKey key: String) -> (id: SinkID, value: StoredValue?) {
+        store.watch()
+        let (id, value, isFinished) = withValue(forKey: key) { value, state in
+            (state.sinks.insert(sink, forKey: key), value, state.isFinished)
+        }
+        if isFinished { sink.finish() }
+        return (id, value)
+    }
+
+    /// Adds a sink for every key.
+    func addSink(_ sink: some ChangeSink) -> SinkID {
+        store.watch()
+        let (id, isFinished) = state.withLock { ($0.sinks.insert(sink), $0.isFinished) }
+        if isFinished { sink.finish() }
+        return id
+    }
+
+    func removeSink(_ id: SinkID) {
+        // The sink is let go of after the lock, since its end may run code of others.
+        let sink = state.withLock { $0.sinks.remove(id) }
+        _ = consume sink
+    }
+}
+
+extension SettingsEngine: StoreObserver {
+    func record(_ commit: StoreCommit) -> StoreDelivery {
+        state.withLock { state in
+            let (commit, isOverlayChanged) = state.unsaved.masking(commit)
+            if isOverlayChanged { overlayGeneration.add(1, ordering: .releasing) }
+            return state.sinks.offer(commit)
+        }
+    }
+
+    func report(_ error: SettingsError) {
+        for reporter in state.withLock({ $0.reporters }) {
+            reporter.report(error)
+        }
+    }
+
+    /// Lets another reporter hear of what fails in the background.
+    func addReporter(_ reporter: any SettingsReporter) {
+        state.withLock { state in
+            if !state.reporters.contains(where: { $0 === reporter }) { state.reporters.append(reporter) }
+        }
+    }
+
+    var isFinished: Bool { state.withLock { $0.isFinished } }
+}
+
+// MARK: - Writing
+
+extension SettingsEngine {
+    /// Runs a body of the user's alone among all writers.
+    func transact<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        let scope = TransactionScope()
+        defer { scope.performPostponed() }
+        return try commit { transaction in
+            try TransactionScope.$current.withValue(scope) { try body(&transaction) }
+        }
+    }
+
+    /// Stores some values, or removes what is under their keys.
+    func write(_ edits: [String: StoredValue?]) throws {
+        guard edits[""] == nil else { throw SettingsError.emptyKey }
+        try commit { transaction in
+            for (key, value) in edits {
+                transaction[key] = value
+            }
+        }
+    }
+
+    /// Stores a value where nothing can be thrown: what fails is reported, and the value is kept and tried again.
+    func assign(_ value: StoredValue?, forKey key: String, report: (SettingsError) -> Void) {
+        do {
+            try write([key: value])
+        } catch {
+            var error = SettingsError.wrapping(error, as: .writeFailed)
+            if error.code.mayPass {
+                error.consequence =
+                    "the new value is kept in memory, is tried again, and is lost if the process ends before"
+                keep(value, forKey: key)
+            }
+            report(error)
+        }
+    }
+
+    private func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        if let scope = TransactionScope.current {
+            scope.postpone(self)
+            throw SettingsError.nestedTransaction
+        }
+        guard !isFinished else { throw SettingsError.suiteFinished }
+        var flushed: UnsavedChanges.Version?
+        let result = try store.commit { transaction in
+            let unsaved = state.withLock { $0.unsaved.beginFlush() }
+            for (key, value) in unsaved.edits {
+                transaction[key] = value
+            }
+            flushed = unsaved.version
+            return try body(&transaction)
+        }
+        if let flushed { endFlush(flushed) }
+        return result
+    }
+
+    /// Tries again to save what could not be saved.
+    func flush() throws {
+        guard state.withLock({ !$0.unsaved.isEmpty }) else { return }
+        try commit { _ in }
+    }
+
+    private func endFlush(_ version: UnsavedChanges.Version) {
+        state.withLock { state in
+            if state.unsaved.endFlush(version) { overlayGeneration.add(1, ordering: .releasing) }
+        }
+    }
+
+    private func keep(_ value: StoredValue?, forKey key: String) {
+        let delivery = withValue(forKey: key) { old, state in
+            state.unsaved.keep(value, forKey: key)
+            self.overlayGeneration.add(1, ordering: .releasing)
+            let change = StoreChange(key: key, old: old, new: value)
+            return state.sinks.offer(StoreCommit(changes: [change], origin: .local))
+        }
+        delivery.perform()
+        scheduleRetry()
+    }
+
+    /// Returns once everything survives a loss of power.
+    func synchronize() throws {
+        do {
+            try flush()
+        } catch {
+            throw SettingsError.notSaved(state.withLock { $0.unsaved.count }, because: error)
+        }
+        try store.synchronize()
+    }
+
+    /// Saves what can be saved, ends all streams, and takes no more changes.
+    func finish() {
+        do {
+            try synchronize()
+        } catch {
+            report(SettingsError.wrapping(error, as: .writeFailed))
+        }
+        let sinks = state.withLock { state in
+            state.isFinished = true
+            return state.sinks.removeAll()
+        }
+        for sink in sinks {
+            sink.finish()
+        }
+        store.close()
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension SystemCalls {
+    /// A variable of the process's environment.
+    static func environmentVariable(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+
+    /// The home directory that the system's user database has for the user of this process.
+    static func homeDirectoryOfUser() -> String? {
+        var entry = passwd()
+        var result: UnsafeMutablePointer<passwd>?
+        let size = 16_384
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { buffer in
+            // The entry's texts lie in the buffer, so the one of interest is copied before the buffer ends.
+            guard let start = buffer.baseAddress,
+                getpwuid_r(getuid(), &entry, start, size, &result) == 0,
+                result != nil,
+                let directory = entry.pw_dir
+            else { return nil }
+            return String(cString: directory)
+        }
+    }
+
+    static func currentDirectory() -> String? {
+        guard let directory = getcwd(nil, 0) else { return nil }
+        // `getcwd` gives memory of its own, which is copied and freed here.
+        defer { free(directory) }
+        return String(cString: directory)
+    }
+
+    /// The path of the program that runs, as far as the system tells it.
+    static func executablePath() -> String? {
+        #if os(Linux) || os(Android)
+        do {
+            return try SystemCalls().target(ofLink: "/proc/self/exe")
+        } catch {
+            return CommandLine.arguments.first
+        }
+        #else
+        return CommandLine.arguments.first
+        #endif
+    }
+
+    /// A number that tells this process from others that run now.
+    static func processIdentifier() -> Int32 { getpid() }
+
+    /// Writes a line where people look for what went wrong.
+    ///
+    /// When even that fails there is nobody left to tell.
+    static func writeToStandardError(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            // The bytes are valid for the call, which reads no further than their count.
+            _ = systemWrite(STDERR_FILENO, bytes.baseAddress, bytes.count)
+        }
+    }
+
+    /// Seconds since 1970, by the clock that file times are told by.
+    static func wallClock() -> Double { Date().timeIntervalSince1970 }
+
+    /// Lets other processes go on for a while.
+    static func sleep(seconds: Double) {
+        usleep(UInt32(seconds * 1e6))
+    }
+}

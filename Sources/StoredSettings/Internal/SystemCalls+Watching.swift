@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+// Where there is no inotify, watching fails with `ENOSYS`, and who wants to know of changes has to look.
+
+extension SystemCalls {
+    /// Opens a queue that tells of events in directories.
+    func makeWatchQueue() throws(SystemError) -> FileHandle {
+        #if canImport(Darwin)
+        throw SystemError(call: .watch, path: "inotify", number: ENOSYS)
+        #else
+        let descriptor = try call(.watch, "inotify") { inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC)) }
+        return FileHandle(descriptor: descriptor, path: "inotify")
+        #endif
+    }
+
+    /// Has a queue tell of events in a directory.
+    ///
+    /// - Returns: The number by which the queue calls the directory.
+    func addWatch(_ path: String, to queue: FileHandle) throws(SystemError) -> CInt {
+        #if canImport(Darwin)
+        throw SystemError(call: .watch, path: path, number: ENOSYS)
+        #else
+        let events =
+            IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
+            | IN_DELETE_SELF | IN_MOVE_SELF
+        let mask = UInt32(truncatingIfNeeded: events) | UInt32(truncatingIfNeeded: IN_ONLYDIR)
+        return try call(.watch, path) { inotify_add_watch(queue.descriptor, path, mask) }
+        #endif
+    }
+
+    /// Ends the events of a directory.
+    ///
+    /// That fails only where they have ended by themselves, with the directory.
+    func removeWatch(_ number: CInt, from queue: FileHandle) {
+        #if !canImport(Darwin)
+        _ = inotify_rm_watch(queue.descriptor, number)
+        #endif
+    }
+
+    /// The numbers of the directories in which something has happened.
+    func readWatchEvents(from queue: FileHandle) -> Set<CInt> {
+        var numbers: Set<CInt> = []
+        #if !canImport(Darwin)
+        withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
+            while true {
+                let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
+                guard count > 0 else { return }
+                // The system writes whole events only: a header, and a name as long as the header says.
+                var offset = 0
+                while offset + MemoryLayout<inotify_event>.size <= count {
+                    let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+                    numbers.insert(event.wd)
+                    offset += MemoryLayout<inotify_event>.size + Int(event.len)
+                }
+            }
+        }
+        #endif
+        return numbers
+    }
+}

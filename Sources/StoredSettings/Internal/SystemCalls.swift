@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The system calls of this library, each wrapped once.
+///
+/// They retry what was interrupted, write what was written short, and throw a ``SystemError`` for the rest. A test makes
+/// any of them fail by giving `fault`: it is asked before every call, and the error number that it returns is the call's
+/// outcome.
+package struct SystemCalls: Sendable {
+    package enum Name: String, Sendable, CaseIterable {
+        case open, read, write, sync, rename, unlink, makeDirectory, status, lock, changeMode, changeOwner, truncate
+        case readLink, resolve, watch, access
+    }
+
+    package typealias Fault = @Sendable (_ call: Name, _ path: String) -> CInt?
+
+    private let fault: Fault?
+
+    package init(fault: Fault? = nil) {
+        self.fault = fault
+    }
+
+    /// Makes one call, again while it is interrupted, unless the fault has it fail.
+    ///
+    /// The number of interruptions is bounded, so that a fault that always interrupts ends too.
+    func call(_ name: Name, _ path: String, _ body: () -> CInt) throws(SystemError) -> CInt {
+        var interruptions = 0
+        while true {
+            var number = fault?(name, path) ?? 0
+            if number == 0 {
+                let result = body()
+                if result >= 0 { return result }
+                number = errno
+            }
+            interruptions += 1
+            guard number == EINTR, interruptions < 1_000 else {
+                throw SystemError(call: name, path: path, number: number)
+            }
+        }
+    }
+}
+
+/// A system call that has failed.
+package struct SystemError: Error, Hashable, CustomStringConvertible {
+    package var call: SystemCalls.Name
+    package var path: String
+    /// The number that the call left in `errno`.
+    package var number: CInt
+
+    package init(call: SystemCalls.Name, path: String, number: CInt) {
+        self.call = call
+        self.path = path
+        self.number = number
+    }
+
+    /// The error in the system's words, without the path.
+    package var reason: String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            // The call fills the buffer, which is long enough for every text of the C library and does not leave here.
+            buffer.initialize(repeating: 0)
+            guard let start = buffer.baseAddress, strerror_r(number, start, buffer.count) == 0 else {
+                return "error \(number)"
+            }
+            return String(cString: start)
+        }
+    }
+
+    package var description: String { "\(call.rawValue) \(path): \(reason)" }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One typed key of one suite, with its default: what `$port` gives.
+///
+/// ```swift
+/// settings.$port.isSet
+/// try settings.$port.update { $0 += 1 }
+/// for await port in settings.$port.values { … }
+/// ```
+///
+/// A setting can also be made and used without a property wrapper:
+///
+/// ```swift
+/// let port = Setting("port", default: 8080, suite: "com.acme.server")
+/// port.value = 9090
+/// ```
+///
+/// It holds no value itself: two settings of one key and suite are one. It may be used from any thread.
+public struct Setting<Value: Sendable>: Sendable {
+    let box: SettingBox<Value>
+
+    /// Creates a setting.
+    ///
+    /// - Parameters:
+    ///   - key: The definition: key, type and default.
+    ///   - suite: The suite it is kept in.
+    public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
+        box = SettingBox(key, suite: suite)
+    }
+
+    /// Creates a setting.
+    ///
+    /// - Parameters:
+    ///   - key: Its key; any text that is not empty.
+    ///   - value: The value that serves while nothing is stored.
+    ///   - suite: The suite it is kept in.
+    public init(_ key: String, default value: Value, suite: SettingsSuite = .standard)
+    where Value: StoredValueConvertible {
+        self.init(SettingKey(key, default: value), suite: suite)
+    }
+
+    /// The key.
+    public var key: String { box.key.name }
+
+    /// The suite that the setting is kept in.
+    public var suite: SettingsSuite { box.suite }
+
+    /// The value that serves while nothing is stored.
+    ///
+    /// It is never stored itself.
+    public var defaultValue: Value { box.key.makeDefault() }
+}
+
+// MARK: - The value
+
+extension Setting {
+    /// The value: what is stored, or the default while nothing is, or nothing that can be used.
+    ///
+    /// What cannot be decoded is reported to the suite's reporter, and stays stored until it is assigned over.
+    ///
+    /// Assigning stores the value before it returns. What fails there is reported: a value that the setting does not
+    /// take changes nothing, and a value that cannot be saved now stays readable and is tried again
+    /// (``SettingsSuite/synchronize()`` throws while it is not saved). Where that is not enough, use ``set(_:)``.
+    public var value: Value {
+        get { box.value }
+        nonmutating set {
+            do {
+                let stored = try box.encode(newValue)
+                box.engine.assign(stored, forKey: key) { box.suite.reporter.report(box.naming($0, as: .writeFailed)) }
+            } catch {
+                box.suite.reporter.report(box.naming(error, as: .unstorable))
+            }
+        }
+    }
+
+    /// Whether anything is stored under the key, be it of use or not.
+    public var isSet: Bool {
+        box.engine.value(forKey: key) != nil
+    }
+
+    /// The stored value, told apart from the default and from what cannot be used.
+    ///
+    /// - Returns: The value that is stored; `nil` when nothing is.
+    /// - Throws: ``SettingsError`` when something is stored that is not a value of this setting.
+    public func load() throws -> Value? {
+        try box.engine.value(forKey: key).map(box.decode)
+    }
+
+    /// Stores a value.
+    ///
+    /// - Parameter value: The new value.
+    /// - Throws: ``SettingsError`` when the setting does not take the value, or it cannot be saved. Then nothing has
+    ///   changed.
+    public func set(_ value: Value) throws {
+        let stored = try box.encode(value)
+        do {
+            try box.engine.write([key: stored])
+        } catch {
+            throw box.naming(error, as: .writeFailed)
+        }
+    }
+
+    /// Removes what is stored, so that the default serves.
+    ///
+    /// What fails is reported and tried again, as for an assignment.
+    public func reset() {
+        box.engine.assign(nil, forKey: key) { box.suite.reporter.report(box.naming($0, as: .writeFailed)) }
+    }
+
+    /// Changes the value with nobody else's change in between, be it another thread's or another process's.
+    ///
+    /// ```swift
+    /// try settings.$launches.update { $0 += 1 }
+    /// ```
+    ///
+    /// The closure runs alone among all writers of the suite, so it should be short. It must not change other settings:
+    /// for several at once there is ``SettingsSuite/transaction(_:)``. When it leaves the default as it is, nothing is
+    /// stored.
+    ///
+    /// - Parameter body: Changes the value.
+    /// - Returns: The new value.
+    /// - Throws: What the closure throws; ``SettingsError`` when what is stored cannot be decoded, when the setting does
+    ///   not take the new value, or when it cannot be saved. Then nothing has changed.
+    @discardableResult
+    public func update(_ body: (inout Value) throws -> Void) throws -> Value {
+        try suite.transaction { try $0.update(self, body) }
+    }
+}

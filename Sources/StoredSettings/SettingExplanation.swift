@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place that a value may come from.
+///
+/// The first that has one wins.
+public enum SettingsLayer: String, Sendable, Hashable, CaseIterable {
+    /// What the suite's store holds, or will hold as soon as it can be saved.
+    case store
+    /// What is written in the declaration.
+    case `default`
+}
+
+extension Setting {
+    /// Tells the value, and where it comes from.
+    ///
+    /// ```swift
+    /// print(settings.$port.explain())
+    /// // port = 9090, stored in /home/ada/.config/com.acme.server/settings.json, over the default 8080
+    /// ```
+    public func explain() -> SettingExplanation<Value> {
+        let stored = box.engine.value(forKey: key)
+        do {
+            guard let value = try stored.map(box.decode) else { return explanation(defaultValue, from: .default) }
+            return explanation(value, from: .store)
+        } catch {
+            return explanation(defaultValue, from: .default, problem: box.naming(error, as: .invalidValue))
+        }
+    }
+
+    private func explanation(
+        _ value: Value,
+        from layer: SettingsLayer,
+        problem: SettingsError? = nil
+    ) -> SettingExplanation<Value> {
+        SettingExplanation(
+            key: key,
+            value: value,
+            layer: layer,
+            place: layer == .store ? suite.persistence : nil,
+            shadowed: layer == .store ? [.default: defaultValue] : [:],
+            problem: problem
+        )
+    }
+}
+
+/// Where a setting's value comes from.
+public struct SettingExplanation<Value: Sendable>: Sendable {
+    /// The key.
+    public let key: String
+    /// The value that serves.
+    public let value: Value
+    /// The layer it comes from.
+    public let layer: SettingsLayer
+    /// Where that layer keeps it, when it is a store.
+    public let place: SettingsPersistence?
+    /// The values of lower layers, which this one hides.
+    public let shadowed: [SettingsLayer: Value]
+    /// Why a higher layer does not serve although it has a value.
+    public let problem: SettingsError?
+}
+
+extension SettingExplanation: CustomStringConvertible {
+    /// The explanation in a sentence, with the values: mind who reads it.
+    public var description: String {
+        var text = "\(key) = \(value)"
+        text += layer == .default ? ", the default" : place.map { ", \($0)" } ?? ""
+        if let hidden = shadowed[.default] { text += ", over the default \(hidden)" }
+        if let problem { text += "; what is stored cannot be used: \(problem.message)" }
+        return text
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The name of a setting, without its type; and the place to keep keys in, as static members.
+///
+/// ```swift
+/// extension SettingKeys {
+///     static let quality = SettingKey("quality", default: 0.8)
+///     static let lastDeploy = SettingKey<Date?>("lastDeploy")
+/// }
+///
+/// suite[.quality] += 0.1
+/// suite.reset(.quality, .lastDeploy)
+/// ```
+///
+/// `Sendable` is not checked by the compiler here, because it never checks a class that has a subclass. It holds: a key
+/// never changes once made, and all it stores is `Sendable`. The class has a subclass so that `.quality` is found
+/// wherever a ``SettingKey`` is expected.
+public class SettingKeys: @unchecked Sendable {
+    /// The key's text.
+    ///
+    /// Keys are flat: `"log.level"` is one key.
+    public let name: String
+
+    fileprivate init(name: String) {
+        self.name = name
+    }
+}
+
+/// The definition of a setting in one place: its key, its type, its default, and what values it takes.
+///
+/// A key belongs to no suite; ``Setting`` joins the two. It is `Sendable` for the reason given at ``SettingKeys``.
+public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable {
+    let makeDefault: @Sendable () -> Value
+    let conversion: SettingConversion<Value>
+    let rule: SettingRule<Value>
+
+    init(
+        _ name: String,
+        conversion: SettingConversion<Value>,
+        rule: SettingRule<Value> = SettingRule(),
+        default makeDefault: @escaping @Sendable () -> Value
+    ) {
+        self.makeDefault = makeDefault
+        self.conversion = conversion
+        self.rule = rule
+        super.init(name: name)
+    }
+
+    /// The same definition with another default.
+    convenience init(_ key: SettingKey, default value: Value) {
+        self.init(key.name, conversion: key.conversion, rule: key.rule) { value }
+    }
+
+    /// The value that serves while nothing is stored.
+    ///
+    /// It is never stored itself.
+    public var defaultValue: Value { makeDefault() }
+}
+
+extension SettingKey where Value: StoredValueConvertible {
+    /// Creates a key with a fixed default.
+    ///
+    /// - Parameters:
+    ///   - name: The key's text; any text that is not empty.
+    ///   - value: The value that serves while nothing is stored.
+    ///   - validate: Which values the setting takes. What it refuses, or throws for, is neither stored nor read.
+    public convenience init(
+        _ name: String,
+        default value: Value,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(name, conversion: .convertible(), rule: SettingRule(validate)) { value }
+    }
+
+    /// Creates a key whose values lie in a range.
+    ///
+    /// - Parameters:
+    ///   - name: The key's text; any text that is not empty.
+    ///   - value: The value that serves while nothing is stored.
+    ///   - range: The values that the setting takes.
+    ///   - validate: Which values of the range the setting takes.
+    public convenience init(
+        _ name: String,
+        default value: Value,
+        in range: some RangeExpression<Value> & Sendable,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(name, conversion: .convertible(), rule: SettingRule(in: range, validate)) { value }
+    }
+
+    /// Creates a key whose default is computed whenever it is needed.
+    ///
+    /// - Parameters:
+    ///   - name: The key's text; any text that is not empty.
+    ///   - makeDefault: Computes the value that serves while nothing is stored. It may be called on any thread, and
+    ///     more than once.
+    public convenience init(_ name: String, default makeDefault: @escaping @Sendable () -> Value) {
+        self.init(name, conversion: .convertible(), default: makeDefault)
+    }
+}
+
+extension SettingKey {
+    /// Creates a key for a type that is stored through a bridge.
+    ///
+    /// - Parameters:
+    ///   - name: The key's text; any text that is not empty.
+    ///   - value: The value that serves while nothing is stored.
+    ///   - bridge: The conversions.
+    ///   - validate: Which values the setting takes.
+    public convenience init(
+        _ name: String,
+        default value: Value,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(name, conversion: .bridged(by: bridge), rule: SettingRule(validate)) { value }
+    }
+
+    /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes what is.
+    ///
+    /// - Parameters:
+    ///   - name: The key's text; any text that is not empty.
+    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    public convenience init<Wrapped: StoredValueConvertible>(
+        _ name: String,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        self.init(name, conversion: .absent(.convertible()), rule: SettingRule(unlessNil: validate)) { nil }
+    }
+
+    /// Creates a key without a default, for a type that is stored through a bridge.
+    ///
+    /// - Parameters:
+    ///   - name: The key's text; any text that is not empty.
+    ///   - bridge: The conversions of the type inside the optional.
+    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    public convenience init<Wrapped: Sendable>(
+        _ name: String,
+        as bridge: some StoredValueBridge<Wrapped>,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        self.init(name, conversion: .absent(.bridged(by: bridge)), rule: SettingRule(unlessNil: validate)) { nil }
+    }
+}

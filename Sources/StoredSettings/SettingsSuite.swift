@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A named collection of settings, with the store that keeps them.
+///
+/// ```swift
+/// let suite = SettingsSuite("com.acme.server")
+/// @DefaultStorage(key: "port", suite: "com.acme.server") var port = 8080   // a string literal will do
+/// ```
+///
+/// A suite is a handle: any number of suites that name the same file share one store in this process, and any number of
+/// processes share the file. Making one touches no file; reading one creates none.
+public struct SettingsSuite: Sendable {
+    /// The suite's name: the one it was made with, or the path of its file.
+    public let name: String
+
+    let engine: SettingsEngine
+    let reporter: any SettingsReporter
+
+    init(name: String, engine: SettingsEngine, reporter: any SettingsReporter) {
+        self.name = name
+        self.engine = engine
+        self.reporter = reporter
+    }
+
+    /// Names a suite, which is kept in a file of its own.
+    ///
+    /// The file is `settings.json` in a directory with the suite's name, in the first of these that is set to an absolute
+    /// path: `$STORED_SETTINGS_HOME`, systemd's `$STATE_DIRECTORY`, `$XDG_CONFIG_HOME`; else in `~/.config`
+    /// (`~/Library/Application Support` on Apple platforms). Where there is none of them, the suite works in memory, and
+    /// ``persistence`` says so.
+    ///
+    /// - Parameters:
+    ///   - name: Any name that is not empty. What a file name cannot hold is percent-encoded, so no name leaves the
+    ///     directory.
+    ///   - reporter: Hears of what fails where nothing can be thrown. By default each distinct failure is one line on
+    ///     standard error.
+    public init(_ name: String, reporter: any SettingsReporter = StandardErrorReporter.shared) {
+        self.init(name, environment: .process, reporter: reporter)
+    }
+
+    package init(_ name: String, environment: SettingsEnvironment, reporter: any SettingsReporter) {
+        let engine: SettingsEngine
+        switch SettingsLocation.directory(forSuite: name, in: environment) {
+        case .success(let directory):
+            engine = .shared(forFileAt: "\(directory)/\(SettingsLocation.fileName)", reporter: reporter)
+        case .failure(let error):
+            engine = .inMemory(because: error, name: name, reporter: reporter)
+        }
+        self.init(name: name, engine: engine, reporter: reporter)
+    }
+
+    /// Gives the suite that is kept in a file of your choice.
+    ///
+    /// Beside the file, others with the same name and a longer ending are kept: a lock and the last good copy.
+    ///
+    /// - Parameters:
+    ///   - path: The file's path; a relative one is taken from the current directory of this moment.
+    ///   - reporter: Hears of what fails where nothing can be thrown.
+    public init(fileAt path: String, reporter: any SettingsReporter = StandardErrorReporter.shared) {
+        let path = SettingsLocation.absolute(path)
+        self.init(name: path, engine: .shared(forFileAt: path, reporter: reporter), reporter: reporter)
+    }
+
+    /// Gives a suite over a store of your own.
+    ///
+    /// - Parameters:
+    ///   - store: The store. All suites over one store share its engine, so they see each other's unsaved values.
+    ///   - name: The suite's name, for messages.
+    ///   - reporter: Hears of what fails where nothing can be thrown.
+    public init(
+        store: any SettingsStore,
+        name: String = "custom store",
+        reporter: any SettingsReporter = StandardErrorReporter.shared
+    ) {
+        self.init(name: name, engine: .shared(for: store, reporter: reporter), reporter: reporter)
+    }
+
+    /// Makes a new suite that lasts as long as it is used: for tests, above all.
+    ///
+    /// - Parameters:
+    ///   - values: What is stored in it at first.
+    ///   - reporter: Hears of what fails where nothing can be thrown.
+    /// - Returns: The suite, unlike any other.
+    public static func inMemory(
+        _ values: [String: StoredValue] = [:],
+        reporter: any SettingsReporter = StandardErrorReporter.shared
+    ) -> SettingsSuite {
+        SettingsSuite(store: InMemoryStore(values), name: "in memory", reporter: reporter)
+    }
+}
+
+extension SettingsSuite: ExpressibleByStringLiteral {
+    /// Names a suite, as ``init(_:reporter:)`` does.
+    public init(stringLiteral name: String) {
+        self.init(name)
+    }
+}
+
+extension SettingsSuite: Hashable {
+    /// Whether both keep their values in one place under one name.
+    public static func == (left: SettingsSuite, right: SettingsSuite) -> Bool {
+        left.engine === right.engine && left.name == right.name
+    }
+
+    /// Feeds the identity of the suite, not its contents, to the hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(ObjectIdentifier(engine))
+        hasher.combine(name)
+    }
+}
+
+extension SettingsSuite {
+    /// An error with the name of this suite, and the file it is kept in unless a nearer place is known.
+    func naming(_ error: SettingsError) -> SettingsError {
+        var error = error
+        error.suite = name
+        guard error.location == nil else { return error }
+        switch engine.store.persistence {
+        case .durable(let path), .readOnly(let path, _): error.location = SettingsError.Location(file: path)
+        case .ephemeral: break
+        }
+        return error
+    }
+}

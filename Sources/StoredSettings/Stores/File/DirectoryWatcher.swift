@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+/// Tells when something happens in a directory.
+///
+/// There is one for the process, since a user may have no more than 128 of the system's queues of such events.
+final class DirectoryWatcher: Sendable {
+    typealias Handler = @Sendable () -> Void
+
+    /// A watch of one directory, which ends with the last reference to it.
+    final class Watch: Sendable {
+        fileprivate let number: CInt
+        private let id: UInt64
+        private let watcher: DirectoryWatcher
+
+        fileprivate init(number: CInt, id: UInt64, watcher: DirectoryWatcher) {
+            self.number = number
+            self.id = id
+            self.watcher = watcher
+        }
+
+        deinit {
+            watcher.remove(id, from: number)
+        }
+    }
+
+    private struct State {
+        var lastID: UInt64 = 0
+        var handlers: [CInt: [UInt64: Handler]] = [:]
+        var source: (any DispatchSourceRead)?
+        var queue: FileHandle?
+    }
+
+    static let shared = DirectoryWatcher()
+
+    private let state = Locked(State())
+    private let dispatchQueue = DispatchQueue(label: "StoredSettings.DirectoryWatcher", qos: .utility)
+
+    /// Watches a directory.
+    ///
+    /// - Parameters:
+    ///   - path: The directory.
+    ///   - system: Makes the calls.
+    ///   - handler: Called on a queue of the watcher, after one or more things have happened.
+    /// - Returns: The watch.
+    /// - Throws: ``SystemError`` where the system has no such events, or has no room for another watch.
+    func watch(_ path: String, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
+        try state.withLock { state in
+            let queue = try state.queue ?? openQueue(&state, system)
+            let number = try system.addWatch(path, to: queue)
+            state.lastID += 1
+            state.handlers[number, default: [:]][state.lastID] = handler
+            return Watch(number: number, id: state.lastID, watcher: self)
+        }
+    }
+
+    private func openQueue(_ state: inout State, _ system: SystemCalls) throws(SystemError) -> FileHandle {
+        let queue = try system.makeWatchQueue()
+        let source = DispatchSource.makeReadSource(fileDescriptor: queue.descriptor, queue: dispatchQueue)
+        source.setEventHandler { [unowned self] in handleEvents(queue) }
+        source.activate()
+        state.source = source
+        state.queue = queue
+        return queue
+    }
+
+    private func remove(_ id: UInt64, from number: CInt) {
+        state.withLock { state in
+            state.handlers[number]?[id] = nil
+            guard state.handlers[number]?.isEmpty == true, let queue = state.queue else { return }
+            state.handlers[number] = nil
+            SystemCalls().removeWatch(number, from: queue)
+        }
+    }
+
+    private func handleEvents(_ queue: FileHandle) {
+        let numbers = SystemCalls().readWatchEvents(from: queue)
+        let handlers = state.withLock { state in
+            numbers.flatMap { number in state.handlers[number].map { Array($0.values) } ?? [] }
+        }
+        for handler in handlers {
+            handler()
+        }
+    }
+}

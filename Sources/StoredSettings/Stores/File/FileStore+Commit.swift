@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension FileStore {
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        var news = News()
+        defer { deliver(news) }
+        return try writer.withLock { _ in
+            let lock = try acquireLock()
+            defer { _ = consume lock }
+            var transaction = StoreTransaction(base: try freshContents(&news))
+            let result = try body(&transaction)
+            try save(transaction.storedAsJSON, &news)
+            return result
+        }
+    }
+
+    private func acquireLock() throws -> FileHandle {
+        do {
+            let target = try SettingsPath.target(of: file.path, file.system)
+            let lock = FileLock(path: target + SettingsFile.lockSuffix, system: file.system)
+            let mode = try file.status()?.permissions ?? SettingsFile.newFileMode
+            do {
+                return try lock.acquire(mode: mode)
+            } catch let error as SystemError where error.number == ENOENT {
+                try file.system.makeDirectories(SettingsPath.directory(of: target))
+                return try lock.acquire(mode: mode)
+            }
+        } catch {
+            throw writeError(error)
+        }
+    }
+
+    /// The contents to begin with.
+    ///
+    /// Those of a file that cannot be read are not to be built on.
+    private func freshContents(_ news: inout News) throws -> [String: StoredValue] {
+        while true {
+            let (contents, defect) = state.withLock { state in
+                refresh(&state, &news)
+                return (state.contents, state.defect)
+            }
+            guard let defect else { return contents }
+            guard defect.isPassing else { throw defect.error }
+            // Somebody may be in the middle of writing the file. It is soon whole, or old enough to be called broken.
+            SystemCalls.sleep(seconds: 0.01)
+        }
+    }
+
+    /// Writes changes to the file, over what is in it by then: others who write it may know of no lock.
+    private func save(_ changes: [StoreChange], _ news: inout News) throws {
+        while !changes.isEmpty {
+            let contents = try freshContents(&news).applying(changes)
+            do {
+                let draft = try file.draft(contents, replacing: try file.status())
+                if try replace(with: draft, &news) { return try settle(draft, &news) }
+            } catch {
+                throw writeError(error)
+            }
+        }
+    }
+
+    /// Puts a draft in the file's place unless the file has been changed since it was read.
+    private func replace(with draft: SettingsFile.Draft, _ news: inout News) throws -> Bool {
+        try state.withLock { state in
+            guard try file.status() == state.reading?.status else { return false }
+            let reading = try file.commit(draft)
+            state.reading = reading
+            publish(reading.contents, origin: .local, &state, &news)
+            return true
+        }
+    }
+
+    /// Does what is owed to a file that is in its place, and by which nothing is lost if it fails.
+    private func settle(_ draft: SettingsFile.Draft, _ news: inout News) throws {
+        do {
+            try file.synchronizeDirectory()
+            try file.keepLastGood(draft)
+        } catch {
+            var error = writeError(error)
+            error.consequence = "the change is made, and may not survive a loss of power"
+            news.errors.append(error)
+        }
+    }
+
+    /// Whether a commit can be tried at all.
+    func checkWritable() throws(SystemError) {
+        let target = try SettingsPath.target(of: file.path, file.system)
+        var directory = SettingsPath.directory(of: target)
+        // A directory that is not there yet is made, so what counts is the one that it is made in.
+        while try file.system.status(at: directory) == nil, directory != SettingsPath.directory(of: directory) {
+            directory = SettingsPath.directory(of: directory)
+        }
+        try file.system.checkWritable(directory)
+    }
+}
+
+extension StoreTransaction {
+    /// The changes, with every value in the form in which it will be read from the file.
+    fileprivate var storedAsJSON: [StoreChange] {
+        changes.compactMap { change in
+            let new = change.new?.storedAsJSON
+            return change.old == new ? nil : StoreChange(key: change.key, old: change.old, new: new)
+        }
+    }
+}
+
+extension [String: StoredValue] {
+    fileprivate func applying(_ changes: [StoreChange]) -> [String: StoredValue] {
+        changes.reduce(into: self) { $0[$1.key] = $1.new }
+    }
+}

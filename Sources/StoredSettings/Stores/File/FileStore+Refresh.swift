@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension FileStore {
+    /// For how long a file that cannot be understood may be one that an editor is writing, in seconds.
+    private static let settlingTime = 0.1
+
+    /// Takes over what others have written, if it can be read.
+    func refresh(_ state: inout State, _ news: inout News) {
+        guard !state.isClosed else { return }
+        news.observer = state.observer
+        do {
+            let status = try file.status()
+            let isFirst = !state.isOpened
+            state.isOpened = true
+            if !isFirst, status == (state.defect.map(\.status) ?? state.reading?.status), !isPassing(state.defect) {
+                return
+            }
+            try install(try file.read(), &state, &news)
+        } catch {
+            keepLastGood(error, &state, &news)
+        }
+    }
+
+    private func isPassing(_ defect: Defect?) -> Bool { defect?.isPassing ?? false }
+
+    private func install(_ reading: SettingsFile.Reading?, _ state: inout State, _ news: inout News) throws {
+        let contents = reading?.contents ?? [:]
+        state.reading = reading
+        state.defect = nil
+        publish(contents, origin: .external, &state, &news)
+    }
+
+    /// Makes contents visible and takes down what they change.
+    func publish(
+        _ contents: [String: StoredValue],
+        origin: SettingChangeOrigin,
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        let changes = [StoreChange](from: state.contents, to: contents)
+        guard !changes.isEmpty else { return }
+        state.contents = contents
+        state.generation &+= 1
+        if let observer = state.observer {
+            news.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
+        }
+    }
+
+    /// Goes on with the last contents that were good, and tells why, once for each state of the file.
+    private func keepLastGood(_ error: any Error, _ state: inout State, _ news: inout News) {
+        let status = statusOfDefect()
+        if let defect = state.defect, !defect.isPassing, defect.status == status { return }
+        if state.reading == nil, state.contents.isEmpty { serveLastGoodCopy(&state, &news) }
+        let error = readError(error)
+        let isPassing = error.code == .malformedFile && isYoung(status)
+        state.defect = Defect(status: status, error: error, isPassing: isPassing)
+        if isPassing {
+            news.isUnsettled = true
+        } else {
+            news.errors.append(error)
+        }
+    }
+
+    private func serveLastGoodCopy(_ state: inout State, _ news: inout News) {
+        do {
+            guard let contents = try file.readLastGood() else { return }
+            publish(contents, origin: .external, &state, &news)
+        } catch {
+            // The copy is of no use either. The error that is told is that of the file itself.
+        }
+    }
+
+    private func statusOfDefect() -> FileStatus? {
+        do {
+            return try file.status()
+        } catch {
+            return nil
+        }
+    }
+
+    private func isYoung(_ status: FileStatus?) -> Bool {
+        guard let status else { return false }
+        let modified = Double(status.modified.seconds) + Double(status.modified.nanoseconds) / 1e9
+        return abs(SystemCalls.wallClock() - modified) < Self.settlingTime
+    }
+
+    /// Looks at the file again when it has had time to become whole.
+    func lookAgain() {
+        DispatchQueue.global(qos: .utility)
+            .asyncAfter(deadline: .now() + Self.settlingTime) { [weak self] in
+                self?.refresh()
+            }
+    }
+}
+
+// MARK: - Errors
+
+extension FileStore {
+    func readError(_ error: any Error) -> SettingsError {
+        let consequence = "it is left as it is, the last good values serve, and changes are kept in memory meanwhile"
+        switch error {
+        case let error as JSONSyntaxError:
+            return SettingsError(
+                .malformedFile,
+                fact: "the file is not valid JSON: \(error.problem)",
+                consequence: consequence,
+                remedy: "correct the file at that place; it is read again by itself",
+                location: SettingsError.Location(file: file.path, line: error.line, column: error.column),
+                underlying: error
+            )
+        case let error as SystemError:
+            return SettingsError(
+                .readFailed,
+                fact: "the file cannot be read: \(error.reason)",
+                consequence: consequence,
+                remedy: error.number == EACCES ? "let this user read it" : "put a file there that can be read",
+                location: SettingsError.Location(file: error.path),
+                underlying: error
+            )
+        default:
+            return SettingsError.wrapping(error, as: .readFailed)
+        }
+    }
+
+    func writeError(_ error: any Error) -> SettingsError {
+        guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
+        let isReadOnly = [EROFS, EACCES, EPERM].contains(error.number)
+        return SettingsError(
+            isReadOnly ? .readOnly : .writeFailed,
+            fact: "the settings cannot be saved: \(error.reason)",
+            consequence: "the file stays as it was",
+            remedy: remedy(for: error.number, path: error.path),
+            location: SettingsError.Location(file: error.path),
+            underlying: error
+        )
+    }
+
+    private func remedy(for number: CInt, path: String) -> String {
+        switch number {
+        case ENOSPC, EDQUOT: "make room on the disk"
+        case EROFS: "mount the file system for writing, or keep the settings elsewhere"
+        case EACCES, EPERM: "let this user write to \(SettingsPath.directory(of: path))"
+        case EMFILE, ENFILE: "close files, or raise the limit of open files"
+        case ENOTDIR: "make \(SettingsPath.directory(of: path)) a directory"
+        case ENAMETOOLONG: "give the suite a shorter name"
+        default: "see whether the disk is in order"
+        }
+    }
+}

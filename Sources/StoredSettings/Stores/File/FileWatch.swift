@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+/// Sees to it that somebody looks at a file whenever it may have changed.
+///
+/// What is watched are directories: that of the path, and that of the file it leads to. Where they cannot be watched, or
+/// are gone, it has the file looked at every so often.
+final class FileWatch: Sendable {
+    private struct State {
+        var watches: [DirectoryWatcher.Watch] = []
+        var timer: (any DispatchSourceTimer)?
+    }
+
+    /// How often to look where nothing tells, in seconds.
+    private static let interval = 0.25
+
+    private let file: SettingsFile
+    private let look: @Sendable () -> Void
+    private let state = Locked(State())
+
+    init(_ file: SettingsFile, look: @escaping @Sendable () -> Void) {
+        self.file = file
+        self.look = look
+    }
+
+    deinit {
+        state.withLock { $0.timer?.cancel() }
+    }
+
+    /// Begins to watch.
+    func start() {
+        do {
+            try file.system.makeDirectories(SettingsPath.directory(of: SettingsPath.target(of: file.path, file.system)))
+        } catch {
+            // Then the directory is looked for every so often, as when somebody removes it later.
+        }
+        arm()
+    }
+
+    /// Watches the directories that the path leads through now.
+    private func arm() {
+        do {
+            let target = try SettingsPath.target(of: file.path, file.system)
+            let watches = try Set([file.path, target].map(SettingsPath.directory(of:)))
+                .map { directory in
+                    try DirectoryWatcher.shared.watch(directory, file.system) { [weak self] in self?.handleEvent() }
+                }
+            let ended = state.withLock { state in
+                state.timer?.cancel()
+                state.timer = nil
+                defer { state.watches = watches }
+                return state.watches
+            }
+            // Watches end outside the lock, since that takes the watcher's. Those of the same directory go on.
+            _ = consume ended
+        } catch {
+            // Nothing is lost: changes are noticed a little later.
+            poll()
+        }
+    }
+
+    private func handleEvent() {
+        arm()
+        look()
+    }
+
+    private func poll() {
+        let ended = state.withLock { state in
+            defer { state.watches = [] }
+            if state.timer == nil { state.timer = makeTimer() }
+            return state.watches
+        }
+        _ = consume ended
+    }
+
+    private func makeTimer() -> any DispatchSourceTimer {
+        let timer = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
+        timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval)
+        timer.setEventHandler { [weak self] in self?.handleEvent() }
+        timer.activate()
+        return timer
+    }
+}

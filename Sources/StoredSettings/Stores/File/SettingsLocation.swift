@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the place of a suite's file depends on, apart from its name.
+package struct SettingsEnvironment: Sendable {
+    package var variable: @Sendable (_ name: String) -> String?
+    /// The home directory of the user database, for where `HOME` is not set.
+    package var homeDirectoryOfUser: @Sendable () -> String?
+    package var executableName: String
+
+    package init(
+        variable: @escaping @Sendable (_ name: String) -> String?,
+        homeDirectoryOfUser: @escaping @Sendable () -> String?,
+        executableName: String
+    ) {
+        self.variable = variable
+        self.homeDirectoryOfUser = homeDirectoryOfUser
+        self.executableName = executableName
+    }
+
+    /// That of this process.
+    package static var process: SettingsEnvironment {
+        let path = SystemCalls.executablePath() ?? "standard"
+        return SettingsEnvironment(
+            variable: SystemCalls.environmentVariable,
+            homeDirectoryOfUser: SystemCalls.homeDirectoryOfUser,
+            executableName: path.split(separator: "/").last.map(String.init) ?? path
+        )
+    }
+}
+
+/// Where settings files are.
+enum SettingsLocation {
+    static let fileName = "settings.json"
+
+    /// The longest name that file systems take, in bytes.
+    private static let longestName = 255
+
+    /// The directory of a suite.
+    static func directory(
+        forSuite name: String,
+        in environment: SettingsEnvironment
+    ) -> Result<String, SettingsError> {
+        let component = fileName(forSuite: name)
+        guard !component.isEmpty, component.utf8.count <= longestName else {
+            return .failure(unavailable(name.isEmpty ? "the suite's name is empty" : "the suite's name is too long"))
+        }
+        guard let base = baseDirectory(in: environment) else {
+            return .failure(unavailable("there is no directory for settings: the user has no home directory"))
+        }
+        return .success("\(base)/\(component)")
+    }
+
+    private static func baseDirectory(in environment: SettingsEnvironment) -> String? {
+        func absolutePath(_ name: String) -> String? {
+            environment.variable(name).flatMap { $0.hasPrefix("/") ? trimmed($0) : nil }
+        }
+        if let home = environment.variable("STORED_SETTINGS_HOME"), !home.isEmpty { return trimmed(absolute(home)) }
+        // systemd gives one path for each state directory of the unit; the first is the unit's own.
+        if let states = environment.variable("STATE_DIRECTORY"),
+            let first = states.split(separator: ":").first(where: { $0.hasPrefix("/") })
+        {
+            return trimmed(String(first))
+        }
+        #if !canImport(Darwin)
+        if let configuration = absolutePath("XDG_CONFIG_HOME") { return configuration }
+        #endif
+        let home = absolutePath("HOME") ?? environment.homeDirectoryOfUser().flatMap { $0.hasPrefix("/") ? $0 : nil }
+        #if canImport(Darwin)
+        return home.map { "\(trimmed($0))/Library/Application Support" }
+        #else
+        return home.map { "\(trimmed($0))/.config" }
+        #endif
+    }
+
+    /// A name as one component of a path: what could lead elsewhere is percent-encoded.
+    private static func fileName(forSuite name: String) -> String {
+        var result = ""
+        for (index, scalar) in name.unicodeScalars.enumerated() {
+            let isUnsafe =
+                scalar == "/" || scalar == "\\" || scalar == "%" || (scalar == "." && index == 0)
+                || scalar.value < 0x20 || scalar.value == 0x7F
+            if isUnsafe {
+                let digits = String(scalar.value, radix: 16, uppercase: true)
+                result += "%" + (digits.count < 2 ? "0" : "") + digits
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static func unavailable(_ fact: String) -> SettingsError {
+        SettingsError(
+            .locationUnavailable,
+            fact: fact,
+            consequence: "its settings are kept in memory and are lost when the process ends",
+            remedy: "name the suite otherwise, or set STORED_SETTINGS_HOME to a directory"
+        )
+    }
+
+    /// The path from the root directory, whatever the current directory will be.
+    static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let current = SystemCalls.currentDirectory() else { return path }
+        return "\(trimmed(current))/\(path)"
+    }
+
+    private static func trimmed(_ path: String) -> String {
+        var path = Substring(path)
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path == "/" ? "" : String(path)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// A store that lasts as long as the process: for tests, and where there is nowhere to write.
+public final class InMemoryStore: SettingsStore {
+    private struct State {
+        var values: [String: StoredValue]
+        var generation: UInt64 = 1
+        weak var observer: (any StoreObserver)?
+    }
+
+    private let state: Locked<State>
+    private let writer = Locked<Void>(())
+    private let reason: String
+
+    /// Creates a store.
+    ///
+    /// - Parameters:
+    ///   - values: What it holds at first.
+    ///   - reason: Why it is in memory, for ``SettingsPersistence/ephemeral(reason:)``.
+    public init(_ values: [String: StoredValue] = [:], reason: String = "the suite was made in memory") {
+        state = Locked(State(values: values))
+        self.reason = reason
+    }
+
+    /// Always ``SettingsPersistence/ephemeral(reason:)``.
+    public var persistence: SettingsPersistence { .ephemeral(reason: reason) }
+
+    /// Sets the observer that hears of every change from now on.
+    public func setObserver(_ observer: any StoreObserver) {
+        state.withLock { $0.observer = observer }
+    }
+
+    /// A number that is another one after every change.
+    public func generation() -> UInt64 {
+        state.withLock { $0.generation }
+    }
+
+    /// Reads a value, and runs a body before any later change can be recorded.
+    public func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        state.withLock { body($0.values[key]) }
+    }
+
+    /// All values that are stored.
+    public func contents() -> [String: StoredValue] {
+        state.withLock { $0.values }
+    }
+
+    /// Runs a body alone among all writers and keeps the changes it makes, all or none.
+    public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        let (result, delivery) = try writer.withLock { _ in
+            var transaction = StoreTransaction(base: contents())
+            let result = try body(&transaction)
+            return (result, publish(transaction.changes))
+        }
+        delivery.perform()
+        return result
+    }
+
+    private func publish(_ changes: [StoreChange]) -> StoreDelivery {
+        guard !changes.isEmpty else { return .none }
+        return state.withLock { state in
+            for change in changes {
+                state.values[change.key] = change.new
+            }
+            state.generation &+= 1
+            return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
+        }
+    }
+
+    /// Does nothing: there is nothing that could survive a loss of power.
+    public func synchronize() {}
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a suite keeps its values.
+///
+/// A store holds stored values under keys and knows nothing of types, defaults or layers. Everything above it (caches,
+/// streams, retries, reports) is the same for every store, and rests on this contract:
+///
+/// - **Reads never fail and never wait for a writer's body.** What cannot be read is reported, and the newest contents
+///   that could be read are served.
+/// - **A commit is atomic and exclusive.** ``commit(_:)`` runs its body alone among all writers, of all processes that
+///   share the store, on the newest contents. Either all its changes are kept, or it throws and nothing has changed.
+///   When it returns, the changes survive the death of the process as far as ``persistence`` says.
+/// - **The generation tells of change.** ``generation()`` gives another number after every change that a later read can
+///   see, whoever made it.
+/// - **Changes are told in order.** Every change that reads can see is recorded with the ``StoreObserver``: in order, one
+///   record per commit, with no read between a change and its record able to see both. A store with a lock records
+///   under it, and performs the ``StoreDelivery`` that it gets back after letting go of it.
+/// - **Equal values are no change.** A commit that leaves every value as it was writes nothing, records nothing and
+///   leaves the generation as it was.
+///
+/// The contract is tested by `StoredSettingsTesting`.
+public protocol SettingsStore: AnyObject, Sendable {
+    /// How long what is committed lasts.
+    var persistence: SettingsPersistence { get }
+
+    /// Sets the observer that hears of every change from now on. It is set once, before any other call, and is not
+    /// kept alive by the store.
+    func setObserver(_ observer: any StoreObserver)
+
+    /// A number that is another one whenever a read may give another value than before. Asked before every read, so it
+    /// is cheap.
+    func generation() -> UInt64
+
+    /// Reads a value, and runs a body before any later change can be recorded.
+    ///
+    /// The body is the library's own: it is short, calls back into no store, and runs no user code.
+    ///
+    /// - Parameters:
+    ///   - key: The key to read.
+    ///   - body: What to do with the value.
+    /// - Returns: What the body returns.
+    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result
+
+    /// All values that are stored, as of one moment.
+    func contents() -> [String: StoredValue]
+
+    /// Runs a body alone among all writers, on the newest contents, and keeps the changes it makes, all or none.
+    ///
+    /// - Parameter body: Reads and changes the contents. What it throws is thrown on, and nothing is changed.
+    /// - Returns: What the body returns.
+    /// - Throws: What the body throws, or ``SettingsError`` when the changes cannot be kept.
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
+
+    /// Returns once everything committed so far survives a loss of power.
+    ///
+    /// - Throws: ``SettingsError`` when that cannot be had.
+    func synchronize() throws
+
+    /// Begins to notice what other processes change without being asked to read. Called with the first stream or
+    /// observation, possibly more than once.
+    func watch()
+
+    /// Lets go of files and watches. No other call follows.
+    func close()
+}
+
+extension SettingsStore {
+    /// The value that is stored under a key.
+    public func value(forKey key: String) -> StoredValue? {
+        withValue(forKey: key) { $0 }
+    }
+
+    /// Does nothing: for stores that nobody else can change.
+    public func watch() {}
+
+    /// Does nothing: for stores with nothing to let go of.
+    public func close() {}
+}

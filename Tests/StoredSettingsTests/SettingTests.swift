@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import StoredSettingsTesting
+import Testing
+
+@Suite("Setting")
+struct SettingTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+    private let port: Setting<Int>
+
+    init() {
+        suite = .inMemory(reporter: reporter)
+        port = Setting("port", default: 8080, suite: suite)
+    }
+
+    @Test("the default serves while nothing is stored, and is never stored")
+    func defaults() throws {
+        #expect(port.value == 8080)
+        #expect(!port.isSet)
+        #expect(try port.load() == nil)
+        #expect(suite.keys.isEmpty)
+    }
+
+    @Test("an assigned value is read back, by every setting of the key")
+    func assigning() throws {
+        port.value = 9090
+        #expect(port.value == 9090)
+        #expect(Setting("port", default: 1, suite: suite).value == 9090)
+        #expect(try port.load() == 9090)
+        #expect(port.isSet)
+        #expect(suite.snapshot() == ["port": 9090])
+    }
+
+    @Test("assigning the default's value stores it: only the default itself is never stored")
+    func assigningDefault() {
+        port.value = 8080
+        #expect(port.isSet)
+    }
+
+    @Test("resetting removes what is stored")
+    func resetting() {
+        port.value = 1
+        port.reset()
+        #expect(port.value == 8080)
+        #expect(!port.isSet)
+    }
+
+    @Test("a value of another kind leaves the default to serve, is reported, and stays stored")
+    func undecodable() throws {
+        try suite.setStoredValue("many", forKey: "port")
+        #expect(port.value == 8080)
+        let error = try #require(reporter.errors.first)
+        #expect(error.code == .typeMismatch)
+        #expect(error.key == "port")
+        #expect(error.suite == "in memory")
+        #expect(!error.message.contains("many"))
+        #expect(error.message.contains("the default serves"))
+        #expect(port.isSet)
+        #expect(throws: SettingsError(.typeMismatch, fact: "")) { try port.load() }
+        #expect(suite.storedValue(forKey: "port") == "many")
+        port.value = 1
+        #expect(suite.storedValue(forKey: "port") == 1)
+    }
+
+    @Test("an undecodable value is reported once for as long as nothing changes")
+    func reportedOnce() throws {
+        try suite.setStoredValue("many", forKey: "port")
+        for _ in 0..<10 { _ = port.value }
+        #expect(reporter.errors.count == 1)
+        try suite.setStoredValue(1, forKey: "other")
+        _ = port.value
+        #expect(reporter.errors.count == 2)
+    }
+
+    @Test("update changes the newest value and returns the new one")
+    func updating() throws {
+        #expect(try port.update { $0 += 1 } == 8081)
+        #expect(port.value == 8081)
+    }
+
+    @Test("update that leaves the default as it is stores nothing")
+    func updatingNothing() throws {
+        try port.update { _ in }
+        #expect(!port.isSet)
+    }
+
+    @Test("update does not build on a value that it cannot read")
+    func updatingUndecodable() throws {
+        try suite.setStoredValue("many", forKey: "port")
+        #expect(throws: SettingsError.self) { try port.update { $0 += 1 } }
+        #expect(suite.storedValue(forKey: "port") == "many")
+    }
+
+    @Test("what the closure of an update throws is thrown on, and nothing changes")
+    func updateThrowing() {
+        struct Oops: Error {}
+        #expect(throws: Oops.self) {
+            try port.update {
+                $0 = 1
+                throw Oops()
+            }
+        }
+        #expect(!port.isSet)
+    }
+
+    @Test("a value outside the range is neither stored nor read")
+    func range() throws {
+        let port = Setting(SettingKey("port", default: 8080, in: 1...65_535), suite: suite)
+        port.value = 0
+        #expect(port.value == 8080)
+        #expect(!port.isSet)
+        #expect(reporter.errors.map(\.code) == [.validationFailed])
+        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.set(70_000) }
+        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.update { $0 = -1 } }
+        try suite.setStoredValue(70_000, forKey: "port")
+        #expect(port.value == 8080)
+        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.load() }
+        #expect(reporter.errors.allSatisfy { !$0.message.contains("70") })
+    }
+
+    @Test("half-open and one-sided ranges work as ranges do")
+    func rangeKinds() throws {
+        let low = Setting(SettingKey("low", default: 1, in: 1...), suite: suite)
+        let high = Setting(SettingKey("high", default: 1, in: ..<10), suite: suite)
+        #expect(throws: SettingsError.self) { try low.set(0) }
+        #expect(throws: SettingsError.self) { try high.set(10) }
+        try low.set(.max)
+        try high.set(.min)
+    }
+
+    @Test("a validator refuses by false and by throwing, and its own error is kept")
+    func validators() throws {
+        struct Odd: Error {}
+        let even = Setting(
+            SettingKey("even", default: 0) { if $0 == 7 { throw Odd() } else { $0 % 2 == 0 } },
+            suite: suite
+        )
+        try even.set(2)
+        #expect(throws: SettingsError(.validationFailed, fact: "")) { try even.set(3) }
+        let error = #expect(throws: SettingsError.self) { try even.set(7) }
+        #expect(error?.underlying is Odd)
+        #expect(even.value == 2)
+    }
+
+    @Test("a default in a closure is computed whenever it is needed")
+    func computedDefault() {
+        let other = Setting("base", default: 1, suite: suite)
+        let twice = Setting(SettingKey("twice", default: { other.value * 2 }), suite: suite)
+        #expect(twice.value == 2)
+        other.value = 5
+        #expect(twice.value == 10)
+        #expect(!twice.isSet)
+    }
+
+    @Test("an empty key is refused with an error")
+    func emptyKey() {
+        let nameless = Setting("", default: 1, suite: suite)
+        #expect(nameless.value == 1)
+        nameless.value = 2
+        #expect(reporter.errors.map(\.code) == [.invalidKey])
+        #expect(throws: SettingsError(.invalidKey, fact: "")) { try nameless.set(2) }
+        #expect(throws: SettingsError(.invalidKey, fact: "")) { try suite.setStoredValue(1, forKey: "") }
+        #expect(suite.keys.isEmpty)
+    }
+
+    @Test("any other key is fine, and flat", arguments: ["log.level", "a@b", " ", "🎛️", "a/b", "\0", "\u{301}"])
+    func keys(key: String) throws {
+        let setting = Setting(key, default: 1, suite: suite)
+        try setting.set(2)
+        #expect(suite.keys == [key])
+        #expect(suite.contains(key))
+    }
+
+    @Test("an explanation tells the layer, the place and the problem")
+    func explaining() throws {
+        #expect(port.explain().layer == .default)
+        #expect(port.explain().description == "port = 8080, the default")
+        port.value = 1
+        let stored = port.explain()
+        #expect(stored.layer == .store)
+        #expect(stored.shadowed == [.default: 8080])
+        #expect(stored.place == suite.persistence)
+        try suite.setStoredValue("x", forKey: "port")
+        let broken = port.explain()
+        #expect(broken.value == 8080)
+        #expect(broken.layer == .default)
+        #expect(broken.problem?.code == .typeMismatch)
+    }
+}

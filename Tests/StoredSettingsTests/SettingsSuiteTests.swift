@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import StoredSettingsTesting
+import Testing
+
+extension SettingKeys {
+    fileprivate static let low = SettingKey("low", default: 1)
+    fileprivate static let high = SettingKey("high", default: 10)
+    fileprivate static let note = SettingKey<Int?>("note")
+}
+
+@Suite("SettingsSuite")
+struct SettingsSuiteTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+
+    init() {
+        suite = .inMemory(["other": true], reporter: reporter)
+    }
+
+    @Test("subscripts read, assign and change in place")
+    func subscripts() {
+        suite[.low] += 1
+        #expect(suite[.low] == 2)
+        suite[.note] = 5
+        #expect(suite[.note] == 5)
+        suite[.note] = nil
+        #expect(!suite.contains(.note))
+        #expect(suite.keys == ["low", "other"])
+    }
+
+    @Test("reset removes some keys, by definition or by text, and removeAll all of them")
+    func resetting() throws {
+        suite[.low] = 2
+        suite[.high] = 20
+        try suite.reset(.low, .high)
+        #expect(suite.snapshot() == ["other": true])
+        suite[.low] = 2
+        try suite.reset("low", "other")
+        #expect(suite.keys.isEmpty)
+        suite[.low] = 2
+        try suite.removeAll()
+        #expect(suite.keys.isEmpty)
+        #expect(suite[.low] == 1)
+    }
+
+    @Test("a transaction changes several settings at once and returns what its body returns")
+    func transactions() throws {
+        let sum = try suite.transaction { settings in
+            settings[.low] += 1
+            settings[.high] = settings[.low] * 10
+            settings[storedValueFor: "raw"] = "text"
+            settings[storedValueFor: "other"] = nil
+            return settings[.low] + settings[.high]
+        }
+        #expect(sum == 22)
+        #expect(suite.snapshot() == ["low": 2, "high": 20, "raw": "text"])
+    }
+
+    @Test("a transaction whose body throws changes nothing")
+    func transactionThrowing() {
+        struct Oops: Error {}
+        #expect(throws: Oops.self) {
+            try suite.transaction { settings in
+                settings[.low] = 5
+                throw Oops()
+            }
+        }
+        #expect(suite.snapshot() == ["other": true])
+    }
+
+    @Test("a refused value, an undecodable one or a setting of another suite makes a transaction throw as a whole")
+    func transactionFailing() throws {
+        let port = Setting(SettingKey("port", default: 1, in: 1...10), suite: suite)
+        let foreign = Setting("x", default: 1, suite: .inMemory())
+        #expect(throws: SettingsError(.validationFailed, fact: "")) {
+            try suite.transaction {
+                $0[.low] = 5
+                $0[port] = 11
+            }
+        }
+        #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+            try suite.transaction {
+                $0[.low] = 5
+                $0[foreign] = 2
+            }
+        }
+        #expect(throws: SettingsError(.invalidKey, fact: "")) {
+            try suite.transaction { $0[storedValueFor: ""] = 5 }
+        }
+        try suite.setStoredValue("x", forKey: "high")
+        #expect(throws: SettingsError(.typeMismatch, fact: "")) {
+            try suite.transaction {
+                $0[.low] = 5
+                $0[.high] += 1
+            }
+        }
+        #expect(suite.snapshot() == ["other": true, "high": "x"])
+    }
+
+    @Test("nesting throws instead of waiting for itself, also across suites")
+    func nesting() throws {
+        let other = SettingsSuite.inMemory()
+        for inner in [suite, other] {
+            #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+                try suite.transaction { _ in try inner.transaction { _ in } }
+            }
+            #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+                try Setting("n", default: 0, suite: suite)
+                    .update { _ in
+                        try Setting("m", default: 0, suite: inner).set(1)
+                    }
+            }
+        }
+        #expect(suite.snapshot() == ["other": true])
+    }
+
+    @Test("an assignment inside a transaction is reported and made after it")
+    func assigningInside() throws {
+        let other = SettingsSuite.inMemory(reporter: reporter)
+        try suite.transaction { settings in
+            suite[.high] = 99
+            other[.high] = 98
+            settings[.low] = settings[.low] + 1
+            #expect(suite[.high] == 99)
+        }
+        #expect(reporter.errors.map(\.code) == [.nestedTransaction, .nestedTransaction])
+        #expect(suite.snapshot() == ["other": true, "low": 2, "high": 99])
+        #expect(other.snapshot() == ["high": 98])
+        try suite.synchronize()
+    }
+
+    @Test("update is atomic among threads")
+    func atomicUpdates() async throws {
+        let count = Setting("count", default: 0, suite: suite)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<250 { try count.update { $0 += 1 } }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(count.value == 2_000)
+    }
+
+    @Test("suites over one store are one suite; suites in memory are each their own")
+    func identity() {
+        let store = InMemoryStore()
+        let (one, two) = (SettingsSuite(store: store), SettingsSuite(store: store))
+        one[.low] = 7
+        #expect(two[.low] == 7)
+        #expect(one == two)
+        #expect(SettingsSuite.inMemory() != SettingsSuite.inMemory())
+    }
+
+    @Test("a replaced standard suite serves the settings made under it, in tasks too, and no others")
+    func standard() async {
+        let one = SettingsSuite.inMemory()
+        let two = SettingsSuite.inMemory()
+        await SettingsSuite.withStandard(one) {
+            let inner = await Task { Setting("x", default: 0) }.value
+            inner.value = 1
+            SettingsSuite.withStandard(two) { Setting("x", default: 0).value = 2 }
+            inner.value += 10
+        }
+        #expect(one.snapshot() == ["x": 11])
+        #expect(two.snapshot() == ["x": 2])
+    }
+
+    @Test("a finished suite ends its streams, takes no changes, and can still be read")
+    func finishing() async throws {
+        suite[.low] = 3
+        let values = Setting(.low, suite: suite).values
+        var iterator = values.makeAsyncIterator()
+        #expect(await iterator.next() == 3)
+        suite.finish()
+        #expect(await iterator.next() == nil)
+        var late = values.makeAsyncIterator()
+        #expect(await late.next() == 3)
+        #expect(await late.next() == nil)
+        #expect(suite[.low] == 3)
+        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(1, forKey: "a") }
+        suite[.low] = 4
+        #expect(reporter.errors.map(\.code) == [.suiteFinished])
+        #expect(suite[.low] == 3)
+    }
+}

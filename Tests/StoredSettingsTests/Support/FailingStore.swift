@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Synchronization
+
+/// A store in memory that takes no changes while it is told so.
+final class FailingStore: SettingsStore {
+    private let memory: InMemoryStore
+    private let failure = Mutex<SettingsError?>(nil)
+
+    init(_ values: [String: StoredValue] = [:]) {
+        memory = InMemoryStore(values)
+    }
+
+    func fail(with error: SettingsError?) {
+        failure.withLock { $0 = error }
+    }
+
+    var persistence: SettingsPersistence { memory.persistence }
+    func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
+    func generation() -> UInt64 { memory.generation() }
+    func contents() -> [String: StoredValue] { memory.contents() }
+    func synchronize() throws { memory.synchronize() }
+
+    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        memory.withValue(forKey: key, body)
+    }
+
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        if let error = failure.withLock({ $0 }) { throw error }
+        return try memory.commit(body)
+    }
+}
