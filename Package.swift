@@ -13,7 +13,21 @@ let package = Package(
     targets: [
         .target(name: "StoredSettings"),
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
+
+        // What a person runs first.
+        .executableTarget(name: "quickstart", dependencies: ["StoredSettings"], path: "Examples/quickstart"),
+        .executableTarget(name: "watch", dependencies: ["StoredSettings"], path: "Examples/watch"),
+
         .testTarget(name: "StoredSettingsTests", dependencies: ["StoredSettings", "StoredSettingsTesting"]),
+        .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch"]),
+
+        // A client as others write it: it sees the public face alone, from a module of its own.
+        .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
+        .testTarget(name: "ClientTests", dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting"]),
+
+        // Several processes on one file; the probe is what they run.
+        .executableTarget(name: "settings-probe", dependencies: ["StoredSettings"], path: "Tests/SettingsProbe"),
+        .testTarget(name: "MultiProcessTests", dependencies: ["StoredSettings", "settings-probe"]),
     ],
     swiftLanguageModes: [.v6]
 )
