@@ -34,7 +34,7 @@ extension JSONReader {
             let digits = digitCount <= 19 ? digits : nil
             return .double(try double(from: start, isNegative: isNegative, digits: digits, scale: scale))
         }
-        guard digitCount <= 19 else { return .integer(try integer(from: firstDigit, isNegative: isNegative)) }
+        guard digitCount <= 19 else { return .integer(try integer(from: start, isNegative: isNegative)) }
         // An integer has no negative zero. A double has, and keeps it.
         if isNegative, digits == 0 { return .double(-0.0) }
         return .integer(isNegative ? -Int128(digits) : Int128(digits))
@@ -67,12 +67,12 @@ extension JSONReader {
         return sign == JSONByte.minus ? -magnitude : magnitude
     }
 
-    /// The integer of the digits that stand between an offset and the position.
-    private func integer(from firstDigit: Int, isNegative: Bool) throws(JSONSyntaxError) -> Int128 {
+    /// The integer that stands between an offset and the position.
+    private func integer(from start: Int, isNegative: Bool) throws(JSONSyntaxError) -> Int128 {
         // Built below zero, where there is room for one more than above.
         var number: Int128 = 0
         var isTooLarge = false
-        for offset in firstDigit..<position where !isTooLarge {
+        for offset in (isNegative ? start + 1 : start)..<position where !isTooLarge {
             let (product, overflow) = number.multipliedReportingOverflow(by: 10)
             let (difference, borrow) = product.subtractingReportingOverflow(Int128(byte(at: offset) &- JSONByte.zero))
             number = difference
@@ -80,7 +80,7 @@ extension JSONReader {
         }
         isTooLarge = isTooLarge || !isNegative && number == .min
         guard !isTooLarge else {
-            throw failure("an integer is larger than can be kept exactly; write it as a string", at: firstDigit)
+            throw failure("an integer is larger than can be kept exactly; write it as a string", at: start)
         }
         return isNegative ? number : -number
     }

@@ -68,7 +68,8 @@ extension JSONReader {
         if let scalar = Unicode.Scalar(unit) { return scalar }
 
         let isFirstOfPair = unit < 0xDC00
-        if isFirstOfPair, position >= bytes.count { throw endInString }
+        let isCutOff = byte(at: position) == JSONByte.backslash && position + 1 >= bytes.count
+        if isFirstOfPair, position >= bytes.count || isCutOff { throw endInString }
         guard isFirstOfPair, byte(at: position) == JSONByte.backslash, byte(at: position + 1) == 0x75 else {
             throw failure("an escaped surrogate stands without its other half", at: start)
         }

@@ -18,12 +18,18 @@ extension JSONWriter {
     /// Writes a string in its quotation marks, with no more escapes than JSON requires.
     mutating func write(_ string: String) {
         text.append(JSONByte.quote)
-        for byte in string.utf8 {
-            if byte < 0x20 || byte == JSONByte.quote || byte == JSONByte.backslash {
+        var string = string
+        // The pointer is used inside the closure only, and within its own bounds.
+        string.withUTF8 { bytes in
+            var written = 0
+            for index in 0..<bytes.count {
+                let byte = bytes[index]
+                guard byte < 0x20 || byte == JSONByte.quote || byte == JSONByte.backslash else { continue }
+                text.append(contentsOf: bytes[written..<index])
                 writeEscape(of: byte)
-            } else {
-                text.append(byte)
+                written = index + 1
             }
+            text.append(contentsOf: bytes[written...])
         }
         text.append(JSONByte.quote)
     }

@@ -86,8 +86,7 @@ extension JSONWriter {
             if entries.isEmpty {
                 text.append(JSONByte.rightBrace)
             } else {
-                // UTF-8 sorts as the scalars do. String's own order would put equal-looking names together instead.
-                let rest = entries.sorted { right, left in left.key.utf8.lexicographicallyPrecedes(right.key.utf8) }
+                let rest = entries.sorted { right, left in left.key.precedesInScalars(right.key) }
                 open.append(Container(isObject: true, rest: rest.map { ($0.key, $0.value) }))
             }
         default:
@@ -105,5 +104,23 @@ extension JSONWriter {
         guard isPretty else { return }
         text.append(JSONByte.lineFeed)
         text.append(contentsOf: repeatElement(JSONByte.space, count: 2 * open.count))
+    }
+}
+
+extension String {
+    /// Whether this string stands before another one in the order of their Unicode scalars, which UTF-8 has as well.
+    ///
+    /// `<` has another order: it compares as if both were normalised.
+    fileprivate func precedesInScalars(_ other: String) -> Bool {
+        // Both pointers are used inside the closures only, and within their own bounds.
+        let precedes = utf8.withContiguousStorageIfAvailable { left in
+            other.utf8.withContiguousStorageIfAvailable { right in
+                let common = min(left.count, right.count)
+                var index = 0
+                while index < common, left[index] == right[index] { index += 1 }
+                return index < common ? left[index] < right[index] : left.count < right.count
+            }
+        }
+        return (precedes ?? nil) ?? utf8.lexicographicallyPrecedes(other.utf8)
     }
 }

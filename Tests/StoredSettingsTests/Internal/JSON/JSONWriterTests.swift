@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import Testing
+
+@Suite("JSONWriter")
+struct JSONWriterTests {
+    private func compact(_ value: StoredValue) throws -> String {
+        String(decoding: try JSONWriter.compactText(of: value), as: UTF8.self)
+    }
+
+    @Test("a file is indented, sorted and ends with a newline")
+    func pretty() throws {
+        let entries: [String: StoredValue] = [
+            "b": [1, [], [:], [2.5, nil]], "a": ["z": true, "A": "x", "a.b": [:]], "": false, "B": [["n": 1]],
+        ]
+        let text = """
+            {
+              "": false,
+              "B": [
+                {
+                  "n": 1
+                }
+              ],
+              "a": {
+                "A": "x",
+                "a.b": {},
+                "z": true
+              },
+              "b": [
+                1,
+                [],
+                {},
+                [
+                  2.5,
+                  null
+                ]
+              ]
+            }
+
+            """
+        #expect(String(decoding: try JSONWriter.text(of: entries), as: UTF8.self) == text)
+        #expect(String(decoding: try JSONWriter.text(of: [:]), as: UTF8.self) == "{}\n")
+        #expect(
+            try compact(.dictionary(entries["a"].map { ["a": $0] } ?? [:])) == #"{"a":{"A":"x","a.b":{},"z":true}}"#
+        )
+    }
+
+    @Test("names are in the order of their scalars")
+    func order() throws {
+        let names = ["", "A", "B", "a", "a.b", "aa", "b", "e\u{301}", "f", "\u{e9}a", "\u{ffff}", "\u{1f600}"]
+        let value = StoredValue.dictionary(Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }))
+        #expect(try compact(value) == "{" + names.map { "\"\($0)\":1" }.joined(separator: ",") + "}")
+    }
+
+    static let leaves: [(StoredValue, String)] = [
+        (.null, "null"),
+        (true, "true"),
+        (false, "false"),
+        (.integer(.min), "-170141183460469231731687303715884105728"),
+        (.integer(.max), "170141183460469231731687303715884105727"),
+        (.double(1), "1.0"),
+        (.double(-0.0), "-0.0"),
+        (.double(0.1), "0.1"),
+        (.double(1e300), "1e+300"),
+        (.double(.leastNonzeroMagnitude), "5e-324"),
+        (.double(.nan), #""nan""#),
+        (.double(-.nan), #""nan""#),
+        (.double(.infinity), #""inf""#),
+        (.double(-.infinity), #""-inf""#),
+        (.data(Data()), #""""#),
+        (.data(Data([0xFB, 0xFF, 0x00, 0x01])), #""+/8AAQ==""#),
+        ("\"\\/\u{8}\u{c}\n\r\t\0\u{1f}", #""\"\\/\b\f\n\r\t\u0000\u001F""#),
+        ("\u{7f}\u{2028}\u{2029}\u{feff}é😀", "\"\u{7f}\u{2028}\u{2029}\u{feff}é😀\""),
+    ]
+
+    @Test("a value has its text", arguments: leaves)
+    func leaf(value: StoredValue, text: String) throws {
+        // Compared as UTF-8, as equal strings need not be the same.
+        #expect(try JSONWriter.compactText(of: value) == Array(text.utf8))
+    }
+
+    @Test("dates, bytes and what is no number are read back as the strings that stand for them")
+    func strings() throws {
+        let entries: [String: StoredValue] = [
+            "date": .date(Date(timeIntervalSinceReferenceDate: 1.25)), "data": .data(Data([1, 2, 3])),
+            "nan": .double(.nan),
+        ]
+        let read = try JSONReader.readObject(JSONWriter.text(of: entries))
+        #expect(read["date"]?.kind == .string)
+        #expect(read["data"] == "AQID")
+        #expect(read["nan"] == "nan")
+    }
+
+    @Test("the deepest nesting is written and read, and one level more is unstorable")
+    func depth() throws {
+        func nested(_ depth: Int, isObject: Bool, inside: StoredValue) -> StoredValue {
+            (0..<depth).reduce(inside) { value, _ in isObject ? ["a": value] : [value] }
+        }
+        let limit = JSONReader.maximumDepth
+        for isObject in [true, false] {
+            for inside: StoredValue in [1, [], [:]] {
+                let depth = inside == 1 ? limit : limit - 1
+                let value = nested(depth, isObject: isObject, inside: inside)
+                #expect(try JSONReader.read(JSONWriter.compactText(of: value)) == value)
+                let error = #expect(throws: SettingsError.self) {
+                    try JSONWriter.compactText(of: nested(depth + 1, isObject: isObject, inside: inside))
+                }
+                #expect(error?.code == .unstorable)
+                #expect(throws: SettingsError.self) { try JSONWriter.text(of: ["a": value]) }
+            }
+        }
+    }
+}
