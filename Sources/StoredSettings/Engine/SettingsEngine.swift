@@ -208,6 +208,7 @@ extension SettingsEngine {
 
     /// Returns once everything survives a loss of power.
     func synchronize() throws {
+        guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
         do {
             try flush()
         } catch {

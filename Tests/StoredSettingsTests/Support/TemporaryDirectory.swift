@@ -37,3 +37,10 @@ extension String {
         get throws { try FileManager.default.attributesOfItem(atPath: self)[.posixPermissions] as? Int }
     }
 }
+
+extension String {
+    /// The number of the file at this path, which a replacement changes.
+    var inode: Int? {
+        get throws { try FileManager.default.attributesOfItem(atPath: self)[.systemFileNumber] as? Int }
+    }
+}

@@ -100,13 +100,16 @@ final class FileStore: SettingsStore {
         }
     }
 
-    /// Makes sure of what commits have made sure of already, where a file system gave an error then.
+    /// Waits for a commit that is under way, and makes sure of what commits have made sure of already, where the file
+    /// system gave an error then.
     func synchronize() throws {
-        guard state.withLock({ $0.reading != nil }) else { return }
-        do {
-            try file.synchronizeDirectory()
-        } catch {
-            throw writeError(error)
+        try writer.withLock { _ in
+            guard state.withLock({ $0.reading != nil }) else { return }
+            do {
+                try file.synchronizeDirectory()
+            } catch {
+                throw writeError(error)
+            }
         }
     }
 

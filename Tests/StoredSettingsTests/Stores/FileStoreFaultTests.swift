@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import Testing
+
+@testable import StoredSettings
+
+/// Makes system calls fail while it is told so.
+private final class Faults: Sendable {
+    private let numbers = Mutex<[SystemCalls.Name: CInt]>([:])
+
+    var system: SystemCalls {
+        SystemCalls { [self] call, _ in numbers.withLock { $0[call] } }
+    }
+
+    func fail(_ call: SystemCalls.Name, with number: CInt) {
+        numbers.withLock { $0[call] = number }
+    }
+
+    func stop() {
+        numbers.withLock { $0 = [:] }
+    }
+}
+
+@Suite("FileStore under faults")
+struct FileStoreFaultTests {
+    private let reporter = RecordingReporter()
+    private let faults = Faults()
+
+    private func suite(_ path: String) -> SettingsSuite {
+        SettingsSuite(store: FileStore(path: path, system: faults.system), reporter: reporter)
+    }
+
+    @Test(
+        "a write that fails leaves the file as it was, is reported, stays readable and is tried again",
+        arguments: [
+            (SystemCalls.Name.write, ENOSPC), (.open, EMFILE), (.rename, EIO), (.sync, EIO), (.lock, ENOLCK),
+            (.open, EACCES), (.rename, EROFS),
+        ]
+    )
+    func failing(call: SystemCalls.Name, number: CInt) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let port = Setting("port", default: 1, suite: suite)
+            port.value = 2
+            faults.fail(call, with: number)
+            port.value = 3
+            #expect(port.value == 3)
+            let error = try #require(reporter.errors.last)
+            #expect([.writeFailed, .readOnly, .readFailed].contains(error.code))
+            #expect(!error.fact.isEmpty && !error.consequence.isEmpty && !error.remedy.isEmpty)
+            #expect(error.consequence.contains("kept in memory"))
+            #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
+            #expect(throws: SettingsError.self) { try port.set(4) }
+            #expect(try path.fileContents == "{\n  \"port\": 2\n}\n")
+            faults.stop()
+            try await eventually("the value is saved in the end") { try path.fileContents == "{\n  \"port\": 3\n}\n" }
+            try suite.synchronize()
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+            #expect(names == ["settings.json", "settings.json.last-good", "settings.json.lock"])
+        }
+    }
+
+    @Test("interrupted calls are made again")
+    func interrupted() async throws {
+        try await withTemporaryDirectory { directory in
+            let left = Mutex(20)
+            let system = SystemCalls { _, _ in
+                left.withLock { left in
+                    guard left > 0 else { return nil }
+                    left -= 1
+                    return EINTR
+                }
+            }
+            let store = FileStore(path: directory + "/settings.json", system: system)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            #expect(suite.storedValue(forKey: "a") == 1)
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a file that is mounted alone is rewritten in place, its last good copy kept first")
+    func mountedAlone() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let inode = try path.inode
+            let system = SystemCalls { call, name in call == .rename && name == path ? EBUSY : nil }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(2, forKey: "b")
+            #expect(try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n")
+            #expect(try (path + ".last-good").fileContents == path.fileContents)
+            #expect(try path.inode == inode)
+            #expect(suite.snapshot() == ["a": 1, "b": 2])
+            try suite.setStoredValue(3, forKey: "b")
+            #expect(SettingsSuite(fileAt: path).snapshot() == ["a": 1, "b": 3])
+        }
+    }
+
+    @Test("a directory that cannot be written makes the suite read-only, and its values can be read")
+    func readOnly() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            faults.fail(.access, with: EROFS)
+            faults.fail(.lock, with: EROFS)
+            let suite = suite(path)
+            #expect(suite.storedValue(forKey: "a") == 1)
+            #expect(suite.persistence == .readOnly(path: path, reason: "Read-only file system"))
+            #expect(throws: SettingsError(.readOnly, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+        }
+    }
+
+    @Test("where the system has no watches, changes are noticed by looking")
+    func polling() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            faults.fail(.watch, with: EMFILE)
+            let values = Setting("a", default: 0, suite: suite(path)).values
+            let seen = Task {
+                for await value in values where value == 7 { return value }
+                return -1
+            }
+            try path.replaceFile(with: #"{"a": 7}"#)
+            #expect(await within { await seen.value } == 7)
+        }
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Testing
+
+@testable import StoredSettings
+
+@Suite("FileStore")
+struct FileStoreTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ path: String) -> SettingsSuite {
+        SettingsSuite(fileAt: path, reporter: reporter)
+    }
+
+    @Test("what was set is in the file, pretty, with sorted keys and a final newline")
+    func text() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let expected = "{\n  \"a\": [\n    \"x\"\n  ],\n  \"b\": 2\n}\n"
+            Setting("b", default: 0, suite: suite).value = 2
+            Setting("a", default: [String](), suite: suite).value = ["x"]
+            let text = try path.fileContents
+            #expect(text == expected)
+        }
+    }
+
+    @Test("a suite made anew reads what an earlier one has stored")
+    func reopening() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            Setting("port", default: 1, suite: suite(path)).value = 2
+            let reopened = Setting("port", default: 1, suite: suite(path))
+            #expect(reopened.value == 2)
+            #expect(reopened.suite.persistence == .durable(path: path))
+        }
+    }
+
+    @Test("reading creates nothing, no directory either")
+    func readingCreatesNothing() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = suite(directory + "/deep/er/settings.json")
+            #expect(Setting("port", default: 1, suite: suite).value == 1)
+            _ = (suite.keys, suite.snapshot(), suite.persistence, suite.contains("x"))
+            try suite.synchronize()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+        }
+    }
+
+    @Test("equal values write nothing, in whichever form they are read back")
+    func equalValues() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (suite, date) = (suite(path), Date(timeIntervalSinceReferenceDate: 0.1))
+            let setting = Setting("date", default: Date(), suite: suite)
+            setting.value = date
+            let before = try path.inode
+            let generation = suite.engine.store.generation()
+            setting.value = date
+            try setting.update { _ in }
+            #expect(try path.inode == before)
+            #expect(suite.engine.store.generation() == generation)
+            setting.value = date + 1
+            #expect(try path.inode != before)
+        }
+    }
+
+    @Test("paths that lead to one file share one engine, by links and dots, be the file there or not")
+    func identity() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: directory + "/real", withIntermediateDirectories: false)
+            try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: "real")
+            let one = suite(directory + "/real/s.json")
+            let two = suite(directory + "/link/s.json")
+            let three = suite(directory + "/link/../real/./s.json")
+            #expect(one.engine === two.engine)
+            #expect(one.engine === three.engine)
+            try one.setStoredValue(1, forKey: "a")
+            #expect(two.engine === suite(directory + "/link/s.json").engine)
+            #expect(one.engine !== suite(directory + "/real/other.json").engine)
+        }
+    }
+
+    @Test("directories are made for their owner alone, files too, and an existing file keeps its mode")
+    func modes() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/new/settings.json"
+            let suite = suite(path)
+            try suite.setStoredValue(1, forKey: "a")
+            #expect(try (directory + "/new").filePermissions == 0o700)
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory + "/new") {
+                #expect(try (directory + "/new/" + name).filePermissions == 0o600, "\(name)")
+            }
+            try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+            try suite.setStoredValue(2, forKey: "a")
+            #expect(try path.filePermissions == 0o640)
+        }
+    }
+
+    @Test("a link is written through, not replaced, and its target may lie elsewhere")
+    func links() async throws {
+        try await withTemporaryDirectory { directory in
+            let (link, target) = (directory + "/a/settings.json", directory + "/b/real.json")
+            for name in ["/a", "/b"] {
+                try FileManager.default.createDirectory(atPath: directory + name, withIntermediateDirectories: false)
+            }
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../b/real.json")
+            try suite(link).setStoredValue(1, forKey: "a")
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "../b/real.json")
+            #expect(try target.fileContents == "{\n  \"a\": 1\n}\n")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/a") == ["settings.json"])
+        }
+    }
+
+    @Test("unknown keys and values of other types are preserved")
+    func preserving() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(
+                with: #"{"future": {"deep": [1, null, 18446744073709551615, -0.0]}, "port": "text"}"#
+            )
+            try suite(path).setStoredValue(true, forKey: "new")
+            let expected: StoredValue = ["deep": [1, nil, 18_446_744_073_709_551_615, .double(-0.0)]]
+            let contents = try JSONReader.readObject(Array(path.fileContents.utf8))
+            #expect(contents == ["future": expected, "port": "text", "new": true])
+        }
+    }
+
+    @Test("a broken file is reported with line and column, left as it is, and read again once it is mended")
+    func brokenFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let port = Setting("port", default: 1, suite: suite)
+            port.value = 2
+            let broken = "{\n  \"port\": 3,\n  oops\n}"
+            try path.overwriteFile(with: broken)
+            await eventually("the broken file is reported") {
+                _ = port.value
+                return !reporter.errors.isEmpty
+            }
+            let error = try #require(reporter.errors.first)
+            #expect(error.code == .malformedFile)
+            #expect(error.location == SettingsError.Location(file: path, line: 3, column: 3))
+            #expect(port.value == 2)
+
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.set(4) }
+            port.value = 5
+            #expect(port.value == 5)
+            #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
+            #expect(try path.fileContents == broken)
+
+            try path.overwriteFile(with: #"{"port": 3, "other": true}"#)
+            try await eventually("what was assigned is merged into the mended file") {
+                try path.fileContents == "{\n  \"other\": true,\n  \"port\": 5\n}\n"
+            }
+            #expect(suite.snapshot() == ["other": true, "port": 5])
+            try suite.synchronize()
+        }
+    }
+
+    @Test("a suite that meets a broken file serves the last good copy")
+    func lastGoodCopy() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try suite(path).setStoredValue(2, forKey: "port")
+            try suite(path).setStoredValue(3, forKey: "port")
+            try path.overwriteFile(with: "")
+            let late = suite(path)
+            #expect(late.storedValue(forKey: "port") == 3)
+            await eventually("the empty file is reported") { reporter.errors.map(\.code) == [.malformedFile] }
+            #expect(try path.fileContents == "")
+        }
+    }
+
+    @Test(
+        "what is not an object of settings is broken too",
+        arguments: ["[]", "null", "{}{}", "{\"a\": 1, \"a\": 2}", "{\"a\": 1e999}"]
+    )
+    func notSettings(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: text)
+            let suite = suite(path)
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.setStoredValue(1, forKey: "x") }
+            #expect(try path.fileContents == text)
+        }
+    }
+
+    @Test("a directory in the file's place is reported and left alone")
+    func unreadable() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            let suite = suite(path)
+            #expect(suite.keys.isEmpty)
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.setStoredValue(1, forKey: "x") }
+        }
+    }
+
+    @Test("a FIFO in the file's place keeps nobody waiting", .timeLimit(.minutes(1)))
+    func fifo() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            #expect(mkfifo(path, 0o600) == 0)
+            let suite = suite(path)
+            #expect(suite.keys.isEmpty)
+            #expect(throws: SettingsError.self) { try suite.setStoredValue(1, forKey: "x") }
+        }
+    }
+}
