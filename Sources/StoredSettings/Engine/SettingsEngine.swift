@@ -95,6 +95,9 @@ extension SettingsEngine {
         return id
     }
 
+    /// How many subscribers there are.
+    var sinkCount: Int { state.withLock { $0.sinks.count } }
+
     func removeSink(_ id: SinkID) {
         // The sink is let go of after the lock, since its end may run code of others.
         let sink = state.withLock { $0.sinks.remove(id) }

@@ -9,6 +9,8 @@ struct SinkTable {
     private var ofAnyKey: [ID: any ChangeSink] = [:]
     private var keys: [ID: String] = [:]
 
+    var count: Int { keys.count + ofAnyKey.count }
+
     mutating func insert(_ sink: some ChangeSink, forKey key: String) -> ID {
         lastID += 1
         byKey[key, default: [:]][lastID] = sink

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Unsaved changes")
+struct UnsavedChangesTests {
+    private let reporter = RecordingReporter()
+    private let store = FailingStore(["port": 2])
+    private let suite: SettingsSuite
+    private let port: Setting<Int>
+    private let full = SettingsError(.writeFailed, fact: "the disk is full", remedy: "make room")
+
+    init() {
+        suite = SettingsSuite(store: store, reporter: reporter)
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    @Test("an assignment that fails is reported, readable, and told to subscribers once, and never twice")
+    func failing() async throws {
+        var values = port.values.makeAsyncIterator()
+        let changes = suite.changes
+        #expect(await values.next() == 2)
+        store.fail(with: full)
+        port.value = 3
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
+        #expect(reporter.errors[0].message.contains("the disk is full"))
+        #expect(port.value == 3)
+        #expect(suite.snapshot() == ["port": 3])
+        #expect(store.contents() == ["port": 2])
+        #expect(await values.next() == 3)
+
+        store.fail(with: nil)
+        try suite.synchronize()
+        #expect(store.contents() == ["port": 3])
+        port.value = 4
+        #expect(await values.next() == 4)
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?["port"] == SettingChange(old: 2, new: 4, origin: .local))
+    }
+
+    @Test("it is tried again by itself")
+    func retrying() async {
+        store.fail(with: full)
+        port.value = 3
+        port.reset()
+        store.fail(with: nil)
+        await eventually("the change is saved") { store.contents() == [:] }
+        #expect(!port.isSet)
+    }
+
+    @Test("the next change that succeeds takes the earlier ones along, and wins where they meet")
+    func takenAlong() throws {
+        store.fail(with: full)
+        port.value = 3
+        Setting("other", default: 0, suite: suite).value = 7
+        store.fail(with: nil)
+        #expect(try port.update { $0 += 1 } == 4)
+        #expect(store.contents() == ["port": 4, "other": 7])
+        #expect(suite.snapshot() == store.contents())
+    }
+
+    @Test("while it is not saved synchronize throws, with the cause")
+    func synchronizing() throws {
+        store.fail(with: full)
+        port.value = 3
+        let error = #expect(throws: SettingsError.self) { try suite.synchronize() }
+        #expect(error?.code == .notSaved)
+        #expect((error?.underlying as? SettingsError)?.code == .writeFailed)
+        store.fail(with: nil)
+        try suite.synchronize()
+    }
+
+    @Test("a set or an update that throws has changed nothing")
+    func throwing() throws {
+        store.fail(with: full)
+        #expect(throws: SettingsError(.writeFailed, fact: "")) { try port.set(3) }
+        #expect(throws: SettingsError(.writeFailed, fact: "")) { try port.update { $0 = 3 } }
+        #expect(port.value == 2)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("a value that can never be stored is not tried again")
+    func unstorable() throws {
+        struct Unstorable: StoredValueConvertible {
+            init() {}
+            init(storedValue: StoredValue) throws { self.init() }
+            func storedValue() throws -> StoredValue { throw SettingsError.unstorable("no form") }
+        }
+        let setting = Setting("x", default: Unstorable(), suite: suite)
+        setting.value = Unstorable()
+        #expect(reporter.errors.map(\.code) == [.unstorable])
+        try suite.synchronize()
+        #expect(!setting.isSet)
+    }
+
+    @Test("what somebody else stores meanwhile stays hidden until the change is saved over it")
+    func masking() {
+        var unsaved = UnsavedChanges()
+        unsaved.keep(3, forKey: "port")
+        let foreign = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 9)], origin: .external)
+        #expect(unsaved.masking(foreign).commit.changes.isEmpty)
+        #expect(unsaved.value(forKey: "port", over: 9) == 3)
+        let flush = unsaved.beginFlush()
+        #expect(flush.edits == ["port": 3])
+        let own = StoreCommit(changes: [StoreChange(key: "port", old: 9, new: 4)], origin: .local)
+        #expect(unsaved.masking(own).commit.changes == [StoreChange(key: "port", old: 3, new: 4)])
+        #expect(unsaved.isEmpty)
+    }
+
+    @Test("a change that is kept while a commit is under way is not forgotten by it")
+    func keptDuringFlush() {
+        var unsaved = UnsavedChanges()
+        unsaved.keep(3, forKey: "port")
+        let flush = unsaved.beginFlush()
+        unsaved.keep(4, forKey: "port")
+        let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
+        #expect(unsaved.masking(own).commit.changes.isEmpty)
+        #expect(unsaved.endFlush(flush.version) == false)
+        #expect(unsaved.value(forKey: "port", over: 3) == 4)
+    }
+}
