@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Types that only declare the conformance")
+struct DeclaredTests {
+    @Test("a raw value that is none names the type and not the value")
+    func rawValue() {
+        #expect(settingsError { try Level(storedValue: "loud") }?.message == "found a string that is no Level.")
+        #expect(settingsError { try Level(storedValue: "loud") }?.code == .invalidValue)
+        #expect(settingsError { try Level(storedValue: 3) }?.message == "expected a string, found an integer.")
+        #expect(settingsError { try Rank(storedValue: -3) }?.message == "found an integer that is no Rank.")
+        #expect(settingsError { try Rank(storedValue: 300) }?.message == "the integer is outside -128...127.")
+    }
+
+    @Test("of a raw value and a coding the raw value wins")
+    func both() throws {
+        #expect(try Both(x: 1, y: 2).storedValue() == "1/2")
+        #expect(try [Both(x: 1, y: 2)].storedValue() == ["1/2"])
+        #expect(settingsError { try Both(storedValue: ["x": 1, "y": 2]) }?.code == .typeMismatch)
+    }
+
+    @Test("a Codable type is stored as structure")
+    func codable() throws {
+        #expect(try Limits().storedValue() == ["perSecond": 100, "burst": 20])
+        #expect(
+            try Limits(storedValue: ["perSecond": 1, "burst": 2.0, "unknown": "kept elsewhere"])
+                == Limits(perSecond: 1, burst: 2)
+        )
+    }
+
+    @Test("what is wrong in a Codable type is named by its path, through collections too")
+    func path() throws {
+        let storedValue: StoredValue = ["a": [["perSecond": 1, "burst": 2], ["perSecond": "x", "burst": 2]]]
+        let error = try #require(settingsError { try [String: [Limits]](storedValue: storedValue) })
+        #expect(error.message == "at a[1].perSecond: expected an integer, found a string.")
+        #expect(error.underlying is DecodingError)
+    }
+
+    @Test("a class can declare it, too")
+    func classes() throws {
+        #expect(try Counter(storedValue: Counter(3).storedValue()).count == 3)
+    }
+}
+
+private final class Counter: Codable, StoredValueConvertible {
+    let count: Int
+
+    init(_ count: Int) {
+        self.count = count
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Types of Foundation, characters and durations")
+struct FoundationTypesTests {
+    @Test("text that is no value of its type is refused without being repeated")
+    func invalidText() {
+        #expect(settingsError { try Date(storedValue: "2026-02-30") }?.code == .invalidValue)
+        #expect(settingsError { try Data(storedValue: "?") }?.code == .invalidValue)
+        #expect(settingsError { try URL(storedValue: "") }?.code == .invalidValue)
+        #expect(settingsError { try UUID(storedValue: "E621E1F8") }?.code == .invalidValue)
+        #expect(settingsError { try Decimal(storedValue: "12abc") }?.code == .invalidValue)
+        #expect(settingsError { try Duration(storedValue: "12") }?.code == .invalidValue)
+        #expect(settingsError { try Character(storedValue: "ab") }?.code == .invalidValue)
+        #expect(settingsError { try Character(storedValue: "") }?.code == .invalidValue)
+    }
+
+    @Test("a URL is stored as its text, and with its base when it has one")
+    func url() throws {
+        let base = try #require(URL(string: "https://example.com/a/"))
+        let url = try #require(URL(string: "b", relativeTo: base))
+        #expect(try base.storedValue() == "https://example.com/a/")
+        #expect(try url.storedValue() == ["base": "https://example.com/a/", "relative": "b"])
+        let read = try URL(storedValue: url.storedValue())
+        #expect(read.baseURL == base)
+        #expect(read.relativeString == "b")
+    }
+
+    @Test("a URL's dictionary names what is wrong in it")
+    func urlParts() {
+        let missing = settingsError { try URL(storedValue: ["base": "a:b"]) }
+        #expect(missing?.fact == "expected a URL's base and relative text, found no 'relative'")
+        #expect(settingsError { try URL(storedValue: ["base": 1, "relative": "b"]) }?.path == [.key("base")])
+        #expect(settingsError { try URL(storedValue: ["base": "", "relative": "b"]) }?.path == [.key("base")])
+        #expect(settingsError { try URL(storedValue: ["base": "a:b", "relative": nil]) }?.path == [.key("relative")])
+    }
+
+    @Test("a decimal is taken exactly or not at all")
+    func decimal() throws {
+        let widest = "340282366920938463463374607431768211455"
+        #expect(try Decimal(storedValue: .integer(.max)).description == String(Int128.max))
+        #expect(try Decimal(storedValue: .integer(.min)).description == String(Int128.min))
+        #expect(try Decimal(storedValue: .string(widest)).description == widest)
+        #expect(try Decimal(storedValue: 0.1).description == "0.1")
+        #expect(try Decimal(storedValue: "-0") == 0)
+        #expect(try Decimal(storedValue: "+1.50e2") == 150)
+        #expect(try Decimal(storedValue: .double(.nan)).isNaN)
+        for lossy in [
+            widest + "1", "340282366920938463463374607431768211456", "1e-129", "1e166", "1e99999999999999999999",
+        ] {
+            #expect(settingsError { try Decimal(storedValue: .string(lossy)) }?.code == .invalidValue)
+        }
+        #expect(settingsError { try Decimal(storedValue: .double(1e300)) }?.code == .invalidValue)
+        #expect(settingsError { try Decimal(storedValue: .double(.infinity)) }?.code == .invalidValue)
+    }
+
+    @Test(
+        "durations are written in decimal seconds",
+        arguments: [
+            (Duration.zero, "0s"), (.seconds(90), "90s"), (.milliseconds(1_500), "1.5s"),
+            (.milliseconds(-1_500), "-1.5s"),
+            (.nanoseconds(1), "0.000000001s"), (Duration(attoseconds: -1), "-0.000000000000000001s"),
+            (Duration(attoseconds: .max), "170141183460469231731.687303715884105727s"),
+            (Duration(attoseconds: .min), "-170141183460469231731.687303715884105728s"),
+        ]
+    )
+    func durationText(_ duration: Duration, _ text: String) throws {
+        #expect(duration.storedValue() == .string(text))
+        #expect(try Duration(storedValue: .string(text)) == duration)
+    }
+
+    @Test(
+        "durations are read in any unit",
+        arguments: [
+            ("1ns", Duration.nanoseconds(1)), ("1e-9ns", Duration(attoseconds: 1)), ("1.5us", .nanoseconds(1_500)),
+            ("250ms", .milliseconds(250)), ("-2s", .seconds(-2)),
+            ("1.5m", .seconds(90)), ("2h", .seconds(7_200)), ("0.5d", .seconds(43_200)), ("1e3s", .seconds(1_000)),
+            (".5s", .milliseconds(500)), ("0.000s", .zero), ("0e999999999999999999999s", .zero),
+        ]
+    )
+    func units(_ text: String, _ duration: Duration) throws {
+        #expect(try Duration(storedValue: .string(text)) == duration)
+    }
+
+    @Test("plain numbers are seconds")
+    func seconds() throws {
+        #expect(try Duration(storedValue: -3) == .seconds(-3))
+        #expect(try Duration(storedValue: 0.1) == .milliseconds(100))
+    }
+
+    @Test(
+        "a duration that cannot be held exactly is refused",
+        arguments: [
+            "1e21s", "1e-10ns", "0.0000000000000000001s", "1e999999999999999999999s", "1e-999999999999999999999s", "s",
+            "1", "1 s",
+            "1.5.5s", "1x", "-", "--1s", "170141183460469231731.687303715884105728s", "infs", "",
+            "99999999999999999999999999999d",
+        ]
+    )
+    func unheld(_ text: String) throws {
+        #expect(settingsError { try Duration(storedValue: .string(text)) }?.code == .invalidValue)
+    }
+
+    @Test("numbers of seconds beyond a duration are refused", arguments: [1e300, .infinity, .nan, 1e-300, -1e21])
+    func unheld(_ seconds: Double) {
+        #expect(settingsError { try Duration(storedValue: .double(seconds)) }?.code == .invalidValue)
+        #expect(settingsError { try Duration(storedValue: .integer(.max)) }?.code == .invalidValue)
+    }
+}

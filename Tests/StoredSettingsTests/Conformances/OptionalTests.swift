@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Optional")
+struct OptionalTests {
+    @Test("nil is null, and a value is itself")
+    func plain() throws {
+        #expect(try Int?.none.storedValue() == nil)
+        #expect(try Int?.some(3).storedValue() == 3)
+        #expect(try Int?(storedValue: nil) == nil)
+        #expect(try Int?(storedValue: 3) == 3)
+    }
+
+    @Test("nested nothings stay apart")
+    func nested() throws {
+        let values: [Int???] = [nil, .some(nil), .some(.some(nil)), 3]
+        #expect(try values.map { try $0.storedValue() } == [nil, [nil], [[nil]], 3])
+        #expect(try values.map { try Int???(storedValue: $0.storedValue()) } == values)
+        let lists: [[Int?]?] = [nil, [], [nil], [nil, nil], [1]]
+        #expect(try lists.map { try $0.storedValue() } == [nil, [], [[nil]], [nil, nil], [1]])
+        #expect(try lists.map { try [Int?]?(storedValue: $0.storedValue()) } == lists)
+    }
+
+    @Test("a list of one null that was written by hand is that list")
+    func byHand() throws {
+        #expect(try [Int?]?(storedValue: [nil]) == [nil])
+        #expect(try [[Int?]]?(storedValue: [[nil]]) == [[nil]])
+    }
+
+    @Test("what is no value fails as the wrapped type fails")
+    func failing() {
+        #expect(settingsError { try Bool?(storedValue: 1) }?.fact == "expected a Boolean, found an integer")
+        #expect(settingsError { try Bool?(storedValue: [nil]) }?.fact == "expected a Boolean, found an array")
+        #expect(settingsError { try [Bool?](storedValue: [nil, true, 2]) }?.path == [.index(2)])
+    }
+}
