@@ -98,7 +98,8 @@ extension StoredValue: Decodable {
 private func attempt<Result>(_ read: () throws -> Result) throws -> Result? {
     do {
         return try read()
-    } catch is DecodingError {
+    } catch {
+        // Of any type: the JSON decoder of Foundation throws one of its own where a number does not fit.
         return nil
     }
 }

@@ -38,10 +38,11 @@ struct CodingPlace: Sendable {
     var isTooDeep: Bool { depth > Self.depthLimit || calls > Self.callLimit }
 
     func inside(_ key: any CodingKey) -> CodingPlace {
+        // The list is freed recursively, so it is not to grow for as long as a type cares to nest containers.
+        guard !isTooDeep else { return self }
         var place = self
         place.step = .key(key, step)
         place.depth += 1
-        place.calls += 1
         return place
     }
 

@@ -16,8 +16,9 @@ import Foundation
 struct LawCase: Sendable, CustomTestStringConvertible {
     let name: String
 
-    /// Whether what a JSON file holds for a stored value gives the same value. Not for values that are stored as
-    /// themselves: a date among them comes back from JSON as text.
+    /// Whether what a JSON file holds for a stored value gives the same value.
+    ///
+    /// Not for values that are stored as themselves: a date among them comes back from JSON as text.
     let survivesText: Bool
 
     private let write: @Sendable () throws -> [StoredValue]

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("The depth of the coders")
+struct CodingDepthTests {
+    private struct Tree: Codable {
+        var children: [Tree] = []
+
+        init(depth: Int) {
+            for _ in 0..<depth {
+                var outer = Tree()
+                outer.children = [self]
+                self = outer
+            }
+        }
+
+        private init() {}
+    }
+
+    private struct Endless: Codable {
+        init() {}
+        init(from decoder: any Decoder) throws { self = try decoder.singleValueContainer().decode(Endless.self) }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(self)
+        }
+    }
+
+    private struct Digging: Encodable {
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.unkeyedContainer()
+            for _ in 0..<100_000 {
+                try container.encode(1)
+                container = container.nestedUnkeyedContainer()
+            }
+        }
+    }
+
+    @Test("what is not too deep passes")
+    func deep() throws {
+        let stored = try StoredValueEncoder().encode(Tree(depth: 249))
+        #expect(try StoredValueEncoder().encode(StoredValueDecoder().decode(Tree.self, from: stored)) == stored)
+    }
+
+    @Test("what is too deep fails instead of exhausting the stack")
+    func tooDeep() throws {
+        let fact = "the value is nested more than 500 levels deep"
+        #expect(settingsError { try StoredValueEncoder().encode(Tree(depth: 251)) }?.fact == fact)
+        #expect(settingsError { try StoredValueEncoder().encode(Endless()) }?.fact == fact)
+        #expect(settingsError { try StoredValueDecoder().decode(Endless.self, from: 1) }?.fact == fact)
+        #expect(settingsError { try StoredValueEncoder().encode(Digging()) }?.fact == fact)
+
+        var stored: StoredValue = ["children": []]
+        for _ in 0..<2_000 { stored = ["children": [stored]] }
+        let error = try #require(settingsError { try StoredValueDecoder().decode(Tree.self, from: stored) })
+        #expect(error.fact == fact)
+        #expect(error.path.count == 501)
+    }
+
+    @Test("a stored value of any depth passes as it is, and is refused by other coders")
+    func storedValue() throws {
+        var stored: StoredValue = 1
+        for _ in 0..<2_000 { stored = [stored] }
+        #expect(try StoredValueEncoder().encode(["x": stored]) == ["x": stored])
+        #expect(throws: EncodingError.self) { try JSONEncoder().encode(stored) }
+    }
+}

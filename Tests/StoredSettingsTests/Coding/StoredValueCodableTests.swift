@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite("Stored values in other coders")
+struct StoredValueCodableTests {
+    private func throughJSON(_ value: StoredValue) throws -> StoredValue {
+        try JSONDecoder().decode(StoredValue.self, from: JSONEncoder().encode(value))
+    }
+
+    @Test(
+        "what JSON has passes through JSON",
+        arguments: [
+            nil, true, false, 0, -1, .integer(Int128(Int64.min)), .integer(Int128(Int64.max)),
+            .integer(Int128(UInt64.max)), 1.5,
+            -0.25, 1e300, "", "x\0é", [], [:], [nil, [1, [true]]], ["a": ["b": [1.5, "x", nil]], "": [:]],
+        ] as [StoredValue]
+    )
+    func natural(_ value: StoredValue) throws {
+        #expect(try throughJSON(value) == value)
+    }
+
+    @Test("its shape in JSON is the natural one")
+    func shape() throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let value: StoredValue = ["a": [1, 1.5, "x", nil, true], "b": .data(Data([1]))]
+        #expect(
+            String(decoding: try encoder.encode(value), as: UTF8.self) == #"{"a":[1,1.5,"x",null,true],"b":"AQ=="}"#
+        )
+    }
+
+    @Test("what JSON has not got becomes the text that a file holds for it")
+    func text() throws {
+        #expect(try throughJSON([.double(.nan)]) == ["nan"])
+        #expect(try throughJSON([.double(-.infinity)]) == ["-inf"])
+        #expect(try throughJSON([.date(Date(timeIntervalSinceReferenceDate: 0.5))]) == ["2001-01-01T00:00:00.5Z"])
+        #expect(try throughJSON([.data(Data([1]))]) == ["AQ=="])
+    }
+
+    @Test("samples come back readable as what they were")
+    func samples() throws {
+        for value in StoredValue.samples(300) where value.isNarrow {
+            let back = try throughJSON(["x": value])
+            #expect(try StoredValueDecoder().decode([String: StoredValue].self, from: back).count == 1)
+        }
+    }
+
+    @Test("what is wrong deep inside is told, and not tried otherwise")
+    func deepFailure() {
+        struct Wrapper: Codable { var value: StoredValue }
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(Wrapper.self, from: Data(#"{"value":[1,]x}"#.utf8))
+        }
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(Wrapper.self, from: Data("{}".utf8)) }
+    }
+}
+
+extension StoredValue {
+    /// Whether all integers are ones that any coder has room for.
+    fileprivate var isNarrow: Bool {
+        switch self {
+        case .integer(let value): Int64(exactly: value) != nil || UInt64(exactly: value) != nil
+        case .array(let values): values.allSatisfy(\.isNarrow)
+        case .dictionary(let values): values.values.allSatisfy(\.isNarrow)
+        default: true
+        }
+    }
+}
