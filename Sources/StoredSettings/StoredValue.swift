@@ -41,6 +41,12 @@ public enum StoredValue: Sendable {
 }
 
 extension StoredValue {
+    /// How many arrays and dictionaries may be nested in one another in what is read, written or coded.
+    ///
+    /// More than settings need, and few enough that comparing or hashing such a value, which recurses, is safe on the
+    /// smallest stacks that threads have.
+    package static let maximumDepth = 127
+
     /// The name of a stored value's shape, without its contents.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// ``StoredValue/null``

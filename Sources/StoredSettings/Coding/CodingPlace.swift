@@ -3,7 +3,7 @@
 /// Where a coder is: the keys on the way there, and how deep that is.
 struct CodingPlace: Sendable {
     /// How many containers may be nested in one another.
-    static let depthLimit = 500
+    static let depthLimit = StoredValue.maximumDepth
 
     /// How many conversions may be under way at once.
     ///

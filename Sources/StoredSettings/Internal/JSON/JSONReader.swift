@@ -9,8 +9,8 @@
 /// A reader lives only inside a call of `read` or `readObject`, and the caller holds the bytes that long. And every byte
 /// is read by ``byte(at:)``, which checks its offset in every build and gives 0, which is no part of any JSON, past the end.
 package struct JSONReader {
-    /// How many arrays and objects may stand one in another.
-    package static let maximumDepth = 512
+    /// How many arrays and objects may stand one in another, the outermost included.
+    package static let maximumDepth = StoredValue.maximumDepth + 1
 
     let bytes: UnsafeBufferPointer<UInt8>
     /// The byte to be read next, never negative, as it only ever grows.

@@ -12,15 +12,11 @@ extension StoredValue {
     package var storedAsJSON: StoredValue {
         switch self {
         case .null, .bool, .integer, .string: self
-        case .double(let value): value.isFinite ? self : .string(Self.text(ofNonFinite: value))
+        case .double(let value): value.isFinite ? self : .string(value.storedText)
         case .date(let value): .string(DateText.text(for: value))
         case .data(let value): .string(value.base64EncodedString())
         case .array(let values): .array(values.map(\.storedAsJSON))
         case .dictionary(let values): .dictionary(values.mapValues(\.storedAsJSON))
         }
-    }
-
-    private static func text(ofNonFinite value: Double) -> String {
-        value.isNaN ? "nan" : value < 0 ? "-inf" : "inf"
     }
 }

@@ -93,7 +93,7 @@ struct JSONReaderTests {
 
             for tooDeep in [limit + 1, 200_000] {
                 let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.read(text(tooDeep)) }
-                #expect(error?.problem == "the nesting is deeper than 512 levels")
+                #expect(error?.problem == "the nesting is deeper than 128 levels")
                 #expect(error?.offset == limit * left.utf8.count)
             }
         }
