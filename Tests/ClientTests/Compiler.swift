@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The compiler of the toolchain that runs the tests, with the flags of this package and the module as it was built.
+struct Compiler {
+    /// What it says of some source.
+    struct Verdict {
+        var errors: [Complaint]
+        var status: Int32
+        /// All that was printed, for messages of tests.
+        var output: String
+    }
+
+    /// One error.
+    struct Complaint: CustomStringConvertible {
+        var line: Int
+        var message: String
+
+        var description: String { "\(line): \(message)" }
+    }
+
+    private let executable: URL
+    private let modules: URL
+    private let moduleCache: URL
+
+    /// Finds the compiler and the module.
+    init() throws {
+        executable = try #require(Self.findExecutable(), "no swiftc in the PATH or beside the libraries in use")
+        let build = try #require(Self.findBuild(), "no StoredSettings.swiftmodule above the test executable")
+        modules = build.modules
+        // The build's own, so that nothing is left behind anywhere else.
+        moduleCache = build.directory.appending(path: "ModuleCache")
+    }
+
+    /// Checks the types of a source, which is given in standard input so that no file is made.
+    func check(_ source: String) throws -> Verdict {
+        let process = Process()
+        process.executableURL = executable
+        process.arguments =
+            [
+                "-typecheck", "-parse-as-library", "-diagnostic-style", "llvm", "-swift-version", "6",
+                "-module-name", "Snippets", "-module-cache-path", moduleCache.path, "-I", modules.path,
+            ]
+            + ["ExistentialAny", "MemberImportVisibility", "InternalImportsByDefault"]
+            .flatMap { ["-enable-upcoming-feature", $0] } + ["-"]
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        try input.fileHandleForWriting.write(contentsOf: Data(source.utf8))
+        try input.fileHandleForWriting.close()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        return Verdict(errors: Self.complaints(in: text), status: process.terminationStatus, output: text)
+    }
+
+    private static func complaints(in output: String) -> [Complaint] {
+        output.split(separator: "\n")
+            .compactMap { line in
+                guard let match = line.wholeMatch(of: /<stdin>:(\d+):\d+: error: (.*)/), let line = Int(match.1) else {
+                    return nil
+                }
+                return Complaint(line: line, message: String(match.2))
+            }
+    }
+
+    // MARK: - Finding
+
+    private static func findExecutable() -> URL? {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let besideLibraries = loadedLibraries()
+            .filter { $0.lastPathComponent.hasPrefix("libswiftCore") }
+            .flatMap { library in
+                ancestors(of: library).map { $0.appending(path: "bin") }
+            }
+        return (besideLibraries + path.split(separator: ":").map { URL(filePath: String($0)) })
+            .map { $0.appending(path: "swiftc") }
+            .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+    }
+
+    /// The files that this process has mapped, as far as the system tells.
+    private static func loadedLibraries() -> [URL] {
+        guard let maps = FileManager.default.contents(atPath: "/proc/self/maps") else { return [] }
+        let paths = String(decoding: maps, as: UTF8.self)
+            .split(separator: "\n")
+            .compactMap { line in line.firstIndex(of: "/").map { String(line[$0...]) } }
+        return Set(paths).sorted().map { URL(filePath: $0) }
+    }
+
+    private static func findBuild() -> (modules: URL, directory: URL)? {
+        let start = CommandLine.arguments.prefix(1).map { URL(filePath: $0) } + [Bundle.main.bundleURL]
+        for directory in start.flatMap({ ancestors(of: $0.standardizedFileURL) }) {
+            for modules in [directory.appending(path: "Modules"), directory] {
+                let module = modules.appending(path: "StoredSettings.swiftmodule").path
+                if FileManager.default.fileExists(atPath: module) { return (modules, directory) }
+            }
+        }
+        return nil
+    }
+
+    /// The directories above a file, the nearest first.
+    private static func ancestors(of file: URL) -> [URL] {
+        var directories: [URL] = []
+        var directory = file.deletingLastPathComponent()
+        while directory.pathComponents.count > 1 {
+            directories.append(directory)
+            directory.deleteLastPathComponent()
+        }
+        return directories
+    }
+}
