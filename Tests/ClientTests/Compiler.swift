@@ -45,6 +45,12 @@ struct Compiler {
             ]
             + ["ExistentialAny", "MemberImportVisibility", "InternalImportsByDefault"]
             .flatMap { ["-enable-upcoming-feature", $0] } + ["-"]
+        // The compiler leaves an empty directory behind, wherever temporary files are kept.
+        let temporary = FileManager.default.temporaryDirectory.appending(path: "Snippets-\(UUID())")
+        try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: temporary) } }
+        process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporary.path]) { $1 }
+
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output
