@@ -5,16 +5,9 @@ import Testing
 
 /// The compiler of the toolchain that runs the tests, with the flags of this package and the module as it was built.
 struct Compiler {
-    /// What it says of some source.
-    struct Verdict {
-        var errors: [Complaint]
-        var status: Int32
-        /// All that was printed, for messages of tests.
-        var output: String
-    }
-
-    /// One error.
-    struct Complaint: CustomStringConvertible {
+    /// One error or warning.
+    struct Complaint: Hashable, CustomStringConvertible {
+        /// The line of the source; zero for a complaint about something else, such as the module.
         var line: Int
         var message: String
 
@@ -23,32 +16,29 @@ struct Compiler {
 
     private let executable: URL
     private let modules: URL
-    private let moduleCache: URL
 
     /// Finds the compiler and the module.
     init() throws {
         executable = try #require(Self.findExecutable(), "no swiftc in the PATH or beside the libraries in use")
-        let build = try #require(Self.findBuild(), "no StoredSettings.swiftmodule above the test executable")
-        modules = build.modules
-        // The build's own, so that nothing is left behind anywhere else.
-        moduleCache = build.directory.appending(path: "ModuleCache")
+        modules = try #require(Self.findModules(), "no StoredSettings.swiftmodule above the test executable")
     }
 
     /// Checks the types of a source, which is given in standard input so that no file is made.
-    func check(_ source: String) throws -> Verdict {
+    func check(_ source: String) throws -> [Complaint] {
+        // For the modules that it builds anew, and the empty directory that it leaves behind.
+        let temporary = FileManager.default.temporaryDirectory.appending(path: "Snippets-\(UUID())")
+        try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: temporary) } }
+
         let process = Process()
         process.executableURL = executable
         process.arguments =
             [
                 "-typecheck", "-parse-as-library", "-diagnostic-style", "llvm", "-swift-version", "6",
-                "-module-name", "Snippets", "-module-cache-path", moduleCache.path, "-I", modules.path,
+                "-module-name", "Snippets", "-module-cache-path", temporary.path, "-I", modules.path,
             ]
             + ["ExistentialAny", "MemberImportVisibility", "InternalImportsByDefault"]
             .flatMap { ["-enable-upcoming-feature", $0] } + ["-"]
-        // The compiler leaves an empty directory behind, wherever temporary files are kept.
-        let temporary = FileManager.default.temporaryDirectory.appending(path: "Snippets-\(UUID())")
-        try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
-        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: temporary) } }
         process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporary.path]) { $1 }
 
         let (input, output) = (Pipe(), Pipe())
@@ -60,16 +50,16 @@ struct Compiler {
         try input.fileHandleForWriting.close()
         let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
         process.waitUntilExit()
-        return Verdict(errors: Self.complaints(in: text), status: process.terminationStatus, output: text)
+        return Self.complaints(in: text)
     }
 
     private static func complaints(in output: String) -> [Complaint] {
         output.split(separator: "\n")
             .compactMap { line in
-                guard let match = line.wholeMatch(of: /<stdin>:(\d+):\d+: error: (.*)/), let line = Int(match.1) else {
-                    return nil
-                }
-                return Complaint(line: line, message: String(match.2))
+                guard let match = line.wholeMatch(of: /(.*?): (?:error|warning): (.*)/) else { return nil }
+                let place = match.1.split(separator: ":")
+                let line = place.count == 3 && place[0] == "<stdin>" ? Int(place[1]) : nil
+                return Complaint(line: line ?? 0, message: String(match.2))
             }
     }
 
@@ -96,12 +86,12 @@ struct Compiler {
         return Set(paths).sorted().map { URL(filePath: $0) }
     }
 
-    private static func findBuild() -> (modules: URL, directory: URL)? {
+    private static func findModules() -> URL? {
         let start = CommandLine.arguments.prefix(1).map { URL(filePath: $0) } + [Bundle.main.bundleURL]
         for directory in start.flatMap({ ancestors(of: $0.standardizedFileURL) }) {
             for modules in [directory.appending(path: "Modules"), directory] {
                 let module = modules.appending(path: "StoredSettings.swiftmodule").path
-                if FileManager.default.fileExists(atPath: module) { return (modules, directory) }
+                if FileManager.default.fileExists(atPath: module) { return modules }
             }
         }
         return nil
