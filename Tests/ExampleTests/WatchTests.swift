@@ -41,8 +41,9 @@ struct WatchTests {
         }
     }
 
-    /// Waits for a number of lines, so that one too many is noticed by whoever compares them.
+    /// Waits for a number of lines, and ends the test when there are fewer; more are for the caller to notice.
     private func expect(_ program: ExampleProgram, toShow count: Int) async throws {
         try await eventually("\(count) lines are shown") { try program.lines.count >= count }
+        try #require(try program.lines.count >= count)
     }
 }
