@@ -15,11 +15,22 @@ let package = Package(
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
 
         // What a person runs first.
-        .executableTarget(name: "quickstart", dependencies: ["StoredSettings"], path: "Examples/quickstart"),
-        .executableTarget(name: "watch", dependencies: ["StoredSettings"], path: "Examples/watch"),
+        .target(name: "ExampleSettings", dependencies: ["StoredSettings"], path: "Examples/settings"),
+        .executableTarget(
+            name: "quickstart",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/quickstart"
+        ),
+        .executableTarget(name: "watch", dependencies: ["StoredSettings", "ExampleSettings"], path: "Examples/watch"),
 
-        .testTarget(name: "StoredSettingsTests", dependencies: ["StoredSettings", "StoredSettingsTesting"]),
-        .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch"]),
+        // Waiting with a deadline, and directories that are gone after the test.
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
+
+        .testTarget(
+            name: "StoredSettingsTests",
+            dependencies: ["StoredSettings", "StoredSettingsTesting", "TestSupport"]
+        ),
+        .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch", "TestSupport"]),
 
         // A client as others write it: it sees the public face alone, from a module of its own.
         .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
@@ -33,12 +44,13 @@ let package = Package(
 )
 
 for target in package.targets {
-    target.swiftSettings = (target.swiftSettings ?? []) + [
-        // SE-0335: `any` is written out.
-        .enableUpcomingFeature("ExistentialAny"),
-        // SE-0444: a member is visible only where its module is imported.
-        .enableUpcomingFeature("MemberImportVisibility"),
-        // SE-0409: what a module imports is its own business unless it says otherwise.
-        .enableUpcomingFeature("InternalImportsByDefault"),
-    ]
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            // SE-0335: `any` is written out.
+            .enableUpcomingFeature("ExistentialAny"),
+            // SE-0444: a member is visible only where its module is imported.
+            .enableUpcomingFeature("MemberImportVisibility"),
+            // SE-0409: what a module imports is its own business unless it says otherwise.
+            .enableUpcomingFeature("InternalImportsByDefault"),
+        ]
 }

@@ -2,6 +2,8 @@
 
 // What the compiler says where a declaration cannot mean anything: the message holds the fix.
 
+// MARK: - No default
+
 extension DefaultStorage where Value: ExpressibleByNilLiteral {
     /// Not available: an optional without a default belongs in ``DefaultStorageOptional``.
     @available(
@@ -10,6 +12,16 @@ extension DefaultStorage where Value: ExpressibleByNilLiteral {
         message: "An optional without a default: use @DefaultStorageOptional, or give the property a default."
     )
     public init(key: String, suite: SettingsSuite = .standard) {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: an optional without a default belongs in ``DefaultStorageOptional``.
+    @available(
+        *,
+        unavailable,
+        message: "An optional without a default: use @DefaultStorageOptional, or give the property a default."
+    )
+    public init(_ key: some RawRepresentable<String>, suite: SettingsSuite = .standard) {
         refusedByTheCompiler()
     }
 }
@@ -22,7 +34,71 @@ extension DefaultStorage {
         message: "Give the property a default, or make it optional with @DefaultStorageOptional."
     )
     @_disfavoredOverload
-    public init(key: String, suite: SettingsSuite = .standard) {
+    public init(
+        key: String,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: the property needs a default.
+    @available(
+        *,
+        unavailable,
+        message: "Give the property a default, or make it optional with @DefaultStorageOptional."
+    )
+    @_disfavoredOverload
+    public init(
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: the property needs a default, even if it lies in a range.
+    @available(*, unavailable, message: "Give the property a default that lies in the range.")
+    @_disfavoredOverload
+    public init(
+        key: String,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: the property needs a default, even if it lies in a range.
+    @available(*, unavailable, message: "Give the property a default that lies in the range.")
+    @_disfavoredOverload
+    public init(
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        refusedByTheCompiler()
+    }
+}
+
+// MARK: - Not storable
+
+extension DefaultStorage {
+    /// Not available: the type has to be storable.
+    @available(
+        *,
+        unavailable,
+        message:
+            "The property's type cannot be stored: declare its conformance to StoredValueConvertible, or give a bridge with `as:`."
+    )
+    @_disfavoredOverload
+    public init(
+        wrappedValue: Value,
+        key: String,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
         refusedByTheCompiler()
     }
 
@@ -34,7 +110,23 @@ extension DefaultStorage {
             "The property's type cannot be stored: declare its conformance to StoredValueConvertible, or give a bridge with `as:`."
     )
     @_disfavoredOverload
-    public init(wrappedValue: Value, key: String, suite: SettingsSuite = .standard) {
+    public init(
+        wrappedValue: Value,
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        refusedByTheCompiler()
+    }
+}
+
+// MARK: - A key without its label
+
+extension DefaultStorage {
+    /// Not available: a text is given as `key:`.
+    @available(*, unavailable, message: "A key that is a text has a label: @DefaultStorage(key: \"port\").")
+    @_disfavoredOverload
+    public init(wrappedValue: Value, _ key: String, suite: SettingsSuite = .standard) {
         refusedByTheCompiler()
     }
 }

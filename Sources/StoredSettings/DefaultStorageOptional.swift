@@ -101,16 +101,3 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
         self.init(key: key.rawValue, suite: suite, validate: validate)
     }
 }
-
-extension DefaultStorageOptional {
-    /// Not available: here `nil` means that nothing is stored, so there is no default.
-    @available(
-        *,
-        unavailable,
-        message:
-            "An optional setting has no default: leave out the initial value, or use @DefaultStorage for a default."
-    )
-    public init(wrappedValue: Value?, key: String, suite: SettingsSuite = .standard) {
-        refusedByTheCompiler()
-    }
-}

@@ -131,6 +131,16 @@ struct SettingsSuiteTests {
         try suite.synchronize()
     }
 
+    @Test("a task that a transaction starts is not inside of it")
+    func taskStartedInside() async throws {
+        let high = Setting(.high, suite: suite)
+        let task = try suite.transaction { _ in
+            Task { try high.set(99) }
+        }
+        try await task.value
+        #expect(high.value == 99)
+    }
+
     @Test("update is atomic among threads")
     func atomicUpdates() async throws {
         let count = Setting("count", default: 0, suite: suite)

@@ -27,7 +27,7 @@ public struct SettingChanges<Value: Sendable>: AsyncSequence, Sendable {
         let subscription: ChangeSubscription<KeyChange>
 
         /// The next change; `nil` when the task is cancelled or the suite is finished.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> SettingChange<Value>? {
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> SettingChange<Value>? {
             while let change = await subscription.storage.next(isolation: actor) {
                 if let change = box.change(change) { return change }
             }

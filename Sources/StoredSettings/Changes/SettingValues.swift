@@ -43,7 +43,7 @@ public struct SettingValues<Value: Sendable>: AsyncSequence, Sendable {
         }
 
         /// The next value; `nil` when the task is cancelled or the suite is finished.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> Value? {
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Value? {
             if isFirst {
                 isFirst = false
                 guard !Task.isCancelled else { return nil }

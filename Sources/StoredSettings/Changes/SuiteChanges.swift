@@ -53,7 +53,7 @@ public struct SuiteChanges: AsyncSequence, Sendable {
         let subscription: ChangeSubscription<SuiteChange>
 
         /// The next change; `nil` when the task is cancelled or the suite is finished.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> SuiteChange? {
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> SuiteChange? {
             await subscription.storage.next(isolation: actor)
         }
     }

@@ -57,7 +57,7 @@ struct SettingRule<Value: Sendable>: Sendable {
         let other = SettingRule(validate)
         check = { value in
             guard range.contains(value) else {
-                throw SettingsError.validationFailed("the value is outside \(range)")
+                throw SettingsError.validationFailed("the value is outside \(range.text)")
             }
             try other.check?(value)
         }
@@ -82,6 +82,18 @@ struct SettingRule<Value: Sendable>: Sendable {
             throw error
         } catch {
             throw SettingsError.validationFailed("the setting's validator threw \(type(of: error))", underlying: error)
+        }
+    }
+}
+
+extension RangeExpression {
+    /// The range as it is written in source.
+    fileprivate var text: String {
+        switch self {
+        case let range as PartialRangeFrom<Bound>: "\(range.lowerBound)..."
+        case let range as PartialRangeThrough<Bound>: "...\(range.upperBound)"
+        case let range as PartialRangeUpTo<Bound>: "..<\(range.upperBound)"
+        default: "\(self)"
         }
     }
 }

@@ -138,7 +138,7 @@ extension SettingsEngine {
         let scope = TransactionScope()
         defer { scope.performPostponed() }
         return try commit { transaction in
-            try TransactionScope.$current.withValue(scope) { try body(&transaction) }
+            try scope.run { try body(&transaction) }
         }
     }
 

@@ -6,10 +6,28 @@ import Synchronization
 ///
 /// A transaction runs alone among writers, so one that began another, or a plain set, would wait for itself, or for one
 /// that waits for it. Those are refused at once; an assignment that is refused is made when the transaction has ended.
+///
+/// Tasks that a transaction's body starts inherit it. They run on other threads, or later, and may well wait for it; so
+/// what counts is the thread, and whether the body is still running.
 final class TransactionScope: Sendable {
-    @TaskLocal static var current: TransactionScope?
+    @TaskLocal private static var inherited: TransactionScope?
 
+    /// The transaction whose body is the caller.
+    static var current: TransactionScope? {
+        guard let inherited, inherited.thread == SystemCalls.currentThread() else { return nil }
+        return inherited.isRunning.load(ordering: .relaxed) ? inherited : nil
+    }
+
+    private let thread = SystemCalls.currentThread()
+    private let isRunning = Atomic(false)
     private let postponed = Locked<[ObjectIdentifier: SettingsEngine]>([:])
+
+    /// Runs a body inside of this transaction.
+    func run<Result>(_ body: () throws -> Result) rethrows -> Result {
+        isRunning.store(true, ordering: .relaxed)
+        defer { isRunning.store(false, ordering: .relaxed) }
+        return try Self.$inherited.withValue(self, operation: body)
+    }
 
     /// Notes an engine that has something to save when the transaction has ended.
     func postpone(_ engine: SettingsEngine) {

@@ -55,8 +55,15 @@ extension SystemCalls {
         #endif
     }
 
-    /// A number that tells this process from others that run now.
-    static func processIdentifier() -> Int32 { getpid() }
+    /// A number that tells the current thread from others that run now.
+    static func currentThread() -> UInt {
+        #if canImport(Glibc)
+        return UInt(pthread_self())
+        #else
+        // A pointer that is never followed.
+        return UInt(bitPattern: pthread_self())
+        #endif
+    }
 
     /// Writes a line where people look for what went wrong.
     ///

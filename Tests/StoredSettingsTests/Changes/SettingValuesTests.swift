@@ -2,6 +2,7 @@
 
 import StoredSettingsTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StoredSettings

@@ -3,6 +3,7 @@
 import Foundation
 import StoredSettingsTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -61,6 +62,21 @@ struct FileStoreFaultTests {
             try suite.synchronize()
             let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
             #expect(names == ["settings.json", "settings.json.last-good", "settings.json.lock"])
+        }
+    }
+
+    @Test("a file that could not be read for a while is read when it can be, and reported once")
+    func unreadableForAWhile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let suite = suite(path)
+            faults.fail(.open, with: EMFILE)
+            for _ in 0..<10 { #expect(suite.storedValue(forKey: "a") == nil) }
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+            faults.stop()
+            #expect(suite.storedValue(forKey: "a") == 1)
+            try suite.setStoredValue(2, forKey: "a")
         }
     }
 

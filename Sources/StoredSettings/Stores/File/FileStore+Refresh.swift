@@ -20,19 +20,22 @@ extension FileStore {
         guard !state.isClosed else { return }
         news.observer = state.observer
         do {
-            let status = try file.status()
-            let isFirst = !state.isOpened
+            guard isNews(try file.status(), state) else { return }
             state.isOpened = true
-            if !isFirst, status == (state.defect.map(\.status) ?? state.reading?.status), !isPassing(state.defect) {
-                return
-            }
             try install(try file.read(), &state, &news)
         } catch {
+            state.isOpened = true
             keepLastGood(error, &state, &news)
         }
     }
 
-    private func isPassing(_ defect: Defect?) -> Bool { defect?.isPassing ?? false }
+    /// Whether a file in some state has to be read: when it is not the one that was read, or reading it failed for a
+    /// reason that may have gone.
+    private func isNews(_ status: FileStatus?, _ state: State) -> Bool {
+        guard state.isOpened else { return true }
+        guard let defect = state.defect else { return status != state.reading?.status }
+        return defect.mayPass || status != defect.status
+    }
 
     private func install(_ reading: SettingsFile.Reading?, _ state: inout State, _ news: inout News) throws {
         let contents = reading?.contents ?? [:]
@@ -57,14 +60,14 @@ extension FileStore {
         }
     }
 
-    /// Goes on with the last contents that were good, and tells why, once for each state of the file.
+    /// Goes on with the last contents that were good, and tells why, once for each failure and state of the file.
     private func keepLastGood(_ error: any Error, _ state: inout State, _ news: inout News) {
-        let status = statusOfDefect()
-        if let defect = state.defect, !defect.isPassing, defect.status == status { return }
         if state.reading == nil, state.contents.isEmpty { serveLastGoodCopy(&state, &news) }
-        let error = readError(error)
+        let (status, error) = (statusOfDefect(), readError(error))
         let isPassing = error.code == .malformedFile && isYoung(status)
-        state.defect = Defect(status: status, error: error, isPassing: isPassing)
+        let defect = Defect(status: status, error: error, isPassing: isPassing)
+        if let known = state.defect, known.isSame(as: defect) { return }
+        state.defect = defect
         if isPassing {
             news.isUnsettled = true
         } else {

@@ -25,6 +25,13 @@ final class FileStore: SettingsStore {
         var error: SettingsError
         /// Whether it may only be that somebody is in the middle of writing the file.
         var isPassing: Bool
+
+        /// Whether the same file may be found good at another look.
+        var mayPass: Bool { isPassing || error.code != .malformedFile }
+
+        func isSame(as other: Defect) -> Bool {
+            status == other.status && error.code == other.error.code && isPassing == other.isPassing
+        }
     }
 
     let file: SettingsFile

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What command-line programs need besides `print`.
+public enum Console {
+    /// Prints a line that is seen at once, also where the output is a pipe or a file.
+    public static func show(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+
+    /// Ends the program as failed, with a message on standard error.
+    public static func fail(_ message: String) -> Never {
+        var line = message + "\n"
+        _ = line.withUTF8 { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        exit(EXIT_FAILURE)
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+/// The compiler of the toolchain that runs the tests, with the flags of this package and the module as it was built.
+struct Compiler {
+    /// One error or warning.
+    struct Complaint: Hashable, CustomStringConvertible {
+        /// The line of the source; zero for a complaint about something else, such as the module.
+        var line: Int
+        var message: String
+
+        var description: String { "\(line): \(message)" }
+    }
+
+    private let executable: URL
+    private let modules: URL
+
+    /// Finds the compiler and the module.
+    init() throws {
+        executable = try #require(Self.findExecutable(), "no swiftc in the PATH or beside the libraries in use")
+        modules = try #require(Self.findModules(), "no StoredSettings.swiftmodule above the test executable")
+    }
+
+    /// Checks the types of a source, which is given in standard input so that no file is made.
+    func check(_ source: String) throws -> [Complaint] {
+        // For the modules that it builds anew, and the empty directory that it leaves behind.
+        let temporary = FileManager.default.temporaryDirectory.appending(path: "Snippets-\(UUID())")
+        try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: temporary) } }
+
+        let process = Process()
+        process.executableURL = executable
+        process.arguments =
+            [
+                "-typecheck", "-parse-as-library", "-diagnostic-style", "llvm", "-swift-version", "6",
+                "-module-name", "Snippets", "-module-cache-path", temporary.path, "-I", modules.path,
+            ]
+            + ["ExistentialAny", "MemberImportVisibility", "InternalImportsByDefault"]
+            .flatMap { ["-enable-upcoming-feature", $0] } + ["-"]
+        process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporary.path]) { $1 }
+
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        try input.fileHandleForWriting.write(contentsOf: Data(source.utf8))
+        try input.fileHandleForWriting.close()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        return Self.complaints(in: text)
+    }
+
+    private static func complaints(in output: String) -> [Complaint] {
+        output.split(separator: "\n")
+            .compactMap { line in
+                guard let match = line.wholeMatch(of: /(.*?): (?:error|warning): (.*)/) else { return nil }
+                let place = match.1.split(separator: ":")
+                let line = place.count == 3 && place[0] == "<stdin>" ? Int(place[1]) : nil
+                return Complaint(line: line ?? 0, message: String(match.2))
+            }
+    }
+
+    // MARK: - Finding
+
+    private static func findExecutable() -> URL? {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let besideLibraries = loadedLibraries()
+            .filter { $0.lastPathComponent.hasPrefix("libswiftCore") }
+            .flatMap { library in
+                ancestors(of: library).map { $0.appending(path: "bin") }
+            }
+        return (besideLibraries + path.split(separator: ":").map { URL(filePath: String($0)) })
+            .map { $0.appending(path: "swiftc") }
+            .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+    }
+
+    /// The files that this process has mapped, as far as the system tells.
+    private static func loadedLibraries() -> [URL] {
+        guard let maps = FileManager.default.contents(atPath: "/proc/self/maps") else { return [] }
+        let paths = String(decoding: maps, as: UTF8.self)
+            .split(separator: "\n")
+            .compactMap { line in line.firstIndex(of: "/").map { String(line[$0...]) } }
+        return Set(paths).sorted().map { URL(filePath: $0) }
+    }
+
+    private static func findModules() -> URL? {
+        let start = CommandLine.arguments.prefix(1).map { URL(filePath: $0) } + [Bundle.main.bundleURL]
+        for directory in start.flatMap({ ancestors(of: $0.standardizedFileURL) }) {
+            for modules in [directory.appending(path: "Modules"), directory] {
+                let module = modules.appending(path: "StoredSettings.swiftmodule").path
+                if FileManager.default.fileExists(atPath: module) { return modules }
+            }
+        }
+        return nil
+    }
+
+    /// The directories above a file, the nearest first.
+    private static func ancestors(of file: URL) -> [URL] {
+        var directories: [URL] = []
+        var directory = file.deletingLastPathComponent()
+        while directory.pathComponents.count > 1 {
+            directories.append(directory)
+            directory.deleteLastPathComponent()
+        }
+        return directories
+    }
+}

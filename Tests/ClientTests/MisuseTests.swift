@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+/// Source that the compiler refuses, and what it says.
+struct Misuse: Sendable {
+    var source: String
+    var message: String
+
+    init(_ source: String, says message: String) {
+        self.source = source
+        self.message = message
+    }
+}
+
+@Suite("The compiler")
+struct MisuseTests {
+    /// What all snippets may use.
+    private static let preamble = """
+        import StoredSettings
+
+        enum Key: String { case number }
+        struct Unstorable: Sendable {}
+        extension SettingKeys {
+            static let ratio = SettingKey("ratio", default: 0.8)
+            static let maximum = SettingKey<Int?>("maximum")
+        }
+        func send(_: some Sendable) {}
+        func hash(_: some Hashable) {}
+        func encode(_: some Encodable) {}
+        func decode(_: some Decodable) {}
+
+        """
+
+    /// What it must take: were the flags or the module wrong, it would refuse this as well.
+    private static let correct = """
+        struct Settings: Sendable {
+            @DefaultStorage(key: "number") var number = 1
+            @DefaultStorage(key: "maybe") var maybe: Int? = nil
+            @DefaultStorage(Key.number, in: 1...) var keyed = 1
+            @DefaultStorage(.ratio) var ratio
+            @DefaultStorageOptional(key: "optional") var optional: Int?
+            @DefaultStorageOptional(.maximum) var maximum
+        }
+        final class Unchecked: @unchecked Sendable { @DefaultStorage(key: "number") var number = 1 }
+        func correct(_ settings: Settings, _ suite: SettingsSuite) {
+            send(settings.$number)
+            send(settings.$number.values)
+            send(suite.changes)
+            hash(settings.$number.key)
+            hash(suite)
+            suite[.ratio] += suite[.ratio] * 2
+        }
+
+        """
+
+    static let misuses = missingDefaults + unstorableTypes + needlessDefaults + keys + conformances
+
+    private static let optionalWithoutDefault =
+        "An optional without a default: use @DefaultStorageOptional, or give the property a default."
+    private static let missingDefault =
+        "Give the property a default, or make it optional with @DefaultStorageOptional."
+    private static let unstorable =
+        "declare its conformance to StoredValueConvertible, or give a bridge with `as:`."
+    private static let needlessDefault =
+        "An optional setting has no default: leave out the initial value, or use @DefaultStorage for a default."
+    private static let oneLoop = "An iterator belongs to one loop; give each task its own loop over the sequence."
+    private static let otherType = "The value is of another type than the key."
+
+    private static let missingDefaults = [
+        Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, says: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, says: optionalWithoutDefault),
+        Misuse("@DefaultStorage(Key.number) var x: Int?", says: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, says: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Int"#, says: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, says: missingDefault),
+        Misuse("@DefaultStorage(Key.number) var x: Int", says: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: "Give the property a default that lies in"),
+        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", says: "Give the property a default that lies in"),
+    ]
+
+    private static let unstorableTypes = [
+        Misuse(#"@DefaultStorage(key: "x") var x = Unstorable()"#, says: unstorable),
+        Misuse(#"@DefaultStorage(key: "x", validate: { _ in true }) var x = Unstorable()"#, says: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x = [Unstorable()]"#, says: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable? = Unstorable()"#, says: unstorable),
+        Misuse("@DefaultStorage(Key.number) var x = Unstorable()", says: unstorable),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Unstorable?"#, says: unstorable),
+        Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", says: unstorable),
+        Misuse(
+            #"let x = SettingKey("x", default: Unstorable())"#,
+            says: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
+        ),
+        Misuse(
+            #"let x = Setting("x", default: Unstorable())"#,
+            says: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
+        ),
+    ]
+
+    private static let needlessDefaults = [
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = 5"#, says: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = nil"#, says: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x", validate: { $0 > 1 }) var x: Int? = 5"#, says: needlessDefault),
+        Misuse("@DefaultStorageOptional(Key.number) var x: Int? = 5", says: needlessDefault),
+        Misuse("@DefaultStorageOptional(.maximum) var x: Int? = 5", says: needlessDefault),
+    ]
+
+    private static let keys = [
+        Misuse(#"@DefaultStorage("x") var x = 5"#, says: #"A key that is a text has a label"#),
+        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, says: #"A key that is a text has a label"#),
+        Misuse("@DefaultStorage(key: Key.number) var x = 5", says: "cannot convert value of type 'Key' to expected"),
+        Misuse("@DefaultStorage(.unknown) var x = 5", says: "type 'SettingKey<Int>' has no member 'unknown'"),
+        Misuse(#"@DefaultStorage(.ratio) var x = "text""#, says: "result of type 'SettingKey<Double>', but context"),
+        Misuse("@DefaultStorage(.ratio) var x: String", says: "result of type 'SettingKey<Double>' but context"),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, says: otherType),
+        Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", says: otherType),
+        Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", says: otherType),
+    ]
+
+    private static let conformances =
+        [
+            Misuse("func f(_ x: Setting<Int>) { send(x.values.makeAsyncIterator()) }", says: oneLoop),
+            Misuse("func f(_ x: Setting<Int>) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
+            Misuse("func f(_ x: SettingsSuite) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
+            Misuse(
+                #"final class C: Sendable { @DefaultStorage(key: "x") var x = 5 }"#,
+                says: "stored property '_x' of 'Sendable'-conforming class 'C' is mutable"
+            ),
+        ]
+        + ["Setting<Int>", "DefaultStorage<Int>", "DefaultStorageOptional<Int>"]
+        .flatMap { type in
+            [("hash", "Hashable"), ("encode", "Encodable"), ("decode", "Decodable")]
+                .map { function, conformance in
+                    Misuse("func f(_ x: \(type)) { \(function)(x) }", says: "'\(type)' conform to '\(conformance)'")
+                }
+        }
+
+    /// The compiler is run once for everything, with each misuse on a line of its own at the end.
+    private static let complaints = Result {
+        let snippets = misuses.enumerated().map { "enum Snippet\($0) { struct Use { \($1.source) } }" }
+        return try Compiler().check(preamble + correct + snippets.joined(separator: "\n"))
+    }
+
+    private static let firstLine = (preamble + correct).count { $0 == "\n" } + 1
+
+    @Test("takes what is correct")
+    func correctUse() throws {
+        let complaints = try Self.complaints.get()
+        #expect(complaints.filter { $0.line < Self.firstLine } == [])
+        #expect(!complaints.isEmpty)
+    }
+
+    @Test("refuses what cannot mean anything, and names the fix", arguments: misuses.indices)
+    func misuse(_ index: Int) throws {
+        let misuse = Self.misuses[index]
+        let complaints = try Self.complaints.get().filter { $0.line == Self.firstLine + index }
+        #expect(!complaints.isEmpty, "It takes: \(misuse.source)")
+        #expect(complaints.allSatisfy { $0.message.contains(misuse.message) }, "\(misuse.source): \(complaints)")
+    }
+}

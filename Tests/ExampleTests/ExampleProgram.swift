@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// One of the example programs, running as a process of its own that keeps its settings in a directory of the test's.
+final class ExampleProgram {
+    private let process = Process()
+    private let outputPath: String
+    private let errorsPath: String
+
+    /// Starts a program.
+    ///
+    /// What it writes goes to files in the directory, so that it never waits for a reader.
+    init(_ name: String, _ arguments: [String] = [], home: String) throws {
+        let executable: URL = try #require(Self.executable(named: name), "\(name) is not beside the tests")
+        let run = "\(home)/\(name)-\(UUID().uuidString)"
+        (outputPath, errorsPath) = ("\(run).out", "\(run).err")
+        process.executableURL = executable
+        process.arguments = arguments
+        process.environment = ["STORED_SETTINGS_HOME": home]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try Self.newFile(at: outputPath)
+        process.standardError = try Self.newFile(at: errorsPath)
+        try process.run()
+    }
+
+    /// What the program has written to its standard output so far, by lines.
+    var lines: [String] {
+        get throws { try outputPath.fileContents.split(separator: "\n").map(String.init) }
+    }
+
+    /// What the program has written to its standard error so far.
+    var errors: String {
+        get throws { try errorsPath.fileContents }
+    }
+
+    /// Waits for the program to end, and gives its exit code; ends it and fails the test if it takes too long.
+    func exitCode(sourceLocation: SourceLocation = #_sourceLocation) async -> Int32 {
+        await eventually("the program ends", sourceLocation: sourceLocation) { !process.isRunning }
+        end()
+        return process.terminationStatus
+    }
+
+    /// Ends the program if it still runs.
+    func end() {
+        if process.isRunning { process.terminate() }
+        process.waitUntilExit()
+    }
+
+    private static func newFile(at path: String) throws -> FileHandle {
+        try Data().write(to: URL(fileURLWithPath: path))
+        return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    }
+
+    /// The program beside the test bundle, where the build puts both.
+    private static func executable(named name: String) -> URL? {
+        let bundles = Bundle.allBundles.map(\.bundleURL).filter { $0.pathExtension == "xctest" }
+        return (bundles.map { $0.deletingLastPathComponent() } + [Bundle.main.bundleURL])
+            .map { $0.appendingPathComponent(name) }
+            .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@Suite("quickstart")
+struct QuickstartTests {
+    @Test("the first run shows the defaults and where settings are kept, and the second remembers the first")
+    func counting() async throws {
+        try await withTemporaryDirectory { home in
+            let heading = "Settings of com.example.quickstart, kept in \(home)/com.example.quickstart/settings.json:"
+            let first = try await run([], home: home)
+            #expect(
+                first == [
+                    heading,
+                    "  port = 8080 (default)",
+                    "  verbose = false (default)",
+                    "  logLevel = info (default)",
+                    #"  allowedHosts = ["localhost"] (default)"#,
+                    #"  limits = {"burst":20,"perSecond":100} (default)"#,
+                    "  runs = 0 (default)",
+                    "  lastRun = null (default)",
+                    "run 1",
+                ]
+            )
+            var second = try await run([], home: home)
+            let lastRun = try #require(second.firstIndex { $0.hasPrefix("  lastRun = ") })
+            let dated = /\  lastRun = \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/
+            #expect(try dated.wholeMatch(in: second.remove(at: lastRun)) != nil)
+            #expect(second == first.dropLast(3) + ["  runs = 1", "run 2"])
+            #expect(try await run([], home: home).last == "run 3")
+        }
+    }
+
+    @Test(
+        "what is set is shown by the next process",
+        arguments: [
+            ("port", "9090", "9090"),
+            ("verbose", "true", "true"),
+            ("logLevel", "debug", "debug"),
+            ("allowedHosts", #"["b.example", "a.example"]"#, #"["a.example","b.example"]"#),
+            ("limits", #"{"perSecond": 5, "burst": 1}"#, #"{"burst":1,"perSecond":5}"#),
+            ("lastRun", "2026-11-21T13:00:00Z", "2026-11-21T13:00:00Z"),
+        ]
+    )
+    func setting(key: String, text: String, shown: String) async throws {
+        try await withTemporaryDirectory { home in
+            let answer = try await run(["set", key, text], home: home)
+            #expect(answer == ["  \(key) = \(shown)"])
+            #expect(try await run(["get", key], home: home) == [shown])
+        }
+    }
+
+    @Test("what is reset is the default again")
+    func resetting() async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["set", "port", "9090"], home: home)
+            #expect(try await run(["reset", "port"], home: home) == ["  port = 8080 (default)"])
+            #expect(try await run(["get", "port"], home: home) == ["8080"])
+        }
+    }
+
+    @Test(
+        "a value that the setting does not take is refused, and leaves the one it has",
+        arguments: [
+            ("port", "0", "the value is outside 1...65535"),
+            ("port", "many", "setting 'port': expected an integer, found a string"),
+            ("logLevel", "loud", "setting 'logLevel': found a string that is no LogLevel"),
+            ("limits", #"{"perSecond": 5}"#, "setting 'limits': expected a value under 'burst'"),
+        ]
+    )
+    func refusing(key: String, text: String, message: String) async throws {
+        let accepted = ["port": "9090", "logLevel": "debug", "limits": #"{"burst":1,"perSecond":5}"#]
+        let before = try #require(accepted[key])
+        try await withTemporaryDirectory { home in
+            try await run(["set", key, before], home: home)
+            let errors = try await runRefused(["set", key, text], home: home)
+            #expect(errors.hasPrefix("quickstart: setting '\(key)'"))
+            #expect(errors.contains(message))
+            #expect(try await run(["get", key], home: home) == [before])
+        }
+    }
+
+    @Test(
+        "what cannot be understood is refused, and stores nothing",
+        arguments: [
+            (["get", "prot"], "there is no setting 'prot'; there are port, "),
+            (["set", "prot", "1"], "there is no setting 'prot'; there are port, "),
+            (["reset", "prot"], "there is no setting 'prot'; there are port, "),
+            (["set", "port"], "usage: quickstart "),
+            (["get", "port", "9090"], "usage: quickstart "),
+            (["set", "port", "9090", "now"], "usage: quickstart "),
+            (["port"], "usage: quickstart "),
+        ]
+    )
+    func misusing(arguments: [String], message: String) async throws {
+        try await withTemporaryDirectory { home in
+            let errors = try await runRefused(arguments, home: home)
+            #expect(errors.hasPrefix("quickstart: \(message)"))
+            #expect(try await run([], home: home).last == "run 1")
+        }
+    }
+
+    @Test("runs at once are all counted")
+    func countingAtOnce() async throws {
+        try await withTemporaryDirectory { home in
+            let programs = try (1...6).map { _ in try ExampleProgram("quickstart", home: home) }
+            for program in programs { #expect(await program.exitCode() == 0) }
+            let counts = try programs.compactMap { try $0.lines.last }
+            #expect(counts.sorted() == (1...6).map { "run \($0)" })
+        }
+    }
+
+    /// Runs it to its end, which must be a good one, and gives the lines it has written.
+    @discardableResult
+    private func run(_ arguments: [String], home: String) async throws -> [String] {
+        let program = try ExampleProgram("quickstart", arguments, home: home)
+        #expect(await program.exitCode() == 0)
+        #expect(try program.errors.isEmpty)
+        return try program.lines
+    }
+
+    /// Runs it to its end, which must be a failure with nothing shown, and gives what it says about that.
+    private func runRefused(_ arguments: [String], home: String) async throws -> String {
+        let program = try ExampleProgram("quickstart", arguments, home: home)
+        #expect(await program.exitCode() == 1)
+        #expect(try program.lines.isEmpty)
+        return try program.errors
+    }
+}

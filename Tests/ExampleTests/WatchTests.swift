@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@Suite("watch")
+struct WatchTests {
+    private static let defaults = [
+        "  allowedHosts = [\"localhost\"]",
+        "  lastRun = null",
+        "  limits = {\"burst\":20,\"perSecond\":100}",
+        "  logLevel = info",
+        "  port = 8080",
+        "  runs = 0",
+        "  verbose = false",
+    ]
+
+    @Test("the values are shown first, and then each change that another process makes")
+    func watching() async throws {
+        try await withTemporaryDirectory { home in
+            let watch = try ExampleProgram("watch", home: home)
+            defer { watch.end() }
+            try await expect(watch, toShow: 1 + Self.defaults.count)
+            let heading = "Settings of com.example.quickstart, kept in \(home)/com.example.quickstart/settings.json:"
+            #expect(try watch.lines.first == heading)
+            #expect(try watch.lines.dropFirst().sorted() == Self.defaults)
+
+            var changes: [String] = []
+            for (arguments, change) in [
+                (["set", "port", "9090"], "  port: 8080 -> 9090 (external)"),
+                (["set", "logLevel", "debug"], "  logLevel: info -> debug (external)"),
+                (["set", "lastRun", "2026-11-21T13:00:00Z"], "  lastRun: null -> 2026-11-21T13:00:00Z (external)"),
+                (["reset", "port"], "  port: 9090 -> 8080 (external)"),
+            ] {
+                #expect(try await ExampleProgram("quickstart", arguments, home: home).exitCode() == 0)
+                changes.append(change)
+                try await expect(watch, toShow: 1 + Self.defaults.count + changes.count)
+                #expect(try watch.lines.suffix(changes.count) == changes)
+            }
+            #expect(try watch.errors.isEmpty)
+        }
+    }
+
+    /// Waits for a number of lines, and ends the test when there are fewer; more are for the caller to notice.
+    private func expect(_ program: ExampleProgram, toShow count: Int) async throws {
+        try await eventually("\(count) lines are shown") { try program.lines.count >= count }
+        try #require(try program.lines.count >= count)
+    }
+}
