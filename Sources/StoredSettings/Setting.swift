@@ -61,6 +61,10 @@ extension Setting {
     /// Assigning stores the value before it returns. What fails there is reported: a value that the setting does not
     /// take changes nothing, and a value that cannot be saved now stays readable and is tried again
     /// (``SettingsSuite/synchronize()`` throws while it is not saved). Where that is not enough, use ``set(_:)``.
+    ///
+    /// Reading from a file costs one look at the file's status, and decodes only after a change. Assigning blocks the
+    /// thread until the disk has the new file, or for up to five seconds while another process does not let go of the
+    /// lock.
     public var value: Value {
         get { box.value }
         nonmutating set {
@@ -86,7 +90,7 @@ extension Setting {
         try box.engine.value(forKey: key).map(box.decode)
     }
 
-    /// Stores a value.
+    /// Stores a value, at the cost of an assignment to ``value``.
     ///
     /// - Parameter value: The new value.
     /// - Throws: ``SettingsError`` when the setting does not take the value, or it cannot be saved. Then nothing has
@@ -113,9 +117,9 @@ extension Setting {
     /// try settings.$launches.update { $0 += 1 }
     /// ```
     ///
-    /// The closure runs alone among all writers of the suite, so it should be short. It must not change other settings:
-    /// for several at once there is ``SettingsSuite/transaction(_:)``. When it leaves the default as it is, nothing is
-    /// stored.
+    /// The closure runs alone among all writers of the suite, so it should be short. It must not change other settings, of
+    /// whichever suite: for several at once there is ``SettingsSuite/transaction(_:)``. When it leaves the default as it
+    /// is, nothing is stored.
     ///
     /// - Parameter body: Changes the value.
     /// - Returns: The new value.

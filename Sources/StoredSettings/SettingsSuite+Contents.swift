@@ -43,7 +43,7 @@ extension SettingsSuite {
         contains(key.name)
     }
 
-    /// All that is stored, as of one moment.
+    /// All that is stored, as of one moment, with assignments that could not be saved yet.
     public func snapshot() -> [String: StoredValue] {
         engine.contents()
     }
@@ -86,8 +86,8 @@ extension SettingsSuite {
     /// ```
     ///
     /// The closure runs alone among all writers of the suite, in this process and others, on the newest values. It should
-    /// be short. Changes go through what the closure is given: one that begins another transaction or update is refused,
-    /// and a plain assignment inside it is reported and made after it.
+    /// be short. Changes go through what the closure is given: another transaction, update or set inside it, of whichever
+    /// suite, is refused, and a plain assignment is reported and made after it.
     ///
     /// - Parameter body: Reads and changes settings.
     /// - Returns: What the closure returns.

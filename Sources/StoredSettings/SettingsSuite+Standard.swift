@@ -13,13 +13,8 @@ extension SettingsSuite {
 
     @TaskLocal private static var replacement: SettingsSuite?
 
-<<<<<<< HEAD
-    /// The suite of settings that name no other: the one that ``withStandard(_:isolation:operation:)`` has put in its place
-    /// for the current task, else the one chosen by ``bootstrapStandard(_:)``, else one named after the executable.
-=======
     /// The suite of settings that name no other: the one that ``withStandard(_:isolation:operation:)`` has put in its
     /// place for the current task, else the one chosen by ``bootstrapStandard(_:)``, else one named after the executable.
->>>>>>> main
     ///
     /// A setting takes the standard suite of the moment it is made, and stays with it.
     public static var standard: SettingsSuite {

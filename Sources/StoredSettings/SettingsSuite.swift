@@ -8,7 +8,7 @@
 /// ```
 ///
 /// A suite is a handle: any number of suites that name the same file share one store in this process, and any number of
-/// processes share the file. Making one touches no file; reading one creates none.
+/// processes share the file. Making one opens no file; reading one creates none.
 public struct SettingsSuite: Sendable {
     /// The suite's name: the one it was made with, or the path of its file.
     public let name: String
@@ -24,10 +24,10 @@ public struct SettingsSuite: Sendable {
 
     /// Names a suite, which is kept in a file of its own.
     ///
-    /// The file is `settings.json` in a directory with the suite's name, in the first of these that is set to an absolute
-    /// path: `$STORED_SETTINGS_HOME`, systemd's `$STATE_DIRECTORY`, `$XDG_CONFIG_HOME`; else in `~/.config`
-    /// (`~/Library/Application Support` on Apple platforms). Where there is none of them, the suite works in memory, and
-    /// ``persistence`` says so.
+    /// The file is `settings.json` in a directory with the suite's name, in the first of these that is set:
+    /// `$STORED_SETTINGS_HOME`; the first absolute path in systemd's `$STATE_DIRECTORY`; `$XDG_CONFIG_HOME` if it is
+    /// absolute, not on Apple platforms; else in `~/.config` (`~/Library/Application Support` on Apple platforms). Where
+    /// there is none of them, the suite works in memory, and ``persistence`` says so.
     ///
     /// - Parameters:
     ///   - name: Any name that is not empty. What a file name cannot hold is percent-encoded, so no name leaves the

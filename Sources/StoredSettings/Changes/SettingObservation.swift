@@ -14,7 +14,8 @@ extension Setting {
     ///
     /// A change made in this process is told on the thread that made it, before the assignment returns; one made outside
     /// is told on a thread of the library's. Calls come one at a time, in the order of the changes. While one is running,
-    /// further changes are kept for the next call, as one. The closure may use settings, and may change this one.
+    /// further changes are kept for the next call, as one, which the same thread makes. The closure may use settings, and
+    /// may change this one.
     ///
     /// - Parameters:
     ///   - initial: Whether to call the closure at once with the current value as both old and new.

@@ -23,12 +23,14 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// How long what is committed lasts.
     var persistence: SettingsPersistence { get }
 
-    /// Sets the observer that hears of every change from now on. It is set once, before any other call, and is not
-    /// kept alive by the store.
+    /// Sets the observer that hears of every change from now on.
+    ///
+    /// It is set once, before any other call, and is not kept alive by the store.
     func setObserver(_ observer: any StoreObserver)
 
-    /// A number that is another one whenever a read may give another value than before. Asked before every read, so it
-    /// is cheap.
+    /// A number that is another one whenever a read may give another value than before.
+    ///
+    /// Asked before every read, so it is cheap.
     func generation() -> UInt64
 
     /// Reads a value, and runs a body before any later change can be recorded.
@@ -56,11 +58,14 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Throws: ``SettingsError`` when that cannot be had.
     func synchronize() throws
 
-    /// Begins to notice what other processes change without being asked to read. Called with the first stream or
-    /// observation, possibly more than once.
+    /// Begins to notice what other processes change without being asked to read.
+    ///
+    /// Called with every stream and observation, so more than once.
     func watch()
 
-    /// Lets go of files and watches. No other call follows.
+    /// Lets go of files and watches.
+    ///
+    /// No commit begins afterwards. Reads may follow, and give what was read last; so may another call of this.
     func close()
 }
 
