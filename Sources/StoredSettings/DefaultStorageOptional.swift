@@ -100,4 +100,36 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
     ) {
         self.init(key: key.rawValue, suite: suite, validate: validate)
     }
+
+    /// Stores the property under a key, if its value lies in a range.
+    ///
+    /// - Parameters:
+    ///   - key: The key; any text that is not empty.
+    ///   - suite: The suite it is kept in.
+    ///   - range: The values that the setting takes, beside `nil`. Another is neither stored nor read.
+    ///   - validate: Which values of the range the setting takes.
+    public init(
+        key: String,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value> & Sendable,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(SettingKey(key, in: range, validate: validate), in: suite)
+    }
+
+    /// Stores the property under a key that is a case of an enum, if its value lies in a range.
+    ///
+    /// - Parameters:
+    ///   - key: A value whose raw value is the key.
+    ///   - suite: The suite it is kept in.
+    ///   - range: The values that the setting takes, beside `nil`.
+    ///   - validate: Which values of the range the setting takes.
+    public init(
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value> & Sendable,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(key: key.rawValue, suite: suite, in: range, validate: validate)
+    }
 }

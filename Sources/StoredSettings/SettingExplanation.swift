@@ -38,8 +38,17 @@ extension Setting {
             layer: layer,
             place: layer == .store ? suite.persistence : nil,
             shadowed: layer == .store ? [.default: defaultValue] : [:],
-            problem: problem
+            problem: problem,
+            text: text(of: value),
+            defaultText: text(of: defaultValue)
         )
+    }
+}
+
+extension Setting {
+    /// A value as people read it: what would be stored for it, which has an order of its own in sets.
+    private func text(of value: Value) -> String {
+        box.identity(of: value).map { "\($0)" } ?? "nil"
     }
 }
 
@@ -57,14 +66,17 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     public let shadowed: [SettingsLayer: Value]
     /// Why a higher layer does not serve although it has a value.
     public let problem: SettingsError?
+
+    let text: String
+    let defaultText: String
 }
 
 extension SettingExplanation: CustomStringConvertible {
     /// The explanation in a sentence, with the values: mind who reads it.
     public var description: String {
-        var text = "\(key) = \(value)"
+        var text = "\(key) = \(text)"
         text += layer == .default ? ", the default" : place.map { ", \($0)" } ?? ""
-        if let hidden = shadowed[.default] { text += ", over the default \(hidden)" }
+        if !shadowed.isEmpty { text += ", over the default \(defaultText)" }
         if let problem { text += "; what is stored cannot be used: \(problem.message)" }
         return text
     }

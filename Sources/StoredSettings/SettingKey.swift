@@ -125,7 +125,23 @@ extension SettingKey {
         _ name: String,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(name, conversion: .absent(.convertible()), rule: SettingRule(unlessNil: validate)) { nil }
+        let rule = SettingRule(unlessNil: SettingRule(validate))
+        self.init(name, conversion: .absent(.convertible()), rule: rule) { nil }
+    }
+
+    /// Creates a key without a default, whose values lie in a range.
+    ///
+    /// - Parameters:
+    ///   - name: The key's text; any text that is not empty.
+    ///   - range: The values that the setting takes, beside `nil`.
+    ///   - validate: Which values of the range the setting takes.
+    public convenience init<Wrapped: StoredValueConvertible & Comparable>(
+        _ name: String,
+        in range: some RangeExpression<Wrapped> & Sendable,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        let rule = SettingRule(unlessNil: SettingRule(in: range, validate))
+        self.init(name, conversion: .absent(.convertible()), rule: rule) { nil }
     }
 
     /// Creates a key without a default, for a type that is stored through a bridge.
@@ -139,6 +155,7 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(name, conversion: .absent(.bridged(by: bridge)), rule: SettingRule(unlessNil: validate)) { nil }
+        let rule = SettingRule(unlessNil: SettingRule(validate))
+        self.init(name, conversion: .absent(.bridged(by: bridge)), rule: rule) { nil }
     }
 }

@@ -99,9 +99,9 @@ extension SettingsError {
 extension SettingsError: CustomStringConvertible {
     /// The fact, the consequence and the fix, in that order, with the setting, the suite and the place they are about.
     public var message: String {
-        ([headline, consequence, remedy] as [String])
+        [headline, consequence.asSentence, remedy.asSentence]
             .filter { !$0.isEmpty }
-            .map { $0 + "." }
+            .map { $0.hasSuffix(".") ? $0 : $0 + "." }
             .joined(separator: " ")
     }
 
@@ -134,5 +134,12 @@ extension [SettingsError.PathComponent] {
             case .index(let index): text += "[\(index)]"
             }
         }
+    }
+}
+
+extension String {
+    /// The text with a capital at its beginning.
+    fileprivate var asSentence: String {
+        prefix(1).uppercased() + dropFirst()
     }
 }

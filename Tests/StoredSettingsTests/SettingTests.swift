@@ -56,7 +56,7 @@ struct SettingTests {
         #expect(error.key == "port")
         #expect(error.suite == "in memory")
         #expect(!error.message.contains("many"))
-        #expect(error.message.contains("the default serves"))
+        #expect(error.message.contains("The default serves"))
         #expect(port.isSet)
         #expect(throws: SettingsError(.typeMismatch, fact: "")) { try port.load() }
         #expect(suite.storedValue(forKey: "port") == "many")
@@ -118,6 +118,17 @@ struct SettingTests {
         #expect(port.value == 8080)
         #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.load() }
         #expect(reporter.errors.allSatisfy { !$0.message.contains("70") })
+    }
+
+    @Test("an optional takes nil beside the values of its range")
+    func optionalRange() throws {
+        let port = Setting(SettingKey<Int?>("port", in: 1...10) { $0 != 5 }, suite: suite)
+        try port.set(3)
+        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.set(11) }
+        #expect(throws: SettingsError(.validationFailed, fact: "")) { try port.set(5) }
+        #expect(port.value == 3)
+        try port.set(nil)
+        #expect(!port.isSet)
     }
 
     @Test("half-open and one-sided ranges work as ranges do")
@@ -182,6 +193,9 @@ struct SettingTests {
         #expect(stored.layer == .store)
         #expect(stored.shadowed == [.default: 8080])
         #expect(stored.place == suite.persistence)
+        #expect(stored.description == "port = 1, \(suite.persistence), over the default 8080")
+        let note = Setting(SettingKey<Int?>("note"), suite: suite)
+        #expect(note.explain().description == "note = nil, the default")
         try suite.setStoredValue("x", forKey: "port")
         let broken = port.explain()
         #expect(broken.value == 8080)

@@ -63,12 +63,15 @@ struct SettingRule<Value: Sendable>: Sendable {
         }
     }
 
-    init<Wrapped: Sendable>(unlessNil validate: (@Sendable (Wrapped) throws -> Bool)?) where Value == Wrapped? {
-        guard let validate else {
-            self.init()
+    /// A rule for the values inside an optional: `nil` is always taken.
+    init<Wrapped: Sendable>(unlessNil rule: SettingRule<Wrapped>) where Value == Wrapped? {
+        guard let check = rule.check else {
+            self.check = nil
             return
         }
-        self.init { value in try value.map(validate) ?? true }
+        self.check = { value in
+            if let value { try check(value) }
+        }
     }
 
     func callAsFunction(_ value: Value) throws {

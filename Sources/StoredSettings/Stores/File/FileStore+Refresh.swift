@@ -155,6 +155,7 @@ extension FileStore {
         case EROFS: "mount the file system for writing, or keep the settings elsewhere"
         case EACCES, EPERM: "let this user write to \(SettingsPath.directory(of: path))"
         case EMFILE, ENFILE: "close files, or raise the limit of open files"
+        case ENOENT: "make the directory \(SettingsPath.directory(of: path)), or keep the settings elsewhere"
         case ENOTDIR: "make \(SettingsPath.directory(of: path)) a directory"
         case ENAMETOOLONG: "give the suite a shorter name"
         default: "see whether the disk is in order"
