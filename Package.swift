@@ -18,16 +18,30 @@ let package = Package(
         .executableTarget(name: "quickstart", dependencies: ["StoredSettings"], path: "Examples/quickstart"),
         .executableTarget(name: "watch", dependencies: ["StoredSettings"], path: "Examples/watch"),
 
-        .testTarget(name: "StoredSettingsTests", dependencies: ["StoredSettings", "StoredSettingsTesting"]),
+        // Waiting with a deadline, and directories that are gone after the test.
+        .target(name: "TestSupport", path: "Tests/TestSupport"),
+
+        .testTarget(
+            name: "StoredSettingsTests",
+            dependencies: ["StoredSettings", "StoredSettingsTesting", "TestSupport"]
+        ),
         .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch"]),
 
         // A client as others write it: it sees the public face alone, from a module of its own.
         .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
         .testTarget(name: "ClientTests", dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting"]),
 
-        // Several processes on one file; the probe is what they run.
-        .executableTarget(name: "settings-probe", dependencies: ["StoredSettings"], path: "Tests/SettingsProbe"),
-        .testTarget(name: "MultiProcessTests", dependencies: ["StoredSettings", "settings-probe"]),
+        // Several processes on one file; the probe is what they run, and the table is what they pass on.
+        .target(name: "LawTable", dependencies: ["StoredSettings"], path: "Tests/LawTable"),
+        .executableTarget(
+            name: "settings-probe",
+            dependencies: ["StoredSettings", "LawTable"],
+            path: "Tests/SettingsProbe"
+        ),
+        .testTarget(
+            name: "MultiProcessTests",
+            dependencies: ["StoredSettings", "StoredSettingsTesting", "LawTable", "TestSupport", "settings-probe"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

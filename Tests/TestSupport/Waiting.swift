@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Testing
+package import Testing
 
 /// Waits until a condition holds; fails the test when it does not by the deadline.
-func eventually(
+package func eventually(
     _ what: Comment,
     within limit: Duration = .seconds(20),
     sourceLocation: SourceLocation = #_sourceLocation,
@@ -20,7 +20,7 @@ func eventually(
 }
 
 /// Runs an operation and gives its result; `nil`, and a failed test, when it has none by the deadline.
-func within<Result: Sendable>(
+package func within<Result: Sendable>(
     _ limit: Duration = .seconds(20),
     sourceLocation: SourceLocation = #_sourceLocation,
     _ operation: @escaping @Sendable () async -> Result

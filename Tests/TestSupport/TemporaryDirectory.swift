@@ -3,7 +3,7 @@
 import Foundation
 
 /// A directory of a test's own, removed with all that is in it at the end.
-func withTemporaryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
+package func withTemporaryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
     let url = FileManager.default.temporaryDirectory.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
     do {
@@ -18,22 +18,22 @@ func withTemporaryDirectory<Result>(_ body: (String) async throws -> Result) asy
 
 extension String {
     /// The bytes of the file at this path.
-    var fileContents: String {
+    package var fileContents: String {
         get throws { try String(contentsOfFile: self, encoding: .utf8) }
     }
 
     /// Writes the file at this path as an editor does that writes in place.
-    func overwriteFile(with text: String) throws {
+    package func overwriteFile(with text: String) throws {
         try Data(text.utf8).write(to: URL(fileURLWithPath: self))
     }
 
     /// Writes the file at this path as an editor does that puts a new file in the old one's place.
-    func replaceFile(with text: String) throws {
+    package func replaceFile(with text: String) throws {
         try Data(text.utf8).write(to: URL(fileURLWithPath: self), options: .atomic)
     }
 
     /// The permissions of the file at this path.
-    var filePermissions: Int? {
+    package var filePermissions: Int? {
         get throws { try FileManager.default.attributesOfItem(atPath: self)[.posixPermissions] as? Int }
     }
 }
