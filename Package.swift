@@ -47,12 +47,13 @@ let package = Package(
 )
 
 for target in package.targets {
-    target.swiftSettings = (target.swiftSettings ?? []) + [
-        // SE-0335: `any` is written out.
-        .enableUpcomingFeature("ExistentialAny"),
-        // SE-0444: a member is visible only where its module is imported.
-        .enableUpcomingFeature("MemberImportVisibility"),
-        // SE-0409: what a module imports is its own business unless it says otherwise.
-        .enableUpcomingFeature("InternalImportsByDefault"),
-    ]
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            // SE-0335: `any` is written out.
+            .enableUpcomingFeature("ExistentialAny"),
+            // SE-0444: a member is visible only where its module is imported.
+            .enableUpcomingFeature("MemberImportVisibility"),
+            // SE-0409: what a module imports is its own business unless it says otherwise.
+            .enableUpcomingFeature("InternalImportsByDefault"),
+        ]
 }

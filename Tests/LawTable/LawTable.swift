@@ -74,12 +74,14 @@ package enum LawTable {
     ]
     .map { Date(timeIntervalSinceReferenceDate: $0) }
 
-    private static let urls: [URL] = [
-        "https://a.b/c?d=e#f", "mailto:a@b.example", "file:///tmp/a%20b/", "urn:isbn:0451450523", "http://[::1]:8080/",
-        "relative/path", "?query",
-    ]
-    .compactMap { URL(string: $0) }
-    + [URL(string: "../c?d", relativeTo: URL(string: "https://example.com/a/b/"))].compactMap { $0 }
+    private static let urls: [URL] =
+        [
+            "https://a.b/c?d=e#f", "mailto:a@b.example", "file:///tmp/a%20b/", "urn:isbn:0451450523",
+            "http://[::1]:8080/",
+            "relative/path", "?query",
+        ]
+        .compactMap { URL(string: $0) }
+        + [URL(string: "../c?d", relativeTo: URL(string: "https://example.com/a/b/"))].compactMap { $0 }
 
     @Sendable
     private static func sameBits(_ left: Double, _ right: Double) -> Bool {
@@ -92,7 +94,10 @@ package enum LawTable {
     }
 }
 
-private enum Level: String, Hashable, StoredValueConvertible { case debug, info = "1" }
+private enum Level: String, Hashable, StoredValueConvertible {
+    case debug
+    case info = "1"
+}
 
 private struct Rank: RawRepresentable, Hashable, StoredValueConvertible {
     var rawValue: Int8

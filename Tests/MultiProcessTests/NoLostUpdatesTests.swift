@@ -8,18 +8,21 @@ import Testing
 struct NoLostUpdatesTests {
     private static let rounds = 1...10
 
-    @Test("four processes set 500 keys each in a suite that is not there yet, and all 2,000 are kept", arguments: rounds)
+    @Test(
+        "four processes set 500 keys each in a suite that is not there yet, and all 2,000 are kept",
+        arguments: rounds
+    )
     func distinctKeys(round: Int) async throws {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
             try await withProbes(4, at: place) { probes in
                 for (number, probe) in probes.enumerated() { try probe.send("fill process\(number) 500") }
-                for probe in probes { #expect(try await probe.line(within: .seconds(300)) == "done") }
+                for probe in probes { try await probe.expect(within: .seconds(300)) }
             }
             let stored = try document(at: place.path)
             #expect(stored.count == 2_000)
             for number in 0..<4 {
-                let lost = (0..<500).filter { key in stored["process\(number)-\(key)"] as? Int != key }
+                let lost = (0..<500).filter { (key: Int) in stored["process\(number)-\(key)"] as? Int != key }
                 #expect(lost == [])
             }
         }
@@ -31,7 +34,7 @@ struct NoLostUpdatesTests {
             let place = Probe.Place.suite("round-\(round)", home: home)
             try await withProbes(4, at: place) { probes in
                 for probe in probes { try probe.send("increment total 1000") }
-                for probe in probes { #expect(try await probe.line(within: .seconds(300)) == "done") }
+                for probe in probes { try await probe.expect(within: .seconds(300)) }
             }
             #expect(try document(at: place.path)["total"] as? Int == 4_000)
             #expect(Setting("total", default: 0, suite: SettingsSuite(fileAt: place.path)).value == 4_000)
@@ -45,8 +48,8 @@ struct NoLostUpdatesTests {
             try await withProbes(3, at: place) { probes in
                 try probes[2].send("compare left right 400")
                 for probe in probes.prefix(2) { try probe.send("raise left right 200") }
-                for probe in probes.prefix(2) { #expect(try await probe.line() == "done") }
-                #expect(try await probes[2].line() == "whole")
+                for probe in probes.prefix(2) { try await probe.expect() }
+                try await probes[2].expect(says: "whole")
             }
             let stored = try document(at: place.path)
             #expect(stored["left"] as? Int == 400 && stored["right"] as? Int == 400)

@@ -40,7 +40,7 @@ extension String {
 
 extension String {
     /// The number of the file at this path, which a replacement changes.
-    var inode: Int? {
+    package var inode: Int? {
         get throws { try FileManager.default.attributesOfItem(atPath: self)[.systemFileNumber] as? Int }
     }
 }

@@ -80,14 +80,16 @@ final class Probe: Sendable {
         return try #require(line, "\(errors.text)", sourceLocation: sourceLocation)
     }
 
-    /// Tells the process what to do and waits until it has done it.
-    func ask(
-        _ command: String,
+    /// Tells the process what to do, if anything is given, and expects its next line to be this one.
+    func expect(
+        _ command: String? = nil,
+        says expected: String = "done",
         within limit: Duration = .seconds(60),
         sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws -> String {
-        try send(command)
-        return try await line(within: limit, sourceLocation: sourceLocation)
+    ) async throws {
+        if let command { try send(command) }
+        let answer = try await line(within: limit, sourceLocation: sourceLocation)
+        #expect(answer == expected, sourceLocation: sourceLocation)
     }
 
     /// All the whole lines that the process has said before it ended, and nobody has read.
@@ -124,7 +126,7 @@ func withProbes<Result>(
     var probes: [Probe] = []
     do {
         for _ in 0..<count { probes.append(try Probe(at: place)) }
-        for probe in probes { #expect(try await probe.line() == "ready") }
+        for probe in probes { try await probe.expect(says: "ready") }
         let result = try await body(probes)
         for probe in probes { await probe.end() }
         return result

@@ -3,6 +3,7 @@
 import Foundation
 import StoredSettingsTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StoredSettings
