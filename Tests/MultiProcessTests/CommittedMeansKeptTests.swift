@@ -26,7 +26,7 @@ struct CommittedMeansKeptTests {
                     let first = try await probe.line()
                     await pass(delay)
                     await probe.end()
-                    return [first] + (await probe.remainingLines())
+                    return [first] + probe.remainingLines()
                 }
                 let last = try #require(said.last.flatMap { Int($0) })
                 #expect(said == (1...last).map(String.init))
@@ -40,7 +40,7 @@ struct CommittedMeansKeptTests {
                 #expect(setting.value == kept)
                 let start = ContinuousClock.now
                 try setting.set(-1)
-                #expect(ContinuousClock.now - start < .seconds(2), "the lock is free")
+                #expect(ContinuousClock.now - start < .seconds(4), "the lock is free")
             }
             try await withProbe(at: place) { probe in
                 try await probe.expect("get round49", says: "-1")

@@ -4,13 +4,12 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("No update is lost between processes")
-struct NoLostUpdatesTests {
-    private static let rounds = 1...10
-
+/// One round at a time: what counts is that its own processes meet.
+@Suite("No update of distinct keys is lost between processes", .serialized)
+struct DistinctKeysTests {
     @Test(
         "four processes set 500 keys each in a suite that is not there yet, and all 2,000 are kept",
-        arguments: rounds
+        arguments: 1...10
     )
     func distinctKeys(round: Int) async throws {
         try await withTemporaryDirectory { home in
@@ -27,8 +26,12 @@ struct NoLostUpdatesTests {
             }
         }
     }
+}
 
-    @Test("four processes add one 1,000 times each, and the sum is 4,000", arguments: rounds)
+/// One round at a time: what counts is that its own processes meet.
+@Suite("No update of one key is lost between processes", .serialized)
+struct OneKeyTests {
+    @Test("four processes add one 1,000 times each, and the sum is 4,000", arguments: 1...10)
     func oneKey(round: Int) async throws {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
@@ -40,7 +43,10 @@ struct NoLostUpdatesTests {
             #expect(Setting("total", default: 0, suite: SettingsSuite(fileAt: place.path)).value == 4_000)
         }
     }
+}
 
+@Suite("A transaction is whole for every process")
+struct WholeTransactionsTests {
     @Test("two processes race to make the first file, and a third sees both keys of every transaction or neither")
     func transactions() async throws {
         try await withTemporaryDirectory { home in

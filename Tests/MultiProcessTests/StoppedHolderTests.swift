@@ -26,12 +26,12 @@ struct StoppedHolderTests {
                     let start = ContinuousClock.now
                     try await reader.expect("get n", says: "1")
                     #expect(here.value == 1)
-                    #expect(ContinuousClock.now - start < .seconds(2))
+                    #expect(ContinuousClock.now - start < .seconds(4), "reads do not wait for the lock")
                 }
                 try await writer.expect(says: "error lockTimedOut")
                 #expect(await failure?.code == .lockTimedOut)
                 let waited = ContinuousClock.now - start
-                #expect(waited >= .seconds(5) && waited < .seconds(9), "\(waited)")
+                #expect(waited >= .seconds(5) && waited < .seconds(30), "\(waited)")
                 #expect(here.value == 1)
 
                 holder.signal(SIGCONT)

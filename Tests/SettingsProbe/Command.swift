@@ -17,7 +17,8 @@ enum Command: String {
     case fill
     /// `increment KEY COUNT`: so many updates of one key.
     case increment
-    /// `count KEY`: sets 1, 2, 3 and so on, and says each number when the set has returned.
+    /// `count KEY`: sets 1, 2, 3 and so on, and says each number when the set has returned. It ends some time, so that a
+    /// helper whose test was killed does, too.
     case count
     /// `watch KEY`: says every value from now on, between the answers to other commands.
     case watch
@@ -68,7 +69,7 @@ enum Command: String {
 
     private func count(_ suite: SettingsSuite, _ arguments: Arguments) throws {
         let setting = try integer(suite, arguments)
-        for number in 1...Int.max {
+        for number in 1...100_000 {
             try setting.set(number)
             say("\(number)")
         }

@@ -24,10 +24,13 @@ final class Probe: Sendable {
 
     private let process = Process()
     private let input = Pipe()
-    private let output = LineBuffer()
-    private let errors = LineBuffer()
+    private let output: OutputFile
+    private let errors: OutputFile
 
     init(at place: Place) throws {
+        // A helper that has died must not take the tests along when it is talked to.
+        _ = Foundation.signal(SIGPIPE, SIG_IGN)
+        (output, errors) = (try OutputFile(), try OutputFile())
         var environment = ProcessInfo.processInfo.environment
         process.executableURL = try Self.executable
         switch place {
@@ -39,8 +42,8 @@ final class Probe: Sendable {
         }
         process.environment = environment
         process.standardInput = input
-        process.standardOutput = output.pipe
-        process.standardError = errors.pipe
+        process.standardOutput = output.handle
+        process.standardError = errors.handle
         try process.run()
     }
 
@@ -74,8 +77,10 @@ final class Probe: Sendable {
     {
         var line: String?
         await eventually("the helper says something", within: limit, sourceLocation: sourceLocation) {
+            // In this order, so that the last words of a helper that has ended are not missed.
+            let isGone = isGone
             line = output.next()
-            return line != nil || output.isAtEnd
+            return line != nil || isGone
         }
         return try #require(line, "\(errors.text)", sourceLocation: sourceLocation)
     }
@@ -93,8 +98,7 @@ final class Probe: Sendable {
     }
 
     /// All the whole lines that the process has said before it ended, and nobody has read.
-    func remainingLines() async -> [String] {
-        await eventually("the output of the helper ends") { output.isAtEnd }
+    func remainingLines() -> [String] {
         var lines: [String] = []
         while let line = output.next() { lines.append(line) }
         return lines
@@ -107,13 +111,22 @@ final class Probe: Sendable {
 
     /// Sends a signal to this process alone.
     func signal(_ number: CInt) {
-        if process.isRunning { kill(process.processIdentifier, number) }
+        if !isGone { kill(process.processIdentifier, number) }
     }
 
     /// Kills the process, as `kill -9` does, and waits until it is gone.
     func end() async {
         signal(SIGKILL)
-        await eventually("the helper is gone") { !process.isRunning }
+        await eventually("the helper is gone") { isGone }
+    }
+
+    /// Whether the process has ended, as the system has it: Foundation may learn it much later.
+    private var isGone: Bool {
+        var information = siginfo_t()
+        let pid = id_t(process.processIdentifier)
+        // Only looked at, so that Foundation can still collect it. When it has, there is no such child any more.
+        guard waitid(P_PID, pid, &information, WEXITED | WNOHANG | WNOWAIT) == 0 else { return errno == ECHILD }
+        return information.si_signo != 0
     }
 }
 
