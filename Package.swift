@@ -36,9 +36,17 @@ let package = Package(
         .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
         .testTarget(name: "ClientTests", dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting"]),
 
-        // Several processes on one file; the probe is what they run.
-        .executableTarget(name: "settings-probe", dependencies: ["StoredSettings"], path: "Tests/SettingsProbe"),
-        .testTarget(name: "MultiProcessTests", dependencies: ["StoredSettings", "settings-probe"]),
+        // Several processes on one file; the probe is what they run, and the table is what they pass on.
+        .target(name: "LawTable", dependencies: ["StoredSettings"], path: "Tests/LawTable"),
+        .executableTarget(
+            name: "settings-probe",
+            dependencies: ["StoredSettings", "LawTable"],
+            path: "Tests/SettingsProbe"
+        ),
+        .testTarget(
+            name: "MultiProcessTests",
+            dependencies: ["StoredSettings", "StoredSettingsTesting", "LawTable", "TestSupport", "settings-probe"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,8 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import StoredSettings
 
+/// A process for the tests to run beside others: it does what the lines on its standard input say.
+///
+///     settings-probe --file PATH | --suite NAME
+///
+/// It says `ready` first, and answers every line with one line. So a test starts several processes, waits until all are
+/// ready, and lets them go at once.
 @main
+@MainActor
 struct SettingsProbe {
-    static func main() {}
+    static func main() async {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard arguments.count == 2, let kind = arguments.first, let place = arguments.last else {
+            say("usage: settings-probe --file PATH | --suite NAME")
+            return
+        }
+        let suite = kind == "--file" ? SettingsSuite(fileAt: place) : SettingsSuite(place)
+        say("ready")
+        while let line = readLine() {
+            say(await answer(to: line.split(separator: " ").map(String.init), suite))
+        }
+    }
+
+    private static func answer(to words: [String], _ suite: SettingsSuite) async -> String {
+        do {
+            guard let command = words.first.flatMap(Command.init) else { return "error unknownCommand" }
+            return try await command.perform(on: suite, Arguments(words.dropFirst()))
+        } catch let error as SettingsError {
+            return "error \(error.code)"
+        } catch {
+            return "error \(error)"
+        }
+    }
+}
+
+/// Writes a line that whoever reads it has when this returns.
+func say(_ line: String) {
+    FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+}
+
+/// The words after a command.
+struct Arguments {
+    struct Missing: Error {}
+
+    private let words: [String]
+
+    init(_ words: ArraySlice<String>) {
+        self.words = Array(words)
+    }
+
+    func text(_ index: Int) throws -> String {
+        guard words.indices.contains(index) else { throw Missing() }
+        return words[index]
+    }
+
+    func integer(_ index: Int) throws -> Int {
+        guard let integer = Int(try text(index)) else { throw Missing() }
+        return integer
+    }
 }

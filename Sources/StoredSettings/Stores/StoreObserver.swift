@@ -52,10 +52,19 @@ public struct StoreChange: Sendable, Hashable {
 extension [StoreChange] {
     /// The changes that lead from some contents to others, in the order of their keys.
     package init(from old: [String: StoredValue], to new: [String: StoredValue]) {
-        self = Set(old.keys).union(new.keys).sorted()
-            .compactMap { key in
-                old[key] == new[key] ? nil : StoreChange(key: key, old: old[key], new: new[key])
+        var changes: [StoreChange] = []
+        for (key, value) in new {
+            let before = old[key]
+            if before != value { changes.append(StoreChange(key: key, old: before, new: value)) }
+        }
+        // Mostly nothing is gone, which the number of what is new tells: then the old keys need no look.
+        let added = changes.count { $0.old == nil }
+        if new.count - added < old.count {
+            for (key, value) in old where new[key] == nil {
+                changes.append(StoreChange(key: key, old: value, new: nil))
             }
+        }
+        self = changes.sorted { $0.key < $1.key }
     }
 }
 

@@ -25,11 +25,11 @@ extension JSONWriter {
             for index in 0..<bytes.count {
                 let byte = bytes[index]
                 guard byte < 0x20 || byte == JSONByte.quote || byte == JSONByte.backslash else { continue }
-                text.append(contentsOf: bytes[written..<index])
+                text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[written..<index]))
                 writeEscape(of: byte)
                 written = index + 1
             }
-            text.append(contentsOf: bytes[written...])
+            text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[written...]))
         }
         text.append(JSONByte.quote)
     }

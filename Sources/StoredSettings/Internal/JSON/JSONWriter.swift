@@ -86,8 +86,9 @@ extension JSONWriter {
             if entries.isEmpty {
                 text.append(JSONByte.rightBrace)
             } else {
-                let rest = entries.sorted { right, left in left.key.precedesInScalars(right.key) }
-                open.append(Container(isObject: true, rest: rest.map { ($0.key, $0.value) }))
+                let rest = entries.keys.sortedByScalars().reversed()
+                    .compactMap { name in entries[name].map { (name, $0) } }
+                open.append(Container(isObject: true, rest: rest))
             }
         default:
             writeLeaf(value)
@@ -103,7 +104,20 @@ extension JSONWriter {
     private mutating func writeLineBreak() {
         guard isPretty else { return }
         text.append(JSONByte.lineFeed)
-        text.append(contentsOf: repeatElement(JSONByte.space, count: 2 * open.count))
+        for _ in 0..<2 * open.count { text.append(JSONByte.space) }
+    }
+}
+
+extension Collection<String> {
+    /// The strings in the order of their Unicode scalars.
+    ///
+    /// `<` is much faster and mostly has that order, so the slow comparison only has to make sure.
+    fileprivate func sortedByScalars() -> [String] {
+        let strings = sorted()
+        for index in strings.indices.dropFirst() where strings[index].precedesInScalars(strings[index - 1]) {
+            return strings.sorted { $0.precedesInScalars($1) }
+        }
+        return strings
     }
 }
 

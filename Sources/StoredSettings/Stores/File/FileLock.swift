@@ -13,7 +13,7 @@ import Darwin
 /// It is a file beside the settings, locked with `flock`: the system lets go of it when its holder dies. It is never
 /// removed, since a lock on a removed file excludes nobody.
 struct FileLock {
-    /// How long to wait for another process.
+    /// How long to wait while no other process gets anything done.
     static let patience = Duration.seconds(5)
 
     /// How long to wait between two tries, in seconds.
@@ -30,16 +30,28 @@ struct FileLock {
 
     /// Waits for the lock.
     ///
-    /// - Parameter mode: The permissions of the lock's file, if it has to be made.
+    /// The lock is nobody's turn: among several who write without a pause, one may go without it for long. That is no
+    /// failure as long as the others get on, so it is the time without progress that is bounded.
+    ///
+    /// - Parameters:
+    ///   - mode: The permissions of the lock's file, if it has to be made.
+    ///   - progress: Tells the state of what the lock protects.
     /// - Returns: The lock, which ends with the last reference to it.
     /// - Throws: ``SystemError``, or ``SettingsError`` when another process does not let go of it.
-    func acquire(mode: mode_t) throws -> FileHandle {
+    func acquire(mode: mode_t, progress: () throws -> FileStatus?) throws -> FileHandle {
         // Reading is all that locking needs: a user who may not write the lock's file can still take turns.
         let file = try openOrCreate(mode: mode)
-        let deadline = ContinuousClock.now + Self.patience
+        if try system.tryLock(file) { return file }
+        var deadline = ContinuousClock.now + Self.patience
         var pause = Self.shortestPause
+        var status = try progress()
         while true {
             if try system.tryLock(file) { return file }
+            let newStatus = try progress()
+            if newStatus != status {
+                // Who has just written is about to let go, so the next tries come close together.
+                (status, deadline, pause) = (newStatus, .now + Self.patience, Self.shortestPause)
+            }
             guard ContinuousClock.now < deadline else { throw timedOut }
             SystemCalls.sleep(seconds: pause)
             pause = min(pause * 2, Self.longestPause)

@@ -30,10 +30,10 @@ extension FileStore {
             let lock = FileLock(path: target + SettingsFile.lockSuffix, system: file.system)
             let mode = try file.status()?.permissions ?? SettingsFile.newFileMode
             do {
-                return try lock.acquire(mode: mode)
+                return try lock.acquire(mode: mode, progress: file.status)
             } catch let error as SystemError where error.number == ENOENT {
                 try file.system.makeDirectories(SettingsPath.directory(of: target))
-                return try lock.acquire(mode: mode)
+                return try lock.acquire(mode: mode, progress: file.status)
             }
         } catch {
             throw writeError(error)

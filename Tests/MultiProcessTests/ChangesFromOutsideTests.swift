@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("What others change arrives, by read and by stream")
+struct ChangesFromOutsideTests {
+    @Test("once a set has returned in one process, the next read in another one sees it")
+    func reads() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
+            try await withProbes(2, at: place) { probes in
+                for round in 1...50 {
+                    try await probes[round % 2].expect("set n \(3 * round)")
+                    #expect(here.value == 3 * round)
+                    try await probes[(round + 1) % 2].expect("get n", says: "\(3 * round)")
+                    try here.set(3 * round + 1)
+                    for probe in probes { try await probe.expect("get n", says: "\(3 * round + 1)") }
+                }
+            }
+        }
+    }
+
+    @Test("a process that watches is told of sets elsewhere, of edits in place and of replaced files, in order")
+    func streams() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/suite/settings.json")
+            let heard = Heard(Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path)))
+            try await withProbes(2, at: place) { probes in
+                let (watcher, writer) = (probes[0], probes[1])
+                try await watcher.expect("watch n")
+                try await watcher.expect(says: "n is 0")
+                await heard.expect([0])
+
+                func change(to value: Int, by change: () async throws -> Void) async throws {
+                    try await change()
+                    try await watcher.expect(says: "n is \(value)", within: .seconds(20))
+                    await heard.expect([value])
+                }
+                try await change(to: 1) { try await writer.expect("set n 1") }
+                try await change(to: 2) { try place.path.overwriteFile(with: #"{"n": 2}"#) }
+                try await change(to: 3) { try place.path.replaceFile(with: #"{"n": 3}"#) }
+                try await change(to: 4) { try await writer.expect("set n 4") }
+                try await change(to: 0) { try FileManager.default.removeItem(atPath: place.path) }
+                try await change(to: 5) { try place.path.replaceFile(with: #"{"n": 5, "other": 1}"#) }
+                try await change(to: 6) { try await writer.expect("set n 6") }
+                #expect(watcher.complaints.isEmpty)
+            }
+        }
+    }
+
+    @Test("a process that watches hears the last of many sets, in rising order")
+    func manySets() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(3, at: place) { probes in
+                try await probes[0].expect("watch n")
+                try await probes[0].expect(says: "n is 0")
+                for probe in probes[1...] { try probe.send("increment n 200") }
+                var last = 0
+                while last < 400 {
+                    let line = try await probes[0].line()
+                    let value = try #require(line.split(separator: " ").last.flatMap { Int($0) })
+                    #expect(value > last)
+                    last = value
+                }
+                for probe in probes[1...] { try await probe.expect() }
+            }
+        }
+    }
+}
+
+/// What a stream in this process has given.
+private final class Heard: Sendable {
+    private let values = Mutex<[Int]>([])
+    private let task = Mutex<Task<Void, Never>?>(nil)
+
+    init(_ setting: Setting<Int>) {
+        let task = Task { [weak self] in
+            for await value in setting.values {
+                self?.values.withLock { $0.append(value) }
+            }
+        }
+        self.task.withLock { $0 = task }
+    }
+
+    deinit {
+        task.withLock { $0?.cancel() }
+    }
+
+    /// Waits for these values, and forgets them.
+    func expect(_ expected: [Int], sourceLocation: SourceLocation = #_sourceLocation) async {
+        await eventually("the stream gives as many", sourceLocation: sourceLocation) {
+            values.withLock { $0.count >= expected.count }
+        }
+        let heard = values.withLock { values in
+            defer { values = [] }
+            return values
+        }
+        #expect(heard == expected, sourceLocation: sourceLocation)
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LawTable
+import StoredSettings
+import TestSupport
+import Testing
+
+@Suite("Values of every type cross from process to process to the last bit")
+struct CrossingTests {
+    @Test("what one process stores, another reads as the same values, and what it stores again comes back as the same")
+    func thereAndBack() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            let suite = SettingsSuite(fileAt: place.path)
+            for law in LawTable.all { try law.store(in: suite, prefix: "there") }
+            #expect(LawTable.all.compactMap { $0.failure(in: suite, prefix: "there") } == [])
+            try await withProbe(at: place) { probe in
+                try await probe.expect("cross there back")
+                #expect(probe.complaints.isEmpty)
+            }
+            #expect(LawTable.all.compactMap { $0.failure(in: suite, prefix: "back") } == [])
+            // A process that has had nothing but the file.
+            try await withProbe(at: place) { probe in
+                try await probe.expect("cross back again")
+            }
+        }
+    }
+}

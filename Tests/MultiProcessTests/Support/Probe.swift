@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// A process of the helper program, which does what it is told line by line.
+final class Probe: Sendable {
+    /// Where the process keeps its settings.
+    enum Place: Sendable {
+        case file(String)
+        /// A suite by name, below a directory of the test's own.
+        case suite(String, home: String)
+
+        /// The path of the file, either way.
+        var path: String {
+            switch self {
+            case .file(let path): path
+            case .suite(let name, let home): "\(home)/\(name)/settings.json"
+            }
+        }
+    }
+
+    private let process = Process()
+    private let input = Pipe()
+    private let output: OutputFile
+    private let errors: OutputFile
+
+    init(at place: Place) throws {
+        // A helper that has died must not take the tests along when it is talked to.
+        _ = Foundation.signal(SIGPIPE, SIG_IGN)
+        (output, errors) = (try OutputFile(), try OutputFile())
+        var environment = ProcessInfo.processInfo.environment
+        process.executableURL = try Self.executable
+        switch place {
+        case .file(let path):
+            process.arguments = ["--file", path]
+        case .suite(let name, let home):
+            process.arguments = ["--suite", name]
+            environment["STORED_SETTINGS_HOME"] = home
+        }
+        process.environment = environment
+        process.standardInput = input
+        process.standardOutput = output.handle
+        process.standardError = errors.handle
+        try process.run()
+    }
+
+    /// The program lies beside the tests' own.
+    private static var executable: URL {
+        get throws {
+            let arguments = CommandLine.arguments
+            let bundles = arguments.firstIndex(of: "--test-bundle-path").map { arguments[($0 + 1)...].prefix(1) } ?? []
+            let places = [Bundle.main.bundlePath, Bundle.main.executablePath ?? ""] + bundles + arguments.prefix(1)
+            let candidates = places.flatMap { place in
+                let url = URL(fileURLWithPath: place).standardizedFileURL
+                return [url, url.deletingLastPathComponent()].map { $0.appendingPathComponent("settings-probe") }
+            }
+            return try #require(
+                candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) },
+                "the helper program is built with the tests"
+            )
+        }
+    }
+
+    // MARK: - Talking
+
+    /// Tells the process what to do.
+    func send(_ command: String) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
+    }
+
+    /// The next line that the process says.
+    func line(within limit: Duration = .seconds(60), sourceLocation: SourceLocation = #_sourceLocation) async throws
+        -> String
+    {
+        var line: String?
+        await eventually("the helper says something", within: limit, sourceLocation: sourceLocation) {
+            // In this order, so that the last words of a helper that has ended are not missed.
+            let isGone = isGone
+            line = output.next()
+            return line != nil || isGone
+        }
+        return try #require(line, "\(errors.text)", sourceLocation: sourceLocation)
+    }
+
+    /// Tells the process what to do, if anything is given, and expects its next line to be this one.
+    func expect(
+        _ command: String? = nil,
+        says expected: String = "done",
+        within limit: Duration = .seconds(60),
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        if let command { try send(command) }
+        let answer = try await line(within: limit, sourceLocation: sourceLocation)
+        #expect(answer == expected, sourceLocation: sourceLocation)
+    }
+
+    /// All the whole lines that the process has said before it ended, and nobody has read.
+    func remainingLines() -> [String] {
+        var lines: [String] = []
+        while let line = output.next() { lines.append(line) }
+        return lines
+    }
+
+    /// What the process has complained of so far.
+    var complaints: String { errors.text }
+
+    // MARK: - Ending
+
+    /// Sends a signal to this process alone.
+    func signal(_ number: CInt) {
+        if !isGone { kill(process.processIdentifier, number) }
+    }
+
+    /// Kills the process, as `kill -9` does, and waits until it is gone.
+    func end() async {
+        signal(SIGKILL)
+        await eventually("the helper is gone") { isGone }
+    }
+
+    /// Whether the process has ended, as the system has it: Foundation may learn it much later.
+    private var isGone: Bool {
+        var information = siginfo_t()
+        let pid = id_t(process.processIdentifier)
+        // Only looked at, so that Foundation can still collect it. When it has, there is no such child any more.
+        guard waitid(P_PID, pid, &information, WEXITED | WNOHANG | WNOWAIT) == 0 else { return errno == ECHILD }
+        return information.si_signo != 0
+    }
+}
+
+/// Starts helpers and waits until they are ready; whatever happens, none is left.
+func withProbes<Result>(
+    _ count: Int,
+    at place: Probe.Place,
+    _ body: ([Probe]) async throws -> Result
+) async throws -> Result {
+    var probes: [Probe] = []
+    do {
+        for _ in 0..<count { probes.append(try Probe(at: place)) }
+        for probe in probes { try await probe.expect(says: "ready") }
+        let result = try await body(probes)
+        for probe in probes { await probe.end() }
+        return result
+    } catch {
+        for probe in probes { await probe.end() }
+        throw error
+    }
+}
+
+/// Starts a helper and waits until it is ready; whatever happens, it is not left.
+func withProbe<Result>(at place: Probe.Place, _ body: (Probe) async throws -> Result) async throws -> Result {
+    try await withProbes(1, at: place) { try await body($0[0]) }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LawTable
+import StoredSettings
+
+/// What the probe can be told to do.
+enum Command: String {
+    /// `get KEY`: answers the integer under the key, 0 when there is none.
+    case get
+    /// `set KEY INTEGER`: stores it, or answers with the error.
+    case set
+    /// `assign KEY INTEGER`: assigns it, where nothing is thrown.
+    case assign
+    /// `synchronize`
+    case synchronize
+    /// `fill PREFIX COUNT`: sets as many keys of that prefix.
+    case fill
+    /// `increment KEY COUNT`: so many updates of one key.
+    case increment
+    /// `count KEY`: sets 1, 2, 3 and so on, and says each number when the set has returned. It ends some time, so that a
+    /// helper whose test was killed does, too.
+    case count
+    /// `watch KEY`: says every value from now on, between the answers to other commands.
+    case watch
+    /// `raise KEY KEY COUNT`: so many transactions that raise both keys by one.
+    case raise
+    /// `compare KEY KEY LAST`: reads and watches until both are LAST; answers whether they were ever seen to differ.
+    case compare
+    /// `hold KEY INTEGER`: begins a transaction that sets the key, says `holding`, and ends it after one more line.
+    case hold
+    /// `cross FROM TO`: reads the whole table from under one prefix and stores it under another.
+    case cross
+
+    @MainActor
+    func perform(on suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
+        switch self {
+        case .get: return "\(try integer(suite, arguments).value)"
+        case .set: try integer(suite, arguments).set(arguments.integer(1))
+        case .assign: try integer(suite, arguments).value = arguments.integer(1)
+        case .synchronize: try suite.synchronize()
+        case .fill: try fill(suite, arguments)
+        case .increment: try increment(suite, arguments)
+        case .count: try count(suite, arguments)
+        case .watch: try watch(suite, arguments)
+        case .raise: try raise(suite, arguments)
+        case .compare: return try await compare(suite, arguments)
+        case .hold: try hold(suite, arguments)
+        case .cross: return try cross(suite, arguments)
+        }
+        return "done"
+    }
+
+    private func integer(_ suite: SettingsSuite, _ arguments: Arguments, at index: Int = 0) throws -> Setting<Int> {
+        Setting(try arguments.text(index), default: 0, suite: suite)
+    }
+
+    private func fill(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        for number in 0..<(try arguments.integer(1)) {
+            try Setting("\(arguments.text(0))-\(number)", default: -1, suite: suite).set(number)
+        }
+    }
+
+    private func increment(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let setting = try integer(suite, arguments)
+        for _ in 0..<(try arguments.integer(1)) {
+            try setting.update { $0 += 1 }
+        }
+    }
+
+    private func count(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let setting = try integer(suite, arguments)
+        for number in 1...100_000 {
+            try setting.set(number)
+            say("\(number)")
+        }
+    }
+
+    private func watch(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let setting = try integer(suite, arguments)
+        Task.detached {
+            for await value in setting.values {
+                say("\(setting.key) is \(value)")
+            }
+        }
+    }
+
+    private func raise(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let (left, right) = (try integer(suite, arguments), try integer(suite, arguments, at: 1))
+        for _ in 0..<(try arguments.integer(2)) {
+            try suite.transaction { settings in
+                let next = settings[left] + 1
+                settings[left] = next
+                settings[right] = next
+            }
+        }
+    }
+
+    @MainActor
+    private func compare(_ suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
+        let (left, right, last) = (try arguments.text(0), try arguments.text(1), try arguments.integer(2))
+        let changes = suite.changes(of: left, right)
+        let watcher = Task.detached { () -> Bool in
+            for await change in changes {
+                if change[left]?.new != change[right]?.new { return false }
+                if change[left]?.new == .integer(Int128(last)) { return true }
+            }
+            return false
+        }
+        while true {
+            let contents = suite.snapshot()
+            guard contents[left] == contents[right] else { return "torn" }
+            if contents[left] == .integer(Int128(last)) { break }
+        }
+        return await watcher.value ? "whole" : "torn"
+    }
+
+    private func hold(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let setting = try integer(suite, arguments)
+        try suite.transaction { settings in
+            settings[setting] = try arguments.integer(1)
+            say("holding")
+            _ = readLine()
+        }
+    }
+
+    private func cross(_ suite: SettingsSuite, _ arguments: Arguments) throws -> String {
+        let (from, to) = (try arguments.text(0), try arguments.text(1))
+        let failures = LawTable.all.compactMap { $0.failure(in: suite, prefix: from) }
+        for law in LawTable.all {
+            try law.pass(in: suite, from: from, to: to)
+        }
+        return failures.isEmpty ? "done" : failures.joined(separator: "; ").replacing("\n", with: " ")
+    }
+}
