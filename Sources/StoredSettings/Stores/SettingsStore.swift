@@ -60,7 +60,9 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// observation, possibly more than once.
     func watch()
 
-    /// Lets go of files and watches. No other call follows.
+    /// Lets go of files and watches.
+    ///
+    /// It may be called again, and reads may follow: they give the last contents. No commit does.
     func close()
 }
 
