@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import StoredSettings
+import Synchronization
+
+extension SettingsStoreContract.Clause {
+    /// A body that throws changes nothing.
+    public static let throwing = Self(
+        "throwing",
+        "A commit whose body throws throws the same, changes nothing, and is not recorded."
+    ) { trial in
+        struct Refusal: Error {}
+        let (store, recorder) = try trial.makeRecordedStore()
+        try store.commit { $0["a"] = 1 }
+        recorder.removeAll()
+        let generation = store.generation()
+        do {
+            try store.commit { transaction in
+                transaction["a"] = 2
+                transaction["b"] = 2
+                throw Refusal()
+            }
+            trial.note("what the body throws is not thrown on")
+        } catch {
+            trial.expect(error is Refusal, "what is thrown is not what the body has thrown")
+        }
+        trial.expect(store.value(forKey: "a") == 1, "a value was changed")
+        trial.expect(store.value(forKey: "b") == nil, "a value was added")
+        trial.expect(store.generation() == generation, "the generation is another one")
+        trial.expect(recorder.commits.isEmpty, "something was recorded")
+        try store.commit { $0["a"] = 3 }
+        trial.expect(store.value(forKey: "a") == 3, "the next commit is not kept")
+    }
+
+    /// Equal values are no change.
+    public static let equalValues = Self(
+        "equalValues",
+        "A commit that leaves every value as it was is not recorded."
+    ) { trial in
+        let (store, recorder) = try trial.makeRecordedStore()
+        for (name, value) in samples {
+            try store.commit { $0["sample"] = value }
+            recorder.removeAll()
+            try store.commit { $0["sample"] = value }
+            trial.expect(recorder.commits.isEmpty, "\(name) is recorded as a change of itself")
+        }
+        recorder.removeAll()
+        try store.commit { transaction in
+            transaction["sample"] = 7
+            transaction["sample"] = samples.last?.value
+            transaction["missing"] = nil
+        }
+        try store.commit { _ in }
+        trial.expect(recorder.commits.isEmpty, "a commit that changes nothing in the end is recorded")
+    }
+
+    /// The changes of a commit are seen together.
+    public static let wholeness = Self(
+        "wholeness",
+        "All changes of a commit are seen together."
+    ) { trial in
+        let (store, _) = try trial.makeRecordedStore()
+        let isOver = Mutex(false)
+        let isTorn = Mutex(false)
+        let hasBegun = DispatchSemaphore(value: 0)
+        let reader = Errand {
+            while !isOver.withLock({ $0 }) {
+                let contents = store.contents()
+                if contents["a"] != contents["b"] { isTorn.withLock { $0 = true } }
+                hasBegun.signal()
+            }
+        }
+        defer {
+            isOver.withLock { $0 = true }
+            trial.expectToEnd("reading", reader)
+            trial.expect(!isTorn.withLock { $0 }, "one change of a commit was seen without the other")
+        }
+        _ = hasBegun.wait(timeout: .now() + trial.patience.dispatchInterval)
+        for count in 1...20 {
+            try store.commit { transaction in
+                transaction["a"] = StoredValue(count)
+                transaction["b"] = StoredValue(count)
+            }
+        }
+    }
+
+    /// Commits exclude each other.
+    public static let exclusion = Self(
+        "exclusion",
+        "Commits of many threads exclude each other, lose nothing, and are recorded in their order."
+    ) { trial in
+        let (store, recorder) = try trial.makeRecordedStore()
+        CountingThreads(trial).run([store, store, store, store])
+        trial.expect(store.value(forKey: "count") == 32, "changes are lost when several threads commit")
+        let changes = recorder.commits.flatMap(\.changes)
+        let isChain = zip(changes, changes.dropFirst()).allSatisfy { $0.new == $1.old }
+        trial.expect(isChain && changes.last?.new == 32, "commits of several threads are not recorded in their order")
+    }
+
+    /// Reads go on while a commit's body runs.
+    public static let freeReads = Self(
+        "freeReads",
+        "Reads do not wait for the body of a commit, and see nothing of it yet."
+    ) { trial in
+        let (store, _) = try trial.makeRecordedStore()
+        try store.commit { $0["a"] = 1 }
+        try store.commit { transaction in
+            transaction["a"] = 2
+            trial.expectToEnd("reading while a commit's body runs") {
+                _ = (store.generation(), store.contents())
+                trial.expect(store.value(forKey: "a") == 1, "a read sees what is not committed yet")
+            }
+        }
+        trial.expect(store.value(forKey: "a") == 2, "what was committed is not read")
+    }
+}

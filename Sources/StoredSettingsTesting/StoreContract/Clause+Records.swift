@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Synchronization
+
+extension SettingsStoreContract.Clause {
+    /// The generation is another one after every change.
+    public static let changingGeneration = Self(
+        "changingGeneration",
+        "The generation is after every change one that it has not been before."
+    ) { trial in
+        let (store, _) = try trial.makeRecordedStore()
+        var generations = [store.generation()]
+        for value: StoredValue in [1, 2, 1, "1", 1.0, nil] {
+            try store.commit { $0["a"] = value }
+            generations.append(store.generation())
+        }
+        trial.expect(Set(generations).count == generations.count, "a generation comes back after a change")
+    }
+
+    /// The generation stays while nothing changes.
+    public static let steadyGeneration = Self(
+        "steadyGeneration",
+        "The generation stays the same while nothing changes, whatever is read and committed."
+    ) { trial in
+        let (store, _) = try trial.makeRecordedStore()
+        try store.commit { $0["a"] = 1 }
+        let generation = store.generation()
+        _ = (store.contents(), store.value(forKey: "a"), store.value(forKey: "b"), store.persistence)
+        trial.expect(store.generation() == generation, "reading changes the generation")
+        try store.commit { _ in }
+        try store.commit { $0["a"] = 1 }
+        trial.expect(store.generation() == generation, "committing what is there changes the generation")
+    }
+
+    /// Every commit is recorded once.
+    public static let records = Self(
+        "records",
+        "Every commit is recorded once, in order and before it returns, with what was, what is, and that it is local."
+    ) { trial in
+        let (store, recorder) = try trial.makeRecordedStore()
+        let commits = [
+            [StoreChange(key: "a", old: nil, new: 1)],
+            [StoreChange(key: "a", old: 1, new: 2), StoreChange(key: "b", old: nil, new: 1)],
+            [StoreChange(key: "b", old: 1, new: "1"), StoreChange(key: "c", old: nil, new: .null)],
+            [StoreChange(key: "c", old: .null, new: false)],
+        ]
+        for (index, changes) in commits.enumerated() {
+            try store.commit { transaction in
+                for change in changes {
+                    transaction[change.key] = change.new
+                }
+            }
+            let recorded = recorder.commits
+            trial.expect(recorded.count == index + 1, "a commit has been recorded \(recorded.count - index) times")
+            trial.expect(recorded.last?.consists(of: changes, .local) ?? false, "a commit is recorded wrongly")
+        }
+    }
+
+    /// Nothing is recorded between a read and what its body does.
+    public static let subscription = Self(
+        "subscription",
+        "While the body of a read runs, its value is the newest one that is recorded, so that a subscription has no gap."
+    ) { trial in
+        let (store, recorder) = try trial.makeRecordedStore()
+        let isOver = Mutex(false)
+        let writer = Errand {
+            var count = 0
+            while !isOver.withLock({ $0 }) {
+                count += 1
+                try store.commit { $0["a"] = StoredValue(count) }
+            }
+        }
+        _ = recorder.wait(within: trial.patience) { !$0.isEmpty }
+        var hasGap = false
+        for _ in 0..<8 where !hasGap {
+            hasGap = store.withValue(forKey: "a") { value in
+                // Long enough for a record to come in where nothing keeps it out.
+                let count = recorder.commits.count
+                _ = recorder.wait(within: .milliseconds(1)) { $0.count > count }
+                return value != recorder.newest("a")
+            }
+        }
+        isOver.withLock { $0 = true }
+        trial.expectToEnd("committing while another thread reads", writer)
+        trial.expect(!hasGap, "a change was recorded between a read and the end of its body")
+    }
+
+    /// Who waits for a change is told of it.
+    public static let delivery = Self(
+        "delivery",
+        "A commit tells those who wait for its changes before it returns, and they may use the store."
+    ) { trial in
+        let store = try trial.makeStore()
+        let suite = SettingsSuite(store: store, name: "contract", reporter: RecordingReporter())
+        let told = Mutex<[Int]>([])
+        let observation = Setting("a", default: 0, suite: suite)
+            .observe { change in
+                if Commit.isUnderWay { told.withLock { $0.append(change.new) } }
+                trial.expectToEnd("committing on behalf of one who is told of a change") {
+                    try store.commit { $0["b"] = 1 }
+                }
+            }
+        try Commit.$isUnderWay.withValue(true) {
+            try store.commit { $0["a"] = 1 }
+        }
+        observation.invalidate()
+        let count = told.withLock { $0.count }
+        trial.expect(
+            told.withLock { $0 } == [1],
+            "one who waits for a change has been told \(count) times by the commit"
+        )
+    }
+
+    /// The store does not keep its observer alive.
+    public static let observerLifetime = Self(
+        "observerLifetime",
+        "A store does not keep its observer alive, and goes on without it."
+    ) { trial in
+        let store = try trial.makeStore()
+        weak var observer: CommitRecorder?
+        do {
+            let recorder = CommitRecorder()
+            observer = recorder
+            store.setObserver(recorder)
+            try store.commit { $0["a"] = 1 }
+        }
+        trial.expect(observer == nil, "the observer outlives those who use it")
+        try store.commit { $0["a"] = 2 }
+        trial.expect(store.value(forKey: "a") == 2, "a store without observer does not keep what is committed")
+    }
+}
+
+/// Tells whether a thread is in a commit.
+private enum Commit {
+    @TaskLocal static var isUnderWay = false
+}
