@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettings
+import Synchronization
 import TestSupport
 import Testing
 
@@ -20,7 +21,7 @@ struct StoppedHolderTests {
 
                 let start = ContinuousClock.now
                 try writer.send("set n 3")
-                async let failure = Self.failure(of: here)
+                let outcome = Outcome(of: here)
                 // Reads while both wait, in a third process and in one that waits itself.
                 for _ in 0..<20 {
                     let start = ContinuousClock.now
@@ -29,7 +30,7 @@ struct StoppedHolderTests {
                     #expect(ContinuousClock.now - start < .seconds(4), "reads do not wait for the lock")
                 }
                 try await writer.expect(says: "error lockTimedOut")
-                #expect(await failure?.code == .lockTimedOut)
+                await eventually("the set here fails", within: .seconds(60)) { outcome.code == .lockTimedOut }
                 let waited = ContinuousClock.now - start
                 #expect(waited >= .seconds(5) && waited < .seconds(30), "\(waited)")
                 #expect(here.value == 1)
@@ -44,19 +45,22 @@ struct StoppedHolderTests {
             }
         }
     }
+}
 
-    /// What a set throws, made on a thread that may wait.
-    private static func failure(of setting: Setting<Int>) async -> SettingsError? {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global()
-                .async {
-                    do {
-                        try setting.set(9)
-                        continuation.resume(returning: nil)
-                    } catch {
-                        continuation.resume(returning: error as? SettingsError)
-                    }
+/// A set that fails, made on a thread that may wait.
+private final class Outcome: Sendable {
+    private let error = Mutex<SettingsError?>(nil)
+
+    init(of setting: Setting<Int>) {
+        DispatchQueue.global()
+            .async {
+                do {
+                    try setting.set(9)
+                } catch {
+                    self.error.withLock { $0 = error as? SettingsError }
                 }
-        }
+            }
     }
+
+    var code: SettingsError.Code? { error.withLock { $0?.code } }
 }
