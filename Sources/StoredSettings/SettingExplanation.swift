@@ -48,7 +48,11 @@ extension Setting {
 extension Setting {
     /// A value as people read it: what would be stored for it, which has an order of its own in sets.
     private func text(of value: Value) -> String {
-        box.identity(of: value).map { "\($0)" } ?? "nil"
+        do {
+            return try box.key.conversion.encode(value)?.description ?? "nil"
+        } catch {
+            return "\(value)"
+        }
     }
 }
 

@@ -47,7 +47,5 @@ extension SettingsError {
         public static let suiteFinished = Code("suiteFinished")
         /// The standard suite was chosen too late, or twice.
         public static let standardAlreadyChosen = Code("standardAlreadyChosen")
-        /// Changes made by other processes cannot be noticed at once.
-        public static let watchFailed = Code("watchFailed")
     }
 }

@@ -5,7 +5,7 @@ package import Testing
 /// Waits until a condition holds; fails the test when it does not by the deadline.
 package func eventually(
     _ what: Comment,
-    within limit: Duration = .seconds(20),
+    within limit: Duration = .seconds(60),
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async rethrows {
@@ -21,7 +21,7 @@ package func eventually(
 
 /// Runs an operation and gives its result; `nil`, and a failed test, when it has none by the deadline.
 package func within<Result: Sendable>(
-    _ limit: Duration = .seconds(20),
+    _ limit: Duration = .seconds(60),
     sourceLocation: SourceLocation = #_sourceLocation,
     _ operation: @escaping @Sendable () async -> Result
 ) async -> Result? {

@@ -134,7 +134,7 @@ extension SystemCalls {
         }
     }
 
-    /// Writes all the bytes at the end of what was written before.
+    /// Writes all the bytes from the beginning of a file.
     package func write(_ bytes: [UInt8], to file: FileHandle) throws(SystemError) {
         var offset = 0
         while offset < bytes.count {
@@ -142,11 +142,17 @@ extension SystemCalls {
                 bytes.withUnsafeBytes { buffer in
                     // The pointer is to the part not yet written, inside the array, and is not kept.
                     let rest = UnsafeRawBufferPointer(rebasing: buffer[offset...])
-                    return CInt(clamping: systemWrite(file.descriptor, rest.baseAddress, rest.count))
+                    return CInt(clamping: pwrite(file.descriptor, rest.baseAddress, rest.count, off_t(offset)))
                 }
             }
             offset += Int(count)
         }
+    }
+
+    /// Writes all the bytes over what is in a file, and then cuts off what is left of it.
+    package func rewrite(_ file: FileHandle, with bytes: [UInt8]) throws(SystemError) {
+        try write(bytes, to: file)
+        _ = try call(.truncate, file.path) { ftruncate(file.descriptor, off_t(bytes.count)) }
     }
 
     /// Returns once what was written survives a loss of power.
@@ -159,9 +165,14 @@ extension SystemCalls {
         #endif
     }
 
-    /// Returns once the names in a directory survive a loss of power.
+    /// Returns once the names in a directory survive a loss of power, where the file system can tell.
     package func synchronizeDirectory(_ path: String) throws(SystemError) {
-        try synchronize(open(path, O_RDONLY | O_DIRECTORY))
+        do {
+            try synchronize(open(path, O_RDONLY | O_DIRECTORY))
+        } catch  where error.number == EINVAL {
+            // Some file systems synchronize files only.
+            return
+        }
     }
 
     package func rename(_ path: String, to newPath: String) throws(SystemError) {
@@ -180,10 +191,6 @@ extension SystemCalls {
         }
     }
 
-    package func truncate(_ file: FileHandle) throws(SystemError) {
-        _ = try call(.truncate, file.path) { ftruncate(file.descriptor, 0) }
-    }
-
     package func setPermissions(_ mode: mode_t, of file: FileHandle) throws(SystemError) {
         _ = try call(.changeMode, file.path) { fchmod(file.descriptor, mode) }
     }
@@ -197,21 +204,24 @@ extension SystemCalls {
         _ = try call(.access, path) { access(path, W_OK) }
     }
 
-    /// Makes a directory that only its owner can enter, and those it lies in.
+    /// Makes a directory that only its owner can enter, and those it lies in, safe from a loss of power.
     package func makeDirectories(_ path: String) throws(SystemError) {
+        do {
+            try makeDirectory(path)
+        } catch  where error.number == ENOENT {
+            guard let end = path.lastIndex(of: "/"), end != path.startIndex else { throw error }
+            try makeDirectories(String(path[..<end]))
+            try makeDirectory(path)
+        }
+    }
+
+    private func makeDirectory(_ path: String) throws(SystemError) {
         do {
             _ = try call(.makeDirectory, path) { mkdir(path, 0o700) }
         } catch  where error.number == EEXIST {
             return
-        } catch  where error.number == ENOENT {
-            guard let end = path.lastIndex(of: "/"), end != path.startIndex else { throw error }
-            try makeDirectories(String(path[..<end]))
-            do {
-                _ = try call(.makeDirectory, path) { mkdir(path, 0o700) }
-            } catch  where error.number == EEXIST {
-                return
-            }
         }
+        try synchronizeDirectory(SettingsPath.directory(of: path))
     }
 
     /// Takes the lock of a file without waiting.

@@ -46,7 +46,11 @@ extension SystemCalls {
     static func executablePath() -> String? {
         #if os(Linux) || os(Android)
         do {
-            return try SystemCalls().target(ofLink: "/proc/self/exe")
+            let path = try SystemCalls().target(ofLink: "/proc/self/exe")
+            // What the system adds when the file has been replaced or removed since the program began.
+            let mark = " (deleted)"
+            let isReplaced = try path.hasSuffix(mark) && SystemCalls().status(at: path) == nil
+            return isReplaced ? String(path.dropLast(mark.count)) : path
         } catch {
             return CommandLine.arguments.first
         }

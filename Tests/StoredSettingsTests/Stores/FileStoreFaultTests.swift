@@ -117,6 +117,52 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("a file that is mounted alone keeps its contents when there is no room for the new ones")
+    func mountedAloneAndFull() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let before = #"{"a": 1, "b": "as it was written by hand"}"#
+            try path.overwriteFile(with: before)
+            let isFull = Mutex(false)
+            let system = SystemCalls { call, name in
+                guard name == path else { return nil }
+                if call == .rename { return EBUSY }
+                // The first write to the file itself finds no room, what follows does.
+                return call == .write
+                    && isFull.withLock { full in
+                        defer { full = false }
+                        return full
+                    } ? ENOSPC : nil
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            isFull.withLock { $0 = true }
+            #expect(throws: SettingsError(.writeFailed, fact: "")) { try suite.setStoredValue(2, forKey: "c") }
+            #expect(try path.fileContents == before)
+            try suite.setStoredValue(2, forKey: "c")
+            #expect(suite.keys == ["a", "b", "c"])
+        }
+    }
+
+    @Test("a change whose file is in its place is made, whatever fails after that, and what failed is reported")
+    func failingAfterwards() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let isPlaced = Mutex(false)
+            let system = SystemCalls { call, name in
+                isPlaced.withLock { placed in
+                    if placed, call != .lock { return EIO }
+                    if call == .rename, name == path { placed = true }
+                    return nil
+                }
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
+            #expect(reporter.errors.allSatisfy { $0.consequence.hasPrefix("the change is made") })
+            #expect(reporter.errors.count == 2)
+        }
+    }
+
     @Test("a directory that cannot be written makes the suite read-only, and its values can be read")
     func readOnly() async throws {
         try await withTemporaryDirectory { directory in

@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -97,6 +98,69 @@ struct FileStoreTests {
             try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
             try suite.setStoredValue(2, forKey: "a")
             #expect(try path.filePermissions == 0o640)
+        }
+    }
+
+    @Test("root keeps a file its owner's, and makes the lock theirs", .enabled(if: geteuid() == 0, "only root can"))
+    func owners() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chown(path, 4_321, 4_322) == 0)
+            try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
+            try suite(path).setStoredValue(1, forKey: "a")
+            for suffix in ["", ".lock", ".last-good"] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: path + suffix)
+                #expect(attributes[.ownerAccountID] as? Int == 4_321)
+                #expect(attributes[.groupOwnerAccountID] as? Int == 4_322)
+                #expect(attributes[.posixPermissions] as? Int == 0o660)
+            }
+        }
+    }
+
+    @Test("a user who may not keep the group leaves its permissions out", arguments: [true, false])
+    func groups(mayKeepGroup: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chown(path, geteuid(), 4_322) == 0 || geteuid() != 0)
+            try FileManager.default.setAttributes([.posixPermissions: 0o664], ofItemAtPath: path)
+            let system = SystemCalls { call, _ in call == .changeOwner && !mayKeepGroup ? EPERM : nil }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            let isSameGroup =
+                try FileManager.default.attributesOfItem(atPath: path)[.groupOwnerAccountID] as? Int == 4_322
+            #expect(try path.filePermissions == (mayKeepGroup || isSameGroup ? 0o664 : 0o604))
+        }
+    }
+
+    @Test("finishing a suite while others set ends their sets with an error", .timeLimit(.minutes(2)))
+    func finishingWhileSetting() async throws {
+        try await withTemporaryDirectory { directory in
+            for round in 0..<10 {
+                let suite = suite(directory + "/\(round)/settings.json")
+                let codes = Mutex<[SettingsError.Code?]>([])
+                // On threads of their own: loops that never wait would leave no thread for other tasks.
+                for name in ["one", "two"] {
+                    Thread.detachNewThread {
+                        var code: SettingsError.Code?
+                        var value: Int128 = 0
+                        while code == nil {
+                            do {
+                                try suite.setStoredValue(.integer(value), forKey: name)
+                                value += 1
+                            } catch {
+                                code = (error as? SettingsError)?.code ?? .unstorable
+                            }
+                        }
+                        codes.withLock { $0.append(code) }
+                    }
+                }
+                await eventually("both have begun") { suite.keys.count == 2 }
+                suite.finish()
+                await eventually("both have ended") { codes.withLock { $0.count } == 2 }
+                #expect(codes.withLock { $0 } == [.suiteFinished, .suiteFinished])
+            }
         }
     }
 

@@ -78,7 +78,9 @@ final class DirectoryWatcher: Sendable {
     private func handleEvents(_ queue: FileHandle) {
         let numbers = SystemCalls().readWatchEvents(from: queue)
         let handlers = state.withLock { state in
-            numbers.flatMap { number in state.handlers[number].map { Array($0.values) } ?? [] }
+            // The number of no directory says that events were lost: then anything may have happened anywhere.
+            let known = numbers.contains(-1) ? Set(state.handlers.keys) : numbers
+            return known.flatMap { number in state.handlers[number].map { Array($0.values) } ?? [] }
         }
         for handler in handlers {
             handler()

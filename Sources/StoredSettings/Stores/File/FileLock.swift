@@ -33,14 +33,12 @@ struct FileLock {
     /// The lock is nobody's turn: among several who write without a pause, one may go without it for long. That is no
     /// failure as long as the others get on, so it is the time without progress that is bounded.
     ///
-    /// - Parameters:
-    ///   - mode: The permissions of the lock's file, if it has to be made.
-    ///   - progress: Tells the state of what the lock protects.
+    /// - Parameter progress: Tells the state of what the lock protects. A lock's file that has to be made gets its permissions.
     /// - Returns: The lock, which ends with the last reference to it.
     /// - Throws: ``SystemError``, or ``SettingsError`` when another process does not let go of it.
-    func acquire(mode: mode_t, progress: () throws -> FileStatus?) throws -> FileHandle {
+    func acquire(progress: () throws -> FileStatus?) throws -> FileHandle {
         // Reading is all that locking needs: a user who may not write the lock's file can still take turns.
-        let file = try openOrCreate(mode: mode)
+        let file = try openOrCreate(like: progress())
         if try system.tryLock(file) { return file }
         var deadline = ContinuousClock.now + Self.patience
         var pause = Self.shortestPause
@@ -58,12 +56,11 @@ struct FileLock {
         }
     }
 
-    private func openOrCreate(mode: mode_t) throws(SystemError) -> FileHandle {
-        do {
-            return try system.open(path, O_RDONLY)
-        } catch  where error.number == ENOENT {
-            return try system.open(path, O_RDONLY | O_CREAT, mode: mode)
-        }
+    private func openOrCreate(like model: FileStatus?) throws(SystemError) -> FileHandle {
+        if let file = try system.openIfPresent(path, O_RDONLY) { return file }
+        let file = try system.open(path, O_RDONLY | O_CREAT, mode: SettingsFile.newFileMode)
+        if let model { try system.copyPermissions(of: model, to: file) }
+        return file
     }
 
     private var timedOut: SettingsError {

@@ -28,12 +28,11 @@ extension FileStore {
         do {
             let target = try SettingsPath.target(of: file.path, file.system)
             let lock = FileLock(path: target + SettingsFile.lockSuffix, system: file.system)
-            let mode = try file.status()?.permissions ?? SettingsFile.newFileMode
             do {
-                return try lock.acquire(mode: mode, progress: file.status)
+                return try lock.acquire(progress: file.status)
             } catch let error as SystemError where error.number == ENOENT {
                 try file.system.makeDirectories(SettingsPath.directory(of: target))
-                return try lock.acquire(mode: mode, progress: file.status)
+                return try lock.acquire(progress: file.status)
             }
         } catch {
             throw writeError(error)
@@ -45,10 +44,11 @@ extension FileStore {
     /// Those of a file that cannot be read are not to be built on.
     private func freshContents(_ news: inout News) throws -> [String: StoredValue] {
         while true {
-            let (contents, defect) = state.withLock { state in
+            let (contents, defect, isClosed) = state.withLock { state in
                 refresh(&state, &news)
-                return (state.contents, state.defect)
+                return (state.contents, state.defect, state.isClosed)
             }
+            guard !isClosed else { throw SettingsError.suiteFinished }
             guard let defect else { return contents }
             guard defect.isPassing else { throw defect.error }
             // Somebody may be in the middle of writing the file. It is soon whole, or old enough to be called broken.
@@ -62,32 +62,45 @@ extension FileStore {
             let contents = try freshContents(&news).applying(changes)
             do {
                 let draft = try file.draft(contents, replacing: try file.status())
-                if try replace(with: draft, &news) { return try settle(draft, &news) }
+                guard let reading = try replace(with: draft, &news) else { continue }
+                return settle(draft, reading, &news)
             } catch {
                 throw writeError(error)
             }
         }
     }
 
-    /// Puts a draft in the file's place unless the file has been changed since it was read.
-    private func replace(with draft: SettingsFile.Draft, _ news: inout News) throws -> Bool {
-        try state.withLock { state in
-            guard try file.status() == state.reading?.status else { return false }
-            let reading = try file.commit(draft)
-            state.reading = reading
-            publish(reading.contents, origin: .local, &state, &news)
-            return true
+    /// Puts a draft in the file's place, unless the file has been changed since it was read.
+    private func replace(with draft: SettingsFile.Draft, _ news: inout News) throws -> SettingsFile.Reading? {
+        do {
+            return try state.withLock { state in
+                guard !state.isClosed else { throw SettingsError.suiteFinished }
+                guard try file.status() == state.reading?.status else { return nil }
+                let reading = try file.commit(draft)
+                state.reading = reading
+                publish(reading.contents, origin: .local, &state, &news)
+                return reading
+            }
+        } catch {
+            file.discard(draft)
+            throw error
         }
     }
 
-    /// Does what is owed to a file that is in its place, and by which nothing is lost if it fails.
-    private func settle(_ draft: SettingsFile.Draft, _ news: inout News) throws {
-        do {
-            try file.synchronizeDirectory()
+    /// Does what is owed to a file that is in its place, and by which no change is undone if it fails.
+    private func settle(_ draft: SettingsFile.Draft, _ reading: SettingsFile.Reading, _ news: inout News) {
+        report("the change is made, and may not survive a loss of power", &news) { try file.synchronize(reading) }
+        report("the change is made; should somebody break the file, older values serve", &news) {
             try file.keepLastGood(draft)
+        }
+    }
+
+    private func report(_ consequence: String, _ news: inout News, _ body: () throws -> Void) {
+        do {
+            try body()
         } catch {
             var error = writeError(error)
-            error.consequence = "the change is made, and may not survive a loss of power"
+            error.consequence = consequence
             news.errors.append(error)
         }
     }

@@ -111,7 +111,8 @@ extension FileStore {
 
 extension FileStore {
     func readError(_ error: any Error) -> SettingsError {
-        let consequence = "it is left as it is, the last good values serve, and changes are kept in memory meanwhile"
+        let consequence =
+            "it is left as it is, the last good values serve, and assignments are kept in memory meanwhile"
         switch error {
         case let error as JSONSyntaxError:
             return SettingsError(

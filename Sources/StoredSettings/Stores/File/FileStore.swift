@@ -111,9 +111,9 @@ final class FileStore: SettingsStore {
     /// system gave an error then.
     func synchronize() throws {
         try writer.withLock { _ in
-            guard state.withLock({ $0.reading != nil }) else { return }
+            guard let reading = state.withLock({ $0.reading }) else { return }
             do {
-                try file.synchronizeDirectory()
+                try file.synchronize(reading)
             } catch {
                 throw writeError(error)
             }

@@ -92,24 +92,40 @@ struct SettingsFile: Sendable {
             guard error.number == EBUSY else { throw error }
             return try overwrite(draft)
         }
-        // Renaming changes the status; what counts is that of the file in its place.
+        return reading(of: draft, in: draft.reading.handle)
+    }
+
+    /// What is in the file by now; its status tells whether somebody changes it later.
+    private func reading(of draft: Draft, in handle: FileHandle) -> Reading {
         var reading = draft.reading
-        reading.status = try system.status(of: reading.handle)
+        reading.handle = handle
+        do {
+            reading.status = try system.status(of: handle)
+        } catch {
+            // The old status is that of no file, so the next look reads the file again.
+        }
         return reading
     }
 
+    /// Writes a draft over the file, or leaves in it what was there.
     private func overwrite(_ draft: Draft) throws -> Reading {
         try keepLastGood(draft, isSynchronized: true)
         let handle = try system.open(draft.target, O_RDWR)
-        try system.truncate(handle)
-        try system.write(draft.bytes, to: handle)
-        try system.synchronize(handle)
-        try system.unlink(draft.temporaryPath)
-        return Reading(
-            contents: draft.reading.contents,
-            status: try system.status(of: handle),
-            handle: handle
-        )
+        let before = try system.contents(of: handle)
+        do {
+            try system.rewrite(handle, with: draft.bytes)
+        } catch {
+            // There was room for what was there: nothing is cut off before all of the new is written.
+            try system.rewrite(handle, with: before)
+            throw error
+        }
+        discard(draft)
+        return reading(of: draft, in: handle)
+    }
+
+    /// Removes a draft that is not to be put in the file's place.
+    func discard(_ draft: Draft) {
+        discard(draft.temporaryPath)
     }
 
     /// Copies the contents that were just written to where they are found when somebody breaks the file.
@@ -120,8 +136,10 @@ struct SettingsFile: Sendable {
         try system.rename(temporaryPath, to: path)
     }
 
-    /// Returns once the file's name survives a loss of power.
-    func synchronizeDirectory() throws(SystemError) {
+    /// Returns once a file that was put in its place survives a loss of power, by its name too.
+    func synchronize(_ reading: Reading) throws(SystemError) {
+        // A draft that was renamed is safe already, which the system knows; a file that was written over is not.
+        try system.synchronize(reading.handle)
         let target = try SettingsPath.target(of: path, system)
         try system.synchronizeDirectory(SettingsPath.directory(of: target))
     }
@@ -137,7 +155,7 @@ struct SettingsFile: Sendable {
         let handle = try system.open(path, O_RDWR | O_CREAT | O_EXCL, mode: Self.newFileMode)
         do {
             try system.write(bytes, to: handle)
-            if let model { try copyPermissions(of: model, to: handle) }
+            if let model { try system.copyPermissions(of: model, to: handle) }
             if isSynchronized { try system.synchronize(handle) }
         } catch {
             discard(path)
@@ -153,18 +171,5 @@ struct SettingsFile: Sendable {
         } catch {
             // It is removed before the next draft; what went wrong first is what is told.
         }
-    }
-
-    private func copyPermissions(of model: FileStatus, to handle: FileHandle) throws(SystemError) {
-        let status = try system.status(of: handle)
-        if (status.owner, status.group) != (model.owner, model.group) {
-            do {
-                try system.setOwner(model.owner, model.group, of: handle)
-            } catch  where error.number == EPERM {
-                // Only root can give files away. The permissions then stay narrow, so that nobody gains by it.
-                return
-            }
-        }
-        if status.permissions != model.permissions { try system.setPermissions(model.permissions, of: handle) }
     }
 }

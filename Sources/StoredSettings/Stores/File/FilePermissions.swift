@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension SystemCalls {
+    private static let permissionsOfGroup: mode_t = 0o070
+
+    /// Gives a file the owner, the group and the mode of another, as far as the user of this process may.
+    ///
+    /// Only root can give files away. Where the group cannot be kept, its permissions are left out, so that nobody can
+    /// read the file who could not read the other.
+    func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
+        let status = try status(of: file)
+        var mode = model.permissions
+        if status.owner != model.owner { _ = try mayGive(file, to: model.owner, status.group) }
+        if status.group != model.group, try !mayGive(file, to: nil, model.group) {
+            mode &= ~Self.permissionsOfGroup
+        }
+        if status.permissions != mode { try setPermissions(mode, of: file) }
+    }
+
+    /// Changes the owner, if given, and the group, if this user may.
+    private func mayGive(_ file: FileHandle, to owner: uid_t?, _ group: gid_t) throws(SystemError) -> Bool {
+        do {
+            // The owner that is no number leaves it as it is.
+            try setOwner(owner ?? uid_t.max, group, of: file)
+            return true
+        } catch  where error.number == EPERM {
+            return false
+        }
+    }
+}
