@@ -18,6 +18,9 @@ let package = Package(
         .executableTarget(name: "quickstart", dependencies: ["StoredSettings"], path: "Examples/quickstart"),
         .executableTarget(name: "watch", dependencies: ["StoredSettings"], path: "Examples/watch"),
 
+        // Speed, each figure beside its floor: `swift run -c release Benchmarks`.
+        .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings"]),
+
         .testTarget(name: "StoredSettingsTests", dependencies: ["StoredSettings", "StoredSettingsTesting"]),
         .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch"]),
 
