@@ -42,8 +42,9 @@ struct Options {
         }
     }
 
-    func selects(_ row: Row) -> Bool {
-        filter.isEmpty || "\(row.group): \(row.name)".lowercased().contains(filter.lowercased())
+    /// The rows that are asked for.
+    var rows: [Row] {
+        Rows.all.filter { filter.isEmpty || "\($0.group): \($0.name)".lowercased().contains(filter.lowercased()) }
     }
 
     private static func value(of option: String, _ rest: inout ArraySlice<String>) throws -> String {

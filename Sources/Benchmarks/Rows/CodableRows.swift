@@ -8,11 +8,7 @@ extension Rows {
     static let codable = [
         Row(group: "Codable", name: "read a struct, hot") { workspace in
             let settings = try SampleSettings(workspace.suite(keys: 1_000))
-            let body = { (count: Int) in
-                var sum = 0
-                for _ in 0..<count { sum &+= settings.limits.burst }
-                return sum
-            }
+            let body = { Sink.sum($0) { settings.limits.burst } }
             guard body(1) == Sample.limits.burst else { throw Failure("what was read is not what was stored") }
             return Trial(subject: .loop("read", body), comparisons: [.init(Floors.mutexRead())])
         },

@@ -53,34 +53,27 @@ private struct ScalarRead: Sendable {
     static let all = [bool, int, double, level]
 
     private static let bool = ScalarRead(name: "Bool", expected: 1) { settings in
-        { count in sum(count) { settings.bool ? 1 : 0 } }
+        { count in Sink.sum(count) { settings.bool ? 1 : 0 } }
     } userDefaults: { defaults, count in
-        sum(count) { defaults.bool(forKey: "bool") ? 1 : 0 }
+        Sink.sum(count) { defaults.bool(forKey: "bool") ? 1 : 0 }
     }
 
     private static let int = ScalarRead(name: "Int", expected: 42) { settings in
-        { count in sum(count) { settings.int } }
+        { count in Sink.sum(count) { settings.int } }
     } userDefaults: { defaults, count in
-        sum(count) { defaults.integer(forKey: "int") }
+        Sink.sum(count) { defaults.integer(forKey: "int") }
     }
 
     private static let double = ScalarRead(name: "Double", expected: Int(bitPattern: 0.5.asBits)) { settings in
-        { count in sum(count) { Int(bitPattern: settings.double.asBits) } }
+        { count in Sink.sum(count) { Int(bitPattern: settings.double.asBits) } }
     } userDefaults: { defaults, count in
-        sum(count) { Int(bitPattern: defaults.double(forKey: "double").asBits) }
+        Sink.sum(count) { Int(bitPattern: defaults.double(forKey: "double").asBits) }
     }
 
     private static let level = ScalarRead(name: "enum", expected: 3) { settings in
-        { count in sum(count) { settings.level.number } }
+        { count in Sink.sum(count) { settings.level.number } }
     } userDefaults: { defaults, count in
-        sum(count) { defaults.string(forKey: "level").flatMap(Level.init(rawValue:))?.number ?? 0 }
-    }
-
-    @inline(__always)
-    private static func sum(_ count: Int, _ read: () -> Int) -> Int {
-        var sum = 0
-        for _ in 0..<count { sum &+= read() }
-        return sum
+        Sink.sum(count) { defaults.string(forKey: "level").flatMap(Level.init(rawValue:))?.number ?? 0 }
     }
 }
 

@@ -23,14 +23,12 @@ final class Child {
     static let flag = "--child"
     static let key = "tick"
 
-    private let process = Process()
+    private let process: Process
     private let input = Pipe()
     private let output = Pipe()
 
     init(settingsAt path: String) throws {
-        guard let program = Bundle.main.executablePath else { throw Failure("this program's path is not known") }
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = [Self.flag, path]
+        process = try .oneself([Self.flag, path])
         process.standardInput = input
         process.standardOutput = output
         try process.run()

@@ -16,21 +16,14 @@ enum Floors {
     /// Reads a number that other threads may change.
     static func atomicLoad() -> @Sendable (Int) -> Int {
         let number = SharedNumber()
-        return { count in
-            var sum = 0
-            for _ in 0..<count { sum &+= number.value.load(ordering: .acquiring) }
-            return sum
-        }
+        number.change()
+        return { Sink.sum($0) { number.value.load(ordering: .acquiring) } }
     }
 
     /// Reads a text that other threads may change, to keep it.
     static func mutexRead() -> Operation {
         let text = SharedText()
-        return .loop("Mutex<String> read") { count in
-            var sum = 0
-            for _ in 0..<count { sum &+= text.read().utf8.count }
-            return sum
-        }
+        return .loop("Mutex<String> read") { Sink.sum($0) { text.read().utf8.count } }
     }
 
     /// Writes a record that survives the death of the process, in turns with other processes.
@@ -47,7 +40,11 @@ enum Floors {
 }
 
 private final class SharedNumber: Sendable {
-    let value = Atomic(42)
+    let value = Atomic(0)
+
+    /// Not inlined: else the optimiser sees that nobody changes the number, and reads it once.
+    @inline(never)
+    func change() { value.store(42, ordering: .releasing) }
 }
 
 private final class SharedText: Sendable {

@@ -11,28 +11,21 @@ import Musl
 import Darwin
 #endif
 
-/// Removes the run's directory when the run is interrupted.
+/// Ends the process that measures when the one that waits for it is to end, so that this one can clean up.
 final class Interruption {
     private let sources: [any DispatchSourceSignal]
 
-    init(removing directory: String) {
+    /// Make it when the process runs, which would ignore the signals otherwise.
+    init(of process: Process) {
+        let id = process.processIdentifier
         sources = [SIGINT, SIGTERM, SIGHUP]
             .map { number in
                 signal(number, SIG_IGN)
                 let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-                source.setEventHandler {
-                    do {
-                        try FileManager.default.removeItem(atPath: directory)
-                    } catch {
-                        Console.tell("Benchmarks: \(directory) is left: \(error)")
-                    }
-                    exit(128 + number)
-                }
+                source.setEventHandler { kill(id, SIGTERM) }
                 source.activate()
                 return source
             }
-        // A child that has gone is met when it is written to, not by a signal.
-        signal(SIGPIPE, SIG_IGN)
     }
 
     func cancel() {

@@ -13,25 +13,20 @@ import Darwin
 
 /// A directory of the run's own, in which everything is written, Foundation's preferences too.
 final class Workspace {
-    let directory: String
+    private let directory: String
     private var lastNumber = 0
 
-    /// Makes the directory.
-    ///
-    /// Make it before anything of Foundation's is used, which looks only once where the home directory is.
-    init() throws {
+    init(_ directory: String) {
+        self.directory = directory
+    }
+
+    static func makeDirectory() throws -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = "\(parent)/StoredSettingsBenchmarks.XXXXXX".utf8CString
         // The call replaces the last six characters in place.
         let isMade = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) } != nil }
         guard isMade else { throw UsageError("cannot make a directory in \(parent)") }
-        directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
-        let variables = ["HOME", "CFFIXED_USER_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "STORED_SETTINGS_HOME"]
-        for name in variables { setenv(name, directory, 1) }
-    }
-
-    func remove() throws {
-        try FileManager.default.removeItem(atPath: directory)
+        return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     /// A path that nothing was written to yet, in a directory of its own.
@@ -59,9 +54,19 @@ final class Workspace {
     func userDefaults(keys count: Int) throws -> UserDefaults {
         lastNumber += 1
         let name = "benchmark\(lastNumber)"
+        let contents = Dictionary(uniqueKeysWithValues: (0..<count).map { (Self.key($0), $0) })
+        #if os(Linux)
+        // Where it keeps them on Linux: setting them takes seconds, since each costs more the more there are.
+        let bytes = try PropertyListSerialization.data(fromPropertyList: contents, format: .binary, options: 0)
+        try bytes.write(to: URL(fileURLWithPath: "\(directory)/\(name).plist"))
+        #endif
         guard let defaults = UserDefaults(suiteName: name) else { throw Failure("there is no UserDefaults \(name)") }
-        for index in 0..<count { defaults.set(index, forKey: Self.key(index)) }
-        guard defaults.synchronize() else { throw Failure("UserDefaults cannot be written") }
+        #if !os(Linux)
+        defaults.setPersistentDomain(contents, forName: name)
+        #endif
+        guard defaults.integer(forKey: Self.key(count - 1)) == count - 1 else {
+            throw Failure("UserDefaults does not keep its files in the run's directory")
+        }
         return defaults
     }
 
