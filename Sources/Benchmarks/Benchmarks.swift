@@ -14,7 +14,7 @@ struct Benchmarks {
             switch arguments.first {
             case Child.flag: try Child.run(Array(arguments.dropFirst()))
             case Worker.flag: try await Worker.run(Array(arguments.dropFirst()))
-            default: try start(Array(arguments))
+            default: try await start(Array(arguments))
             }
         } catch let error as UsageError {
             Console.tell("Benchmarks: \(error.message)")
@@ -25,13 +25,14 @@ struct Benchmarks {
         }
     }
 
-    private static func start(_ arguments: [String]) throws {
+    private static func start(_ arguments: [String]) async throws {
         let options = try Options(arguments)
         if options.isHelpWanted { return print(Options.help) }
         guard !isDebugBuild else {
             throw UsageError("this is a debug build, whose figures mean nothing: swift run -c release Benchmarks")
         }
         guard !options.rows.isEmpty else { throw UsageError("no row has what --filter asks for; see --help") }
+        if let count = options.count { return try await Worker.run(options.rows, count: count) }
         exit(try Worker.start(arguments))
     }
 

@@ -13,13 +13,7 @@ enum Worker {
     /// - Returns: Its exit code.
     static func start(_ arguments: [String]) throws -> CInt {
         let directory = try Workspace.makeDirectory()
-        defer {
-            do {
-                try FileManager.default.removeItem(atPath: directory)
-            } catch {
-                Console.tell("Benchmarks: \(directory) is left: \(error)")
-            }
-        }
+        defer { Workspace.remove(directory) }
         let process = try Process.oneself([flag, directory] + arguments)
         var environment = ProcessInfo.processInfo.environment
         for name in ["HOME", "CFFIXED_USER_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "STORED_SETTINGS_HOME"] {
@@ -33,15 +27,21 @@ enum Worker {
         return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
     }
 
+    /// Runs rows in this process, which is the one that somebody counts the instructions of, and measures nothing.
+    ///
+    /// Rows with `UserDefaults` refuse to run, unless it is in this process's environment that its files go elsewhere.
+    static func run(_ rows: [Row], count: Int) async throws {
+        let directory = try Workspace.makeDirectory()
+        defer { Workspace.remove(directory) }
+        let workspace = Workspace(directory)
+        for row in rows { try await row.run(count, in: workspace) }
+    }
+
     /// What the process does.
     static func run(_ arguments: [String]) async throws {
         guard let directory = arguments.first else { throw UsageError("\(flag) is for the program itself") }
         let options = try Options(Array(arguments.dropFirst()))
         let workspace = Workspace(directory)
-        if let count = options.count {
-            for row in options.rows { try await row.run(count, in: workspace) }
-            return
-        }
         var report = Report(machine: Machine(workspace))
         let measurer = Measurer(options.effort)
         for (index, row) in options.rows.enumerated() {

@@ -8,7 +8,7 @@ struct Effort {
     var turn: UInt64
 
     static let full = Effort(passes: 7, turn: 60_000_000)
-    static let quick = Effort(passes: 3, turn: 20_000_000)
+    static let quick = Effort(passes: 5, turn: 15_000_000)
 }
 
 /// Measures operations in turns, A B A B, so that what disturbs the machine disturbs all of them.

@@ -55,9 +55,9 @@ extension Operation {
         return Operation(name: name, isSingle: false) {
             let count = slice ?? Slice.count(body)
             slice = count
-            return Meeting.time(body, count: count) / Double(count)
+            return try Meeting.time(body, count: count) / Double(count)
         } run: { count in
-            _ = Meeting.time(body, count: count)
+            Meeting.run(body, count: count)
         }
     }
 }

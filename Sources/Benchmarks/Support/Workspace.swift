@@ -29,6 +29,14 @@ final class Workspace {
         return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
+    static func remove(_ directory: String) {
+        do {
+            try FileManager.default.removeItem(atPath: directory)
+        } catch {
+            Console.tell("Benchmarks: \(directory) is left: \(error)")
+        }
+    }
+
     /// A path that nothing was written to yet, in a directory of its own.
     func newPath() throws -> String {
         lastNumber += 1
