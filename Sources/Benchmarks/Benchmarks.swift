@@ -8,7 +8,18 @@ import Foundation
 /// nothing is left however the measuring ends.
 @main
 struct Benchmarks {
-    static func main() async {
+    static func main() {
+        // Not an asynchronous main: that ends the main thread, which instruction counters do not survive. And detached,
+        // since the task would wait for this thread otherwise.
+        let end = DispatchSemaphore(value: 0)
+        Task.detached {
+            await run()
+            end.signal()
+        }
+        end.wait()
+    }
+
+    private static func run() async {
         let arguments = CommandLine.arguments.dropFirst()
         do {
             switch arguments.first {

@@ -18,12 +18,12 @@ struct Trial {
     var finish: () async throws -> Void = {}
 
     struct Comparison {
-        /// What the subject is compared with; `nil` for a bar that is a time.
-        var other: Operation?
+        /// Makes what the subject is compared with, if it is; `nil` is for a bar that is a time.
+        let other: () throws -> Operation?
         /// `nil` where the design asks nothing.
-        var bar: Bar?
+        let bar: Bar?
 
-        init(_ other: Operation?, _ bar: Bar? = nil) {
+        init(_ other: @autoclosure @escaping () throws -> Operation?, _ bar: Bar? = nil) {
             self.other = other
             self.bar = bar
         }
@@ -35,14 +35,16 @@ extension Row {
     func measure(with measurer: Measurer, in workspace: Workspace) async -> RowResult {
         do {
             let trial = try await prepare(workspace)
-            let operations = [trial.subject] + trial.comparisons.compactMap(\.other)
+            let others = try trial.comparisons.map { try $0.other() }
+            let operations = [trial.subject] + others.compactMap(\.self)
             var measurements = try await measurer.measure(operations, leastSamples: leastSamples)[...]
             try await trial.finish()
             guard let subject = measurements.popFirst() else { throw Failure("nothing was measured") }
-            let comparisons = trial.comparisons.map { comparison in
-                let other = comparison.other.flatMap { _ in measurements.popFirst() }
-                return ComparisonResult(comparison, subject: subject, other: other)
-            }
+            let comparisons = zip(trial.comparisons, others)
+                .map { comparison, other in
+                    let measurement = other.flatMap { _ in measurements.popFirst() }
+                    return ComparisonResult(other?.name, comparison.bar, subject: subject, other: measurement)
+                }
             return RowResult(group: group, name: name, measurement: subject, comparisons: comparisons)
         } catch {
             return RowResult(group: group, name: name, comparisons: [], failure: "\(error)")

@@ -33,12 +33,12 @@ struct ComparisonResult: Encodable {
     /// The ratio, or the time, in the terms of the bar.
     var finding: String
 
-    init(_ comparison: Trial.Comparison, subject: Measurement, other: Measurement?) {
-        with = comparison.other?.name
+    init(_ name: String?, _ bar: Bar?, subject: Measurement, other: Measurement?) {
+        with = name
         measurement = other
         ratio = other.map { subject.median / $0.median }
-        bar = comparison.bar.map(Format.bar)
-        isMet = comparison.bar?.isMet(by: subject, beside: other) ?? nil
-        finding = Format.finding(comparison.bar, subject: subject, ratio: ratio)
+        self.bar = bar.map(Format.bar)
+        isMet = bar?.isMet(by: subject, beside: other) ?? nil
+        finding = Format.finding(bar, subject: subject, ratio: ratio)
     }
 }

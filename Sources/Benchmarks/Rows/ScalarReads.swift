@@ -8,20 +8,13 @@ extension Rows {
     static let scalarReads = ScalarRead.all.map { read in
         Row(group: "hot read", name: "read \(read.name)") { workspace in
             let settings = try SampleSettings(workspace.suite(keys: 1_000))
-            let defaults = try workspace.userDefaults(keys: 1_000)
-            defaults.set(true, forKey: "bool")
-            defaults.set(42, forKey: "int")
-            defaults.set(0.5, forKey: "double")
-            defaults.set(Level.warning.rawValue, forKey: "level")
             let body = read.body(settings)
-            guard body(1) == read.expected, read.userDefaults(defaults, 1) == read.expected else {
-                throw Failure("what was read is not what was stored")
-            }
+            guard body(1) == read.expected else { throw Failure("what was read is not what was stored") }
             return Trial(
                 subject: .loop(read.name, body),
                 comparisons: [
                     .init(.loop("Atomic<Int> load", Floors.atomicLoad()), .atMost(2)),
-                    .init(.loop("UserDefaults, 1,000 keys") { read.userDefaults(defaults, $0) }, .faster(200)),
+                    .init(try read.userDefaults(in: workspace), .faster(200)),
                 ]
             )
         }
@@ -51,6 +44,16 @@ private struct ScalarRead: Sendable {
     let userDefaults: @Sendable (UserDefaults, Int) -> Int
 
     static let all = [bool, int, double, level]
+
+    func userDefaults(in workspace: Workspace) throws -> Operation {
+        let defaults = try workspace.userDefaults(keys: 1_000)
+        defaults.set(true, forKey: "bool")
+        defaults.set(42, forKey: "int")
+        defaults.set(0.5, forKey: "double")
+        defaults.set(Level.warning.rawValue, forKey: "level")
+        guard userDefaults(defaults, 1) == expected else { throw Failure("UserDefaults has not what was set") }
+        return .loop("UserDefaults, 1,000 keys") { userDefaults(defaults, $0) }
+    }
 
     private static let bool = ScalarRead(name: "Bool", expected: 1) { settings in
         { count in Sink.sum(count) { settings.bool ? 1 : 0 } }
