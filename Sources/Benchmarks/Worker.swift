@@ -21,9 +21,9 @@ enum Worker {
         }
         process.environment = environment
         try process.run()
-        let interruption = Interruption(of: process)
+        Interruption.passOn(to: process.processIdentifier)
         process.waitUntilExit()
-        interruption.cancel()
+        Interruption.end()
         return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
     }
 

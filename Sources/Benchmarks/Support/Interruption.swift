@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
-import Foundation
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -12,23 +11,23 @@ import Darwin
 #endif
 
 /// Ends the process that measures when the one that waits for it is to end, so that this one can clean up.
-final class Interruption {
-    private let sources: [any DispatchSourceSignal]
+enum Interruption {
+    private static let process = Atomic<Int32>(0)
 
-    /// Make it when the process runs, which would ignore the signals otherwise.
-    init(of process: Process) {
-        let id = process.processIdentifier
-        sources = [SIGINT, SIGTERM, SIGHUP]
-            .map { number in
-                signal(number, SIG_IGN)
-                let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-                source.setEventHandler { kill(id, SIGTERM) }
-                source.activate()
-                return source
+    /// Begins to pass on what is meant for this process, when the other runs: it would inherit it otherwise.
+    static func passOn(to id: Int32) {
+        process.store(id, ordering: .sequentiallyConsistent)
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            // A handler may do little: it loads a number that is there already, and calls `kill`, which is allowed.
+            signal(number) { _ in
+                let id = Interruption.process.load(ordering: .sequentiallyConsistent)
+                if id > 0 { kill(id, SIGTERM) }
             }
+        }
     }
 
-    func cancel() {
-        for source in sources { source.cancel() }
+    /// Ends that, when the other has ended: its number may be given to another process.
+    static func end() {
+        process.store(0, ordering: .sequentiallyConsistent)
     }
 }
