@@ -9,6 +9,7 @@ import Foundation
 @main
 struct Benchmarks {
     static func main() {
+        Interruption.allow()
         // Not an asynchronous main: that ends the main thread, which instruction counters do not survive. And detached,
         // since the task would wait for this thread otherwise.
         let end = DispatchSemaphore(value: 0)

@@ -14,6 +14,15 @@ import Darwin
 enum Interruption {
     private static let process = Atomic<Int32>(0)
 
+    /// Lets this process be interrupted: one that is started by a thread of a pool inherits that thread's deafness.
+    ///
+    /// Call it on the main thread, which is then the one that hears.
+    static func allow() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        pthread_sigmask(SIG_SETMASK, &signals, nil)
+    }
+
     /// Begins to pass on what is meant for this process, when the other runs: it would inherit it otherwise.
     static func passOn(to id: Int32) {
         process.store(id, ordering: .sequentiallyConsistent)
