@@ -23,6 +23,9 @@ let package = Package(
         ),
         .executableTarget(name: "watch", dependencies: ["StoredSettings", "ExampleSettings"], path: "Examples/watch"),
 
+        // Speed, each figure beside its floor: `swift run -c release Benchmarks`.
+        .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings"]),
+
         // Waiting with a deadline, and directories that are gone after the test.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
 

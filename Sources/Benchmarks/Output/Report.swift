@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// All that a run has measured.
+struct Report: Encodable {
+    var machine: Machine
+    var rows: [RowResult] = []
+
+    func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}
+
+struct RowResult: Encodable {
+    var group: String
+    var name: String
+    var measurement: Measurement?
+    var comparisons: [ComparisonResult]
+    /// Why there is no measurement.
+    var failure: String?
+}
+
+struct ComparisonResult: Encodable {
+    var with: String?
+    var measurement: Measurement?
+    /// How many times the other's time the row takes.
+    var ratio: Double?
+    var bar: String?
+    var isMet: Bool?
+    /// The ratio, or the time, in the terms of the bar.
+    var finding: String
+
+    init(_ name: String?, _ bar: Bar?, subject: Measurement, other: Measurement?) {
+        with = name
+        measurement = other
+        ratio = other.map { subject.median / $0.median }
+        self.bar = bar.map(Format.bar)
+        isMet = bar?.isMet(by: subject, beside: other) ?? nil
+        finding = Format.finding(bar, subject: subject, ratio: ratio)
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+
+extension Rows {
+    static let sets = surviving + synchronized
+
+    /// Sets that survive the death of the process.
+    private static let surviving = [
+        Row(group: "set", name: "set an Int, 10 keys") { workspace in
+            Trial(
+                subject: try set(in: workspace.suite(keys: 10)),
+                comparisons: [.init(try Floors.lockedAppend(in: workspace), .atMost(4))]
+            )
+        },
+        Row(group: "set", name: "set an Int, 1,000 keys") { workspace in
+            Trial(
+                subject: try set(in: workspace.suite(keys: 1_000)),
+                comparisons: [
+                    .init(try Floors.lockedAppend(in: workspace), .atMost(4)),
+                    .init(try userDefaultsSynchronizedSet(keys: 1_000, in: workspace), .faster(100)),
+                ]
+            )
+        },
+        Row(group: "set", name: "set an Int, 10,000 keys") { workspace in
+            Trial(
+                subject: try set(in: workspace.suite(keys: 10_000)),
+                comparisons: [
+                    .init(try Floors.lockedAppend(in: workspace), .atMost(4)),
+                    .init(try set("the same, 10 keys", in: workspace.suite(keys: 10)), .atMost(1.3)),
+                ]
+            )
+        },
+    ]
+
+    /// Sets that survive a loss of power.
+    private static let synchronized = [10, 1_000, 10_000]
+        .map { keys in
+            Row(group: "set", name: "set + synchronize, \(Format.count(keys)) keys") { workspace in
+                let suite = try workspace.suite(keys: keys)
+                let setting = Setting(Workspace.key(0), default: 0, suite: suite)
+                var value = keys
+                return Trial(
+                    subject: .each("set + synchronize") {
+                        value += 1
+                        try setting.set(value)
+                        try suite.synchronize()
+                    },
+                    comparisons: [.init(try Floors.synchronizedAppend(in: workspace), .atMost(1.5))]
+                )
+            }
+        }
+
+    /// A set of a new value each time, by the call that throws: a set that failed must not pass for a quick one.
+    private static func set(_ name: String = "set", in suite: SettingsSuite) throws -> Operation {
+        let setting = Setting(Workspace.key(0), default: 0, suite: suite)
+        var value = 1_000_000
+        return .each(name) {
+            value += 1
+            try setting.set(value)
+        }
+    }
+
+    static func userDefaultsSynchronizedSet(keys: Int, in workspace: Workspace) throws -> Operation {
+        let defaults = try workspace.userDefaults(keys: keys)
+        let key = Workspace.key(0)
+        var value = 1_000_000
+        return .each("UserDefaults set + synchronize") {
+            value += 1
+            defaults.set(value, forKey: key)
+            guard defaults.synchronize() else { throw Failure("UserDefaults cannot be written") }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Another process, which is this program once more, and does what it is told line by line.
+final class Child {
+    enum Task: String {
+        /// Sets ``key`` to the time.
+        case set
+        /// Writes a line with the time.
+        case write
+    }
+
+    static let flag = "--child"
+    static let key = "tick"
+
+    private let process: Process
+    private let input = Pipe()
+    private let output = Pipe()
+
+    init(settingsAt path: String) throws {
+        process = try .oneself([Self.flag, path])
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+    }
+
+    func tell(_ task: Task) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data("\(task.rawValue)\n".utf8))
+    }
+
+    /// The number in the next line that the child writes.
+    func hear() throws -> Int {
+        let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        // A line this short is written and read in one piece.
+        guard text.hasSuffix("\n"), let number = Int(text.dropLast()) else { throw Failure("the child has ended") }
+        return number
+    }
+
+    func end() throws {
+        try input.fileHandleForWriting.close()
+        process.waitUntilExit()
+    }
+
+    deinit {
+        if process.isRunning { process.terminate() }
+    }
+}
+
+extension Child {
+    /// What the child does, until its input ends, which it does when its parent is gone.
+    static func run(_ arguments: [String]) throws {
+        guard let path = arguments.first else { throw UsageError("\(flag) is for the program itself") }
+        let setting = Setting(key, default: 0, suite: SettingsSuite(fileAt: path))
+        while let line = readLine() {
+            // Both processes come to rest first, as they are when a change comes out of the blue.
+            usleep(2_000)
+            switch Task(rawValue: line) {
+            case .set: try setting.set(Int(Clock.now()))
+            case .write: try FileHandle.standardOutput.write(contentsOf: Data("\(Clock.now())\n".utf8))
+            case nil: throw UsageError("\(flag) is for the program itself")
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The least that a thing can cost: what the library's figures stand beside.
+enum Floors {
+    /// Reads a number that other threads may change.
+    static func atomicLoad() -> @Sendable (Int) -> Int {
+        let number = SharedNumber()
+        number.change()
+        return { Sink.sum($0) { number.value.load(ordering: .acquiring) } }
+    }
+
+    /// Reads a text that other threads may change, to keep it.
+    static func mutexRead() -> Operation {
+        let text = SharedText()
+        return .loop("Mutex<String> read") { Sink.sum($0) { text.read().utf8.count } }
+    }
+
+    /// Writes a record that survives the death of the process, in turns with other processes.
+    static func lockedAppend(in workspace: Workspace) throws -> Operation {
+        let file = try AppendedFile(workspace.newPath())
+        return .each("flock + unlock + 64 B append") { try file.appendLocked() }
+    }
+
+    /// Writes a record that survives a loss of power.
+    static func synchronizedAppend(in workspace: Workspace) throws -> Operation {
+        let file = try AppendedFile(workspace.newPath())
+        return .each("64 B append + fdatasync") { try file.appendSynchronized() }
+    }
+}
+
+private final class SharedNumber: Sendable {
+    let value = Atomic(0)
+
+    /// Not inlined: else the optimiser sees that nobody changes the number, and reads it once.
+    @inline(never)
+    func change() { value.store(42, ordering: .releasing) }
+}
+
+private final class SharedText: Sendable {
+    private let text = Mutex(Sample.text)
+
+    /// Not inlined: a caller gets a text of its own, as it does from the library, and not just a look at its length.
+    @inline(never)
+    func read() -> String { text.withLock(\.self) }
+}
+
+private final class AppendedFile {
+    private let descriptor: CInt
+    private let record = [UInt8](repeating: 0x20, count: 64)
+
+    init(_ path: String) throws {
+        descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        try check(descriptor)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func appendLocked() throws {
+        try check(flock(descriptor, LOCK_EX))
+        try append()
+        try check(flock(descriptor, LOCK_UN))
+    }
+
+    func appendSynchronized() throws {
+        try append()
+        #if canImport(Darwin)
+        try check(fcntl(descriptor, F_FULLFSYNC))
+        #else
+        try check(fdatasync(descriptor))
+        #endif
+    }
+
+    private func append() throws {
+        // The bytes are the array's, and as many as it has.
+        let count = record.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        try check(count == record.count ? 0 : -1)
+    }
+
+    private func check(_ result: CInt) throws {
+        guard result >= 0 else { throw Failure("a floor failed: \(String(cString: strerror(errno)))") }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The process that measures, with a home directory of its own.
+///
+/// Foundation looks where the home directory is before the first line of a program runs, so it has to be another process.
+enum Worker {
+    static let flag = "--worker"
+
+    /// Starts the process, waits for its end, and removes what it has left.
+    ///
+    /// - Returns: Its exit code.
+    static func start(_ arguments: [String]) throws -> CInt {
+        let directory = try Workspace.makeDirectory()
+        defer { Workspace.remove(directory) }
+        let process = try Process.oneself([flag, directory] + arguments)
+        var environment = ProcessInfo.processInfo.environment
+        for name in ["HOME", "CFFIXED_USER_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "STORED_SETTINGS_HOME"] {
+            environment[name] = directory
+        }
+        process.environment = environment
+        try process.run()
+        Interruption.passOn(to: process.processIdentifier)
+        process.waitUntilExit()
+        Interruption.end()
+        return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
+    }
+
+    /// Runs rows in this process, which is the one that somebody counts the instructions of, and measures nothing.
+    ///
+    /// Rows with `UserDefaults` refuse to run, unless it is in this process's environment that its files go elsewhere.
+    static func run(_ rows: [Row], count: Int) async throws {
+        let directory = try Workspace.makeDirectory()
+        defer { Workspace.remove(directory) }
+        let workspace = Workspace(directory)
+        for row in rows { try await row.run(count, in: workspace) }
+    }
+
+    /// What the process does.
+    static func run(_ arguments: [String]) async throws {
+        guard let directory = arguments.first else { throw UsageError("\(flag) is for the program itself") }
+        let options = try Options(Array(arguments.dropFirst()))
+        let workspace = Workspace(directory)
+        var report = Report(machine: Machine(workspace))
+        let measurer = Measurer(options.effort)
+        for (index, row) in options.rows.enumerated() {
+            Console.showProgress("\(index + 1)/\(options.rows.count) \(row.name)")
+            report.rows.append(await row.measure(with: measurer, in: workspace))
+        }
+        Console.showProgress("")
+        report.machine.noteEnd()
+        print(options.isJSON ? try report.json() : report.table())
+        guard report.rows.allSatisfy({ $0.failure == nil }) else { exit(1) }
+    }
+}
+
+extension Process {
+    /// This program once more.
+    static func oneself(_ arguments: [String]) throws -> Process {
+        guard let program = Bundle.main.executablePath else { throw Failure("this program's path is not known") }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        return process
+    }
+}
