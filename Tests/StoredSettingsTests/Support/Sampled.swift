@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import TestSupport
 
 /// A type of which a test can have any number of values: first the nasty ones, then random ones.
 protocol Sampled: StoredValueConvertible {

@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettings
+import TestSupport
 import Testing
 
 /// What RFC 8259 accepts, what it refuses, and what it leaves to the reader; and whether Foundation sees it so too.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import TestSupport
 
 extension SeededGenerator {
     /// A value that JSON holds as what it is: no date, no bytes, no infinity, no NaN.
