@@ -87,10 +87,11 @@ extension SettingsEngine {
         return (id, value)
     }
 
-    /// Adds a sink for every key.
+    /// Adds a sink for every key, which is offered every change from now on.
     func addSink(_ sink: some ChangeSink) -> SinkID {
         store.watch()
-        let (id, isFinished) = state.withLock { ($0.sinks.insert(sink), $0.isFinished) }
+        // A read, whatever its key: a store that has not read its contents yet would tell of all of them as changes.
+        let (id, isFinished) = withValue(forKey: "") { _, state in (state.sinks.insert(sink), state.isFinished) }
         if isFinished { sink.finish() }
         return id
     }
