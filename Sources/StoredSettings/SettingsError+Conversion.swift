@@ -52,9 +52,10 @@ extension SettingsError {
     /// others say of a value may quote the value.
     package static func wrapping(_ error: any Error, as code: Code) -> SettingsError {
         if let error = error as? SettingsError { return error }
+        let source = [.readFailed, .writeFailed].contains(code) ? "store" : "conversion"
         return SettingsError(
             code,
-            fact: "the conversion threw an error of type \(type(of: error))",
+            fact: "the \(source) threw an error of type \(type(of: error))",
             underlying: error
         )
     }

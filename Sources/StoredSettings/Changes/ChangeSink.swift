@@ -46,7 +46,8 @@ extension SuiteChange: CoalescingChange {
         let pairs = commit.changes.lazy
             .filter { keys?.contains($0.key) ?? true }
             .map { ($0.key, SettingChange<StoredValue?>(old: $0.old, new: $0.new, origin: commit.origin)) }
-        self.init(changes: Dictionary(uniqueKeysWithValues: pairs), origin: commit.origin)
+        // A store that names a key twice breaks its contract, and is no reason to trap.
+        self.init(changes: Dictionary(pairs) { _, later in later }, origin: commit.origin)
     }
 
     var isNothing: Bool { changes.isEmpty }

@@ -60,7 +60,7 @@ public final class SettingObservation: Sendable {
     ///
     /// A call that is running on another thread runs to its end; no other follows.
     public func invalidate() {
-        sink.finish()
+        sink.invalidate()
         engine.removeSink(id)
     }
 }
@@ -106,7 +106,13 @@ final class ObservationSink: ChangeSink {
         }
     }
 
+    /// Takes no more changes; what was offered is still told, as streams do.
     func finish() {
+        state.withLock { $0.isFinished = true }
+    }
+
+    /// Takes no more changes, and forgets what was offered.
+    func invalidate() {
         state.withLock { state in
             state.isFinished = true
             state.pending = nil

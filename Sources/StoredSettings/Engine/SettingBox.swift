@@ -53,13 +53,16 @@ extension SettingBox {
     }
 
     private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
-        let value: Value
-        do {
-            value = try stored.map(decode) ?? key.makeDefault()
-        } catch {
-            report(error)
-            value = key.makeDefault()
+        if let stored {
+            do {
+                let value = try decode(stored)
+                // A bridge that only reads has no form for the value: then what is stored tells it from others.
+                return Reading(value: value, identity: identity(of: value) ?? stored)
+            } catch {
+                report(error)
+            }
         }
+        let value = key.makeDefault()
         return Reading(value: value, identity: identity(of: value))
     }
 

@@ -14,13 +14,14 @@ extension SettingsEngine {
         scheduleRetry()
     }
 
-    /// Sees to it that ``retry()`` is called, as long as something is unsaved.
+    /// Sees to it that ``retry()`` is called, as long as something is unsaved and can still be saved.
     func scheduleRetry() {
-        guard let delay = state.withLock({ $0.unsaved.nextRetry() }) else { return }
+        guard let delay = state.withLock({ $0.isFinished ? nil : $0.unsaved.nextRetry() }) else { return }
+        // The engine is kept alive until then: it alone has the values, and whoever assigned them may be gone.
         DispatchQueue.global(qos: .utility)
-            .asyncAfter(deadline: .now() + delay) { [weak self] in
-                self?.state.withLock { $0.unsaved.isRetryScheduled = false }
-                self?.retry()
+            .asyncAfter(deadline: .now() + delay) {
+                self.state.withLock { $0.unsaved.isRetryScheduled = false }
+                self.retry()
             }
     }
 }

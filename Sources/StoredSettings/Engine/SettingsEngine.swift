@@ -87,10 +87,11 @@ extension SettingsEngine {
         return (id, value)
     }
 
-    /// Adds a sink for every key.
+    /// Adds a sink for every key, which is offered every change from now on.
     func addSink(_ sink: some ChangeSink) -> SinkID {
         store.watch()
-        let (id, isFinished) = state.withLock { ($0.sinks.insert(sink), $0.isFinished) }
+        // A read, whatever its key: a store that has not read its contents yet would tell of all of them as changes.
+        let (id, isFinished) = withValue(forKey: "") { _, state in (state.sinks.insert(sink), state.isFinished) }
         if isFinished { sink.finish() }
         return id
     }
@@ -192,9 +193,19 @@ extension SettingsEngine {
         try commit { _ in }
     }
 
+    /// Forgets what was taken along and was stored already, so that the commit had no change to tell of.
     private func endFlush(_ version: UnsavedChanges.Version) {
-        state.withLock { state in
-            if state.unsaved.endFlush(version) { overlayGeneration.add(1, ordering: .releasing) }
+        for key in state.withLock({ $0.unsaved.keys(upTo: version) }) {
+            let delivery = store.withValue(forKey: key) { stored in
+                state.withLock { state in
+                    guard let entry = state.unsaved.remove(key, upTo: version) else { return StoreDelivery.none }
+                    overlayGeneration.add(1, ordering: .releasing)
+                    // Others may have stored something since, which was hidden until now.
+                    let changes = UnsavedChanges.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
+                    return state.sinks.offer(StoreCommit(changes: changes, origin: .external))
+                }
+            }
+            delivery.perform()
         }
     }
 
@@ -202,8 +213,8 @@ extension SettingsEngine {
         let delivery = withValue(forKey: key) { old, state in
             state.unsaved.keep(value, forKey: key)
             self.overlayGeneration.add(1, ordering: .releasing)
-            let change = StoreChange(key: key, old: old, new: value)
-            return state.sinks.offer(StoreCommit(changes: [change], origin: .local))
+            let changes = UnsavedChanges.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
+            return state.sinks.offer(StoreCommit(changes: changes, origin: .local))
         }
         delivery.perform()
         scheduleRetry()

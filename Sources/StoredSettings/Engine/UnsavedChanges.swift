@@ -6,7 +6,7 @@
 struct UnsavedChanges {
     typealias Version = UInt64
 
-    private struct Entry {
+    struct Entry {
         var value: StoredValue?
         var version: Version
     }
@@ -55,14 +55,26 @@ struct UnsavedChanges {
         return (entries.mapValues(\.value), version)
     }
 
-    /// Forgets what has been taken along.
+    /// The keys of what a commit has taken along.
+    func keys(upTo version: Version) -> [String] {
+        entries.filter { $0.value.version <= version }.keys.sorted()
+    }
+
+    /// Forgets what has been taken along under a key.
     ///
-    /// - Returns: Whether there was anything to forget.
-    mutating func endFlush(_ version: Version) -> Bool {
-        let before = entries.count
-        entries = entries.filter { $0.value.version > version }
+    /// - Returns: What is forgotten; `nil` when nothing is.
+    mutating func remove(_ key: String, upTo version: Version) -> Entry? {
+        guard let entry = entries[key], entry.version <= version else { return nil }
+        entries[key] = nil
         if entries.isEmpty { retryDelay = Self.firstRetryDelay }
-        return entries.count != before
+        return entry
+    }
+
+    /// What those see who saw one value and see another now, if it is another.
+    static func change(ofKey key: String, from old: StoredValue?, to new: StoredValue?) -> StoreChange? {
+        // What is unsaved has its own form still, where a store may give back the text that stands for it.
+        guard old != new, old?.storedAsJSON != new?.storedAsJSON else { return nil }
+        return StoreChange(key: key, old: old, new: new)
     }
 
     /// What a commit changes for those who see the unsaved values over the stored ones.
@@ -74,10 +86,9 @@ struct UnsavedChanges {
         var visible = commit
         visible.changes = commit.changes.compactMap { change in
             guard let entry = entries[change.key] else { return change }
-            guard commit.origin == .local, entry.version <= flushing else { return nil }
-            entries[change.key] = nil
+            guard commit.origin == .local, remove(change.key, upTo: flushing) != nil else { return nil }
             isOverlayChanged = true
-            return entry.value == change.new ? nil : StoreChange(key: change.key, old: entry.value, new: change.new)
+            return Self.change(ofKey: change.key, from: entry.value, to: change.new)
         }
         return (visible, isOverlayChanged)
     }

@@ -152,4 +152,18 @@ struct SettingObservationTests {
         #expect(Setting("reports", default: 0, suite: suite).value > 0)
         observation.invalidate()
     }
+
+    @Test("a change that was on its way to an observer when the suite was finished is told")
+    func lastChange() async {
+        let suite = SettingsSuite.inMemory(["port": 1])
+        let heard = Mutex<[Int]>([])
+        let observation = Setting("port", default: 0, suite: suite)
+            .observe { change in heard.withLock { $0.append(change.new) } }
+        let change = StoreChange(key: "port", old: 1, new: 2)
+        let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
+        suite.finish()
+        delivery.perform()
+        await eventually("the change is told") { heard.withLock { $0 } == [2] }
+        _ = consume observation
+    }
 }

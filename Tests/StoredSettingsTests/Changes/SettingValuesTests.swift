@@ -213,4 +213,20 @@ struct StreamTests {
         }
         #expect(await within { await watcher.value } == true)
     }
+
+    @Test("values of a bridge that only reads are told apart by what is stored")
+    func readingBridge() async throws {
+        struct ReadingBridge: StoredValueBridge {
+            func value(from storedValue: StoredValue) throws -> String { try String(storedValue: storedValue) }
+            func storedValue(from value: String) throws -> StoredValue { throw SettingsError.unstorable("no form") }
+        }
+        let setting = Setting(SettingKey("name", default: "none", as: ReadingBridge()), suite: suite)
+        var values = setting.values.makeAsyncIterator()
+        #expect(await values.next() == "none")
+        try suite.setStoredValue("a", forKey: "name")
+        #expect(await values.next() == "a")
+        try suite.setStoredValue("b", forKey: "name")
+        suite.finish()
+        #expect(await values.next() == "b")
+    }
 }

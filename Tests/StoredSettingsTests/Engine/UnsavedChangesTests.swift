@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -119,7 +121,73 @@ struct UnsavedChangesTests {
         unsaved.keep(4, forKey: "port")
         let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
         #expect(unsaved.masking(own).commit.changes.isEmpty)
-        #expect(unsaved.endFlush(flush.version) == false)
+        #expect(unsaved.keys(upTo: flush.version).isEmpty)
         #expect(unsaved.value(forKey: "port", over: 3) == 4)
+    }
+
+    @Test("a value that is kept unsaved and is the one that was there is no change")
+    func equalValue() async throws {
+        let changes = suite.changes
+        store.fail(with: full)
+        port.value = 2
+        store.fail(with: nil)
+        try suite.setStoredValue(7, forKey: "other")
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?.keys == ["other"])
+    }
+
+    @Test("a date that is saved late is no change for being read back as text")
+    func dateAsText() {
+        let date = Date(timeIntervalSinceReferenceDate: 0.1)
+        var unsaved = UnsavedChanges()
+        unsaved.keep(.date(date), forKey: "at")
+        _ = unsaved.beginFlush()
+        let change = StoreChange(key: "at", old: nil, new: StoredValue.date(date).storedAsJSON)
+        let visible = unsaved.masking(StoreCommit(changes: [change], origin: .local))
+        #expect(visible.commit.changes.isEmpty && visible.isOverlayChanged)
+    }
+
+    @Test("it is saved although the suite is let go of")
+    func lettingGo() async {
+        let store = FailingStore(["port": 2])
+        store.fail(with: full)
+        Setting("port", default: 1, suite: SettingsSuite(store: store, reporter: reporter)).value = 3
+        store.fail(with: nil)
+        await eventually("the change is saved") { store.contents() == ["port": 3] }
+    }
+
+    @Test("a suite that is finished stops trying")
+    func finishing() async {
+        store.fail(with: full)
+        port.value = 3
+        suite.finish()
+        #expect(suite.engine.state.withLock { $0.unsaved.count } == 1)
+        await eventually("nothing is tried again") { !suite.engine.state.withLock { $0.unsaved.isRetryScheduled } }
+    }
+
+    @Test("what another process stores while the last unsaved change is forgotten is told")
+    func storedMeanwhile() async throws {
+        let store = InterruptedStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 0)
+        store.fail(with: full)
+        port.value = 1
+        #expect(await values.next() == 1)
+        store.fail(with: nil)
+        // Equal to the unsaved value, so the commit that takes that along changes nothing.
+        store.storeFromOutside(1)
+        store.interruptNextCommit(with: 9)
+        try suite.synchronize()
+        #expect(port.value == 9)
+        suite.finish()
+        #expect(await values.next() == 9)
+    }
+
+    @Test("what a store of somebody's throws is not called a conversion's")
+    func errorOfStore() {
+        struct Unknown: Error {}
+        #expect(SettingsError.wrapping(Unknown(), as: .writeFailed).fact == "the store threw an error of type Unknown")
     }
 }

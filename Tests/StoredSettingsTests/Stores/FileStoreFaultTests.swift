@@ -191,4 +191,43 @@ struct FileStoreFaultTests {
             #expect(await within { await seen.value } == 7)
         }
     }
+
+    @Test("a good file that takes the place of a broken one while that is being read is read next")
+    func replacedWhileRead() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, other) = (directory + "/settings.json", directory + "/other.json")
+            try path.overwriteFile(with: "{broken")
+            try other.overwriteFile(with: #"{"a": 1}"#)
+            // Neither looks as if somebody were in the middle of writing it.
+            let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
+            for path in [path, other] { try FileManager.default.setAttributes(attributes, ofItemAtPath: path) }
+            let system = SystemCalls { call, name in
+                // The first read is under way, and what is read is that of the file which is open.
+                if call == .read, name == path { rename(other, path) }
+                return nil
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            #expect(suite.storedValue(forKey: "a") == nil)
+            #expect(suite.storedValue(forKey: "a") == 1)
+        }
+    }
+
+    @Test(
+        "where files cannot be given away at all, the group's permissions are left out and the set goes on",
+        .enabled(if: geteuid() == 0, "only root can make a file another's"),
+        arguments: [EPERM, EINVAL, ENOSYS, EOPNOTSUPP]
+    )
+    func nothingCanBeGivenAway(number: CInt) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            let attributes: [FileAttributeKey: Any] = [
+                .posixPermissions: 0o640, .ownerAccountID: 12_345, .groupOwnerAccountID: 12_345,
+            ]
+            try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
+            faults.fail(.changeOwner, with: number)
+            try suite(path).setStoredValue(2, forKey: "a")
+            #expect(try path.filePermissions == 0o600)
+        }
+    }
 }

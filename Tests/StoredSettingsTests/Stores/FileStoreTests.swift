@@ -276,4 +276,62 @@ struct FileStoreTests {
             #expect(throws: SettingsError.self) { try suite.setStoredValue(1, forKey: "x") }
         }
     }
+
+    @Test("the changes of a suite that has read nothing yet are those that are made, not all that is stored")
+    func changesBeforeReading() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1, "b": 2}"#)
+            let suite = suite(path)
+            let changes = suite.changes
+            try suite.setStoredValue(3, forKey: "b")
+            var iterator = changes.makeAsyncIterator()
+            #expect(await iterator.next()?.keys == ["b"])
+        }
+    }
+
+    @Test("threads that wait for a lock which nobody lets go of wait together, not one after another")
+    func stuckLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            try suite.setStoredValue(1, forKey: "a")
+            let lock = try SystemCalls().open(path + ".lock", O_RDONLY)
+            #expect(try SystemCalls().tryLock(lock))
+            await withTaskGroup(of: Void.self) { group in
+                for index in 0..<3 {
+                    group.addTask {
+                        await onThread {
+                            let start = ContinuousClock.now
+                            #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
+                                try suite.setStoredValue(2, forKey: "key\(index)")
+                            }
+                            #expect(ContinuousClock.now - start < FileLock.patience * 1.8)
+                        }
+                    }
+                }
+            }
+            _ = consume lock
+            try suite.setStoredValue(2, forKey: "a")
+        }
+    }
+
+    @Test("a FIFO in the lock's place keeps nobody waiting", .timeLimit(.minutes(1)))
+    func fifoAsLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            #expect(mkfifo(path + ".lock", 0o600) == 0)
+            try suite(path).setStoredValue(1, forKey: "a")
+        }
+    }
+}
+
+/// Runs a body that blocks on a thread of its own.
+private func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+            body()
+            continuation.resume()
+        }
+    }
 }

@@ -57,8 +57,9 @@ struct FileLock {
     }
 
     private func openOrCreate(like model: FileStatus?) throws(SystemError) -> FileHandle {
-        if let file = try system.openIfPresent(path, O_RDONLY) { return file }
-        let file = try system.open(path, O_RDONLY | O_CREAT, mode: SettingsFile.newFileMode)
+        // A FIFO in its place must not keep everybody waiting for a writer.
+        if let file = try system.openIfPresent(path, O_RDONLY | O_NONBLOCK) { return file }
+        let file = try system.open(path, O_RDONLY | O_CREAT | O_NONBLOCK, mode: SettingsFile.newFileMode)
         if let model { try system.copyPermissions(of: model, to: file) }
         return file
     }

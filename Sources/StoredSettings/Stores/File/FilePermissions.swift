@@ -31,7 +31,8 @@ extension SystemCalls {
             // The owner that is no number leaves it as it is.
             try setOwner(owner ?? uid_t.max, group, of: file)
             return true
-        } catch  where error.number == EPERM {
+        } catch  where [EPERM, EINVAL, ENOSYS, EOPNOTSUPP].contains(error.number) {
+            // Not by this user, not to one whom the namespace of this process lacks, or not on this file system.
             return false
         }
     }

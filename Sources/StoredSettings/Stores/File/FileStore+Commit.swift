@@ -14,8 +14,11 @@ extension FileStore {
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         var news = News()
         defer { deliver(news) }
-        return try writer.withLock { _ in
-            let lock = try acquireLock()
+        let arrival = ContinuousClock.now
+        return try writer.withLock { failure in
+            // Those who waited here while another waited for the lock in vain would each wait as long again.
+            if let failure, failure.time > arrival { throw failure.error }
+            let lock = try acquireLock(&failure)
             defer { _ = consume lock }
             var transaction = StoreTransaction(base: try freshContents(&news))
             let result = try body(&transaction)
@@ -24,7 +27,7 @@ extension FileStore {
         }
     }
 
-    private func acquireLock() throws -> FileHandle {
+    private func acquireLock(_ failure: inout LockFailure?) throws -> FileHandle {
         do {
             let target = try SettingsPath.target(of: file.path, file.system)
             let lock = FileLock(path: target + SettingsFile.lockSuffix, system: file.system)
@@ -35,7 +38,9 @@ extension FileStore {
                 return try lock.acquire(progress: file.status)
             }
         } catch {
-            throw writeError(error)
+            let error = writeError(error)
+            if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
+            throw error
         }
     }
 

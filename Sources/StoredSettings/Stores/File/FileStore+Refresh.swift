@@ -19,13 +19,16 @@ extension FileStore {
     func refresh(_ state: inout State, _ news: inout News) {
         guard !state.isClosed else { return }
         news.observer = state.observer
+        // From before the file is read: what takes its place meanwhile then has another status, and is read next time.
+        var status: FileStatus?
         do {
-            guard isNews(try file.status(), state) else { return }
+            status = try file.status()
+            guard isNews(status, state) else { return }
             state.isOpened = true
             try install(try file.read(), &state, &news)
         } catch {
             state.isOpened = true
-            keepLastGood(error, &state, &news)
+            keepLastGood(error, status, &state, &news)
         }
     }
 
@@ -61,9 +64,9 @@ extension FileStore {
     }
 
     /// Goes on with the last contents that were good, and tells why, once for each failure and state of the file.
-    private func keepLastGood(_ error: any Error, _ state: inout State, _ news: inout News) {
+    private func keepLastGood(_ error: any Error, _ status: FileStatus?, _ state: inout State, _ news: inout News) {
         if state.reading == nil, state.contents.isEmpty { serveLastGoodCopy(&state, &news) }
-        let (status, error) = (statusOfDefect(), readError(error))
+        let error = readError(error)
         let isPassing = error.code == .malformedFile && isYoung(status)
         let defect = Defect(status: status, error: error, isPassing: isPassing)
         if let known = state.defect, known.isSame(as: defect) { return }
@@ -81,14 +84,6 @@ extension FileStore {
             publish(contents, origin: .external, &state, &news)
         } catch {
             // The copy is of no use either. The error that is told is that of the file itself.
-        }
-    }
-
-    private func statusOfDefect() -> FileStatus? {
-        do {
-            return try file.status()
-        } catch {
-            return nil
         }
     }
 

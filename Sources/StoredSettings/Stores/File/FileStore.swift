@@ -37,8 +37,14 @@ final class FileStore: SettingsStore {
     let file: SettingsFile
     let state = Locked(State())
 
+    /// When a commit has last waited for the file's lock in vain.
+    struct LockFailure {
+        var time: ContinuousClock.Instant
+        var error: SettingsError
+    }
+
     /// Held for a whole commit, the user's body included; `state` is free meanwhile, so that reads go on.
-    let writer = Locked<Void>(())
+    let writer = Locked<LockFailure?>(nil)
 
     init(path: String, system: SystemCalls = SystemCalls()) {
         file = SettingsFile(path: path, system: system)
