@@ -85,9 +85,11 @@ extension Setting {
     /// The stored value, told apart from the default and from what cannot be used.
     ///
     /// - Returns: The value that is stored; `nil` when nothing is.
-    /// - Throws: ``SettingsError`` when something is stored that is not a value of this setting.
+    /// - Throws: ``SettingsError`` when something is stored that is not a value of this setting, or when what is stored
+    ///   cannot be read now, so that the last good values serve.
     public func load() throws -> Value? {
-        try box.engine.value(forKey: key).map(box.decode)
+        if let problem = box.engine.store.problem { throw box.naming(problem, as: .readFailed) }
+        return try box.engine.value(forKey: key).map(box.decode)
     }
 
     /// Stores a value, at the cost of an assignment to ``value``.
@@ -100,7 +102,9 @@ extension Setting {
         do {
             try box.engine.write([key: stored])
         } catch {
-            throw box.naming(error, as: .writeFailed)
+            var error = box.naming(error, as: .writeFailed)
+            error.consequence = "the setting keeps the value it had"
+            throw error
         }
     }
 

@@ -18,10 +18,12 @@ extension Setting {
     /// // port = 9090, kept in /home/ada/.config/com.acme.server/settings.json, over the default 8080
     /// ```
     public func explain() -> SettingExplanation<Value> {
-        let stored = box.engine.value(forKey: key)
+        let problem = box.engine.store.problem.map { box.naming($0, as: .readFailed) }
         do {
-            guard let value = try stored.map(box.decode) else { return explanation(defaultValue, from: .default) }
-            return explanation(value, from: .store)
+            guard let value = try box.engine.value(forKey: key).map(box.decode) else {
+                return explanation(defaultValue, from: .default, problem: problem)
+            }
+            return explanation(value, from: .store, problem: problem)
         } catch {
             return explanation(defaultValue, from: .default, problem: box.naming(error, as: .invalidValue))
         }
@@ -30,18 +32,22 @@ extension Setting {
     private func explanation(
         _ value: Value,
         from layer: SettingsLayer,
-        problem: SettingsError? = nil
+        problem: SettingsError?
     ) -> SettingExplanation<Value> {
         SettingExplanation(
             key: key,
             value: value,
             layer: layer,
-            place: layer == .store ? suite.persistence : nil,
+            place: layer == .store ? place : nil,
             shadowed: layer == .store ? [.default: defaultValue] : [:],
             problem: problem,
             text: text(of: value),
             defaultText: text(of: defaultValue)
         )
+    }
+
+    private var place: SettingsPersistence {
+        box.engine.isUnsaved(key) ? .ephemeral(reason: "it could not be saved yet") : suite.persistence
     }
 }
 
@@ -68,7 +74,7 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     public let place: SettingsPersistence?
     /// The values of lower layers, which this one hides.
     public let shadowed: [SettingsLayer: Value]
-    /// Why a higher layer does not serve although it has a value.
+    /// Why a higher layer does not serve although it has a value, or why the store serves older values than it should.
     public let problem: SettingsError?
 
     let text: String
@@ -81,7 +87,7 @@ extension SettingExplanation: CustomStringConvertible {
         var text = "\(key) = \(text)"
         text += layer == .default ? ", the default" : place.map { ", \($0)" } ?? ""
         if !shadowed.isEmpty { text += ", over the default \(defaultText)" }
-        if let problem { text += "; what is stored cannot be used: \(problem.message)" }
+        if let problem { text += "; \(problem.message)" }
         return text
     }
 }

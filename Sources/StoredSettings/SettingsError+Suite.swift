@@ -23,8 +23,8 @@ extension SettingsError {
         let cause = wrapping(error, as: .writeFailed)
         var result = SettingsError(
             .notSaved,
-            fact: "\(count) \(count == 1 ? "change is" : "changes are") not saved: \(cause.fact)",
-            consequence: "they are kept in memory, are tried again, and are lost if the process ends before",
+            fact: "changes that are not saved yet: \(count): \(cause.fact)",
+            consequence: "what is not saved is kept in memory, is tried again, and is lost if the process ends before",
             remedy: cause.remedy,
             location: cause.location,
             underlying: error

@@ -3,7 +3,8 @@
 /// What went wrong with a setting or a suite: the fact, the consequence, and the fix.
 ///
 /// Tell failures apart by ``code``; two errors are equal when their codes are. No message holds a stored value, so a
-/// message can be logged even where the settings are secret. ``underlying`` may hold one: log that with care.
+/// message can be logged even where the settings are secret: of what is stored it names kinds, keys and the names of
+/// entries. ``underlying`` may hold a value: log that with care.
 public struct SettingsError: Error, Sendable {
     /// What kind of failure this is.
     public let code: Code
@@ -103,6 +104,7 @@ extension SettingsError: CustomStringConvertible {
             .filter { !$0.isEmpty }
             .map { $0.hasSuffix(".") ? $0 : $0 + "." }
             .joined(separator: " ")
+            .onOneLine
     }
 
     /// The ``message``.
@@ -141,5 +143,13 @@ extension String {
     /// The text with a capital at its beginning.
     fileprivate var asSentence: String {
         prefix(1).uppercased() + dropFirst()
+    }
+
+    /// The text with control characters spelt out, so that no name in it can pretend to be another line of a log.
+    fileprivate var onOneLine: String {
+        unicodeScalars.reduce(into: "") { text, scalar in
+            let isControl = scalar.properties.generalCategory == .control || ["\u{2028}", "\u{2029}"].contains(scalar)
+            text += isControl ? scalar.escaped(asASCII: true) : String(scalar)
+        }
     }
 }

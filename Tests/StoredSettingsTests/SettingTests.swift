@@ -184,6 +184,16 @@ struct SettingTests {
         #expect(suite.contains(key))
     }
 
+    @Test("no name makes a message more than one line")
+    func messagesAreLines() throws {
+        let setting = Setting("a\nb\u{1b}", default: ["x": 1], suite: suite)
+        try suite.setStoredValue(["evil\n\u{2028}line": "text"], forKey: "a\nb\u{1b}")
+        _ = setting.value
+        let message = try #require(reporter.errors.first?.message)
+        #expect(message.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control && $0 != "\u{2028}" })
+        #expect(message.contains("evil\\n"))
+    }
+
     @Test("an explanation tells the layer, the place and the problem")
     func explaining() throws {
         #expect(port.explain().layer == .default)

@@ -7,6 +7,7 @@ extension SettingsEngine {
     private enum Identity: Hashable {
         case file(path: String)
         case store(ObjectIdentifier)
+        case memory(name: String)
     }
 
     private struct Reference {
@@ -14,6 +15,7 @@ extension SettingsEngine {
     }
 
     private static let engines = Locked<[Identity: Reference]>([:])
+    private static let ephemeral = Locked<[String: SettingsEngine]>([:])
 
     /// The engine for a file, however many suites name it, by whichever path.
     static func shared(forFileAt path: String, reporter: any SettingsReporter) -> SettingsEngine {
@@ -26,9 +28,11 @@ extension SettingsEngine {
         shared(.store(ObjectIdentifier(store)), reporter: reporter) { store }
     }
 
-    /// An engine where there is nowhere to write.
+    /// The engine of a suite that has nowhere to write, however many name it.
     static func inMemory(because error: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine {
-        let engine = SettingsEngine(store: InMemoryStore(reason: error.fact), reporter: reporter)
+        let engine = shared(.memory(name: name), reporter: reporter) { InMemoryStore(reason: error.fact) }
+        // It alone has the values, so it stays for as long as the process.
+        ephemeral.withLock { $0[name] = engine }
         var error = error
         error.suite = name
         reporter.report(error)

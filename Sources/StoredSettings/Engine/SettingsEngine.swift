@@ -53,6 +53,11 @@ extension SettingsEngine {
         withValue(forKey: key) { value, _ in value }
     }
 
+    /// Whether the value under a key could not be saved yet.
+    func isUnsaved(_ key: String) -> Bool {
+        state.withLock { $0.unsaved.contains(key) }
+    }
+
     /// All the newest values, saved or not.
     func contents() -> [String: StoredValue] {
         let contents = store.contents()

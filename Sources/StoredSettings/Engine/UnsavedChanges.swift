@@ -27,6 +27,8 @@ struct UnsavedChanges {
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
 
+    func contains(_ key: String) -> Bool { entries[key] != nil }
+
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
         guard let entry = entries[key] else { return stored }
         return entry.value

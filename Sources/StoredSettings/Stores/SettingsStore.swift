@@ -23,6 +23,9 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// How long what is committed lasts.
     var persistence: SettingsPersistence { get }
 
+    /// Why what is read are not the newest contents of the place but the last good ones; `nil` when all is well.
+    var problem: SettingsError? { get }
+
     /// Sets the observer that hears of every change from now on.
     ///
     /// It is set once, before any other call, and is not kept alive by the store.
@@ -74,6 +77,9 @@ extension SettingsStore {
     public func value(forKey key: String) -> StoredValue? {
         withValue(forKey: key) { $0 }
     }
+
+    /// None: for stores whose contents cannot be out of reach.
+    public var problem: SettingsError? { nil }
 
     /// Does nothing: for stores that nobody else can change.
     public func watch() {}

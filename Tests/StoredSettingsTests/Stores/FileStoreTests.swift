@@ -240,6 +240,25 @@ struct FileStoreTests {
         }
     }
 
+    @Test("who meets a file that was broken just now is told at once, by reads, loads and explanations")
+    func brokenJustNow() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{\"port\": 2")
+            let port = Setting("port", default: 1, suite: suite(path))
+            #expect(port.value == 1)
+            #expect(reporter.errors.map(\.code) == [.malformedFile])
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
+            #expect(port.explain().problem?.code == .malformedFile)
+            port.value = 3
+            #expect(port.explain().place == .ephemeral(reason: "it could not be saved yet"))
+            try path.overwriteFile(with: "{\"port\": 2}")
+            try await eventually("the change is saved") { try path.fileContents == "{\n  \"port\": 3\n}\n" }
+            #expect(try port.load() == 3)
+            #expect(port.explain().problem == nil)
+        }
+    }
+
     @Test(
         "what is not an object of settings is broken too",
         arguments: ["[]", "null", "{}{}", "{\"a\": 1, \"a\": 2}", "{\"a\": 1e999}"]

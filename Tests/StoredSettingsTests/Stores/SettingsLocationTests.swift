@@ -54,6 +54,20 @@ struct SettingsLocationTests {
         #expect(directory(["STORED_SETTINGS_HOME": "/home"], name: name) == "/home/" + expected)
     }
 
+    @Test("suites of one name share their memory where there is no place for them, for as long as the process")
+    func sharedMemory() {
+        func setting() -> Setting<Int> {
+            let suite = SettingsSuite(
+                "shared memory",
+                environment: environment([:], user: nil),
+                reporter: RecordingReporter()
+            )
+            return Setting("a", default: 1, suite: suite)
+        }
+        setting().value = 2
+        #expect(setting().value == 2)
+    }
+
     @Test("where there is no place the suite works in memory and says so")
     func ephemeral() {
         for (name, variables) in [
@@ -62,8 +76,9 @@ struct SettingsLocationTests {
             let reporter = RecordingReporter()
             let suite = SettingsSuite(name, environment: environment(variables, user: nil), reporter: reporter)
             let setting = Setting("a", default: 1, suite: suite)
-            setting.value = 2
+            setting.value += 1
             #expect(setting.value == 2)
+            suite.finish()
             guard case .ephemeral = suite.persistence else {
                 Issue.record("\(suite.persistence)")
                 continue

@@ -68,6 +68,12 @@ extension FileStore {
         if state.reading == nil, state.contents.isEmpty { serveLastGoodCopy(&state, &news) }
         let error = readError(error)
         let isPassing = error.code == .malformedFile && isYoung(status)
+        // Who meets the file first has nothing better to serve, and may be gone before it is looked at again.
+        if isPassing, state.reading == nil, state.defect == nil {
+            state.defect = Defect(status: status, error: error, isPassing: true)
+            SystemCalls.sleep(seconds: Self.settlingTime)
+            return refresh(&state, &news)
+        }
         let defect = Defect(status: status, error: error, isPassing: isPassing)
         if let known = state.defect, known.isSame(as: defect) { return }
         state.defect = defect
@@ -112,7 +118,7 @@ extension FileStore {
         case let error as JSONSyntaxError:
             return SettingsError(
                 .malformedFile,
-                fact: "the file is not valid JSON: \(error.problem)",
+                fact: "the file cannot be read as settings: \(error.problem)",
                 consequence: consequence,
                 remedy: "correct the file at that place; it is read again by itself",
                 location: SettingsError.Location(file: file.path, line: error.line, column: error.column),
@@ -137,22 +143,22 @@ extension FileStore {
         let isReadOnly = [EROFS, EACCES, EPERM].contains(error.number)
         return SettingsError(
             isReadOnly ? .readOnly : .writeFailed,
-            fact: "the settings cannot be saved: \(error.reason)",
+            fact: "the settings cannot be saved: \(error.path): \(error.reason)",
             consequence: "the file stays as it was",
-            remedy: remedy(for: error.number, path: error.path),
-            location: SettingsError.Location(file: error.path),
+            remedy: remedy(for: error.number),
+            location: SettingsError.Location(file: file.path),
             underlying: error
         )
     }
 
-    private func remedy(for number: CInt, path: String) -> String {
+    private func remedy(for number: CInt) -> String {
         switch number {
         case ENOSPC, EDQUOT: "make room on the disk"
-        case EROFS: "mount the file system for writing, or keep the settings elsewhere"
-        case EACCES, EPERM: "let this user write to \(SettingsPath.directory(of: path))"
+        case EROFS: "mount the file system for writing, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
+        case EACCES, EPERM: "let this user write there, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
         case EMFILE, ENFILE: "close files, or raise the limit of open files"
-        case ENOENT: "make the directory \(SettingsPath.directory(of: path)), or keep the settings elsewhere"
-        case ENOTDIR: "make \(SettingsPath.directory(of: path)) a directory"
+        case ENOENT, ENOTDIR:
+            "see that the directory can be made, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
         case ENAMETOOLONG: "give the suite a shorter name"
         default: "see whether the disk is in order"
         }

@@ -68,6 +68,10 @@ final class FileStore: SettingsStore {
         withFreshState { $0.contents }
     }
 
+    var problem: SettingsError? {
+        withFreshState { $0.defect?.error }
+    }
+
     /// Looks at the file, for those who wait to hear of changes.
     func refresh() {
         withFreshState { _ in }

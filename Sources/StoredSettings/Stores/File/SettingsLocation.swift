@@ -42,10 +42,12 @@ enum SettingsLocation {
     ) -> Result<String, SettingsError> {
         let component = fileName(forSuite: name)
         guard !component.isEmpty, component.utf8.count <= longestName else {
-            return .failure(unavailable(name.isEmpty ? "the suite's name is empty" : "the suite's name is too long"))
+            let fact = name.isEmpty ? "the suite's name is empty" : "the suite's name is too long"
+            return .failure(unavailable(fact, remedy: "give the suite a name of 1 to \(longestName) bytes"))
         }
         guard let base = baseDirectory(in: environment) else {
-            return .failure(unavailable("there is no directory for settings: the user has no home directory"))
+            let fact = "there is no directory for settings: the user has no home directory"
+            return .failure(unavailable(fact, remedy: "set STORED_SETTINGS_HOME to a directory"))
         }
         return .success("\(base)/\(component)")
     }
@@ -89,12 +91,12 @@ enum SettingsLocation {
         return result
     }
 
-    private static func unavailable(_ fact: String) -> SettingsError {
+    private static func unavailable(_ fact: String, remedy: String) -> SettingsError {
         SettingsError(
             .locationUnavailable,
             fact: fact,
             consequence: "its settings are kept in memory and are lost when the process ends",
-            remedy: "name the suite otherwise, or set STORED_SETTINGS_HOME to a directory"
+            remedy: remedy
         )
     }
 
