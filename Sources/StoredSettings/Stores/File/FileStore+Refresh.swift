@@ -18,7 +18,6 @@ extension FileStore {
     /// Takes over what others have written, if it can be read.
     func refresh(_ state: inout State, _ news: inout News) {
         guard !state.isClosed else { return }
-        news.observer = state.observer
         // From before the file is read: what takes its place meanwhile then has another status, and is read next time.
         var status: FileStatus?
         do {

@@ -92,7 +92,6 @@ final class FileStore: SettingsStore {
     struct News {
         var deliveries: [StoreDelivery] = []
         var errors: [SettingsError] = []
-        var observer: (any StoreObserver)?
         var isUnsettled = false
     }
 
@@ -100,8 +99,11 @@ final class FileStore: SettingsStore {
         for delivery in news.deliveries {
             delivery.perform()
         }
-        for error in news.errors {
-            news.observer?.report(error)
+        if !news.errors.isEmpty {
+            let observer = state.withLock { $0.observer }
+            for error in news.errors {
+                observer?.report(error)
+            }
         }
         if news.isUnsettled { lookAgain() }
     }
