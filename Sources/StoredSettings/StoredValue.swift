@@ -47,6 +47,15 @@ extension StoredValue {
     /// smallest stacks that threads have.
     package static let maximumDepth = 127
 
+    /// Whether no more than so many arrays and dictionaries are nested in one another.
+    func isNested(within levels: Int) -> Bool {
+        switch self {
+        case .array(let values): levels > 0 && values.allSatisfy { $0.isNested(within: levels - 1) }
+        case .dictionary(let values): levels > 0 && values.values.allSatisfy { $0.isNested(within: levels - 1) }
+        default: true
+        }
+    }
+
     /// The name of a stored value's shape, without its contents.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// ``StoredValue/null``

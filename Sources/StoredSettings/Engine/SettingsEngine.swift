@@ -151,6 +151,10 @@ extension SettingsEngine {
     /// Stores some values, or removes what is under their keys.
     func write(_ edits: [String: StoredValue?]) throws {
         guard edits[""] == nil else { throw SettingsError.emptyKey }
+        // Before anything that may pass can fail: what no store can hold must not be kept to spoil every later commit.
+        guard edits.values.allSatisfy({ $0?.isNested(within: StoredValue.maximumDepth) ?? true }) else {
+            throw SettingsError.unstorable("the value is nested deeper than \(StoredValue.maximumDepth) levels")
+        }
         try commit { transaction in
             for (key, value) in edits {
                 transaction[key] = value

@@ -190,4 +190,17 @@ struct UnsavedChangesTests {
         struct Unknown: Error {}
         #expect(SettingsError.wrapping(Unknown(), as: .writeFailed).fact == "the store threw an error of type Unknown")
     }
+
+    @Test("a value that is nested too deep is not kept, or no later change could be saved")
+    func nestedTooDeep() throws {
+        let deep = (0...StoredValue.maximumDepth).reduce(1 as StoredValue) { value, _ in .array([value]) }
+        store.fail(with: full)
+        Setting("deep", default: StoredValue.null, suite: suite).value = deep
+        #expect(reporter.errors.map(\.code) == [.unstorable])
+        store.fail(with: nil)
+        try suite.synchronize()
+        #expect(suite.keys == ["port"])
+        guard case .array(let elements) = deep else { return }
+        try suite.setStoredValue(elements[0], forKey: "deep")
+    }
 }
