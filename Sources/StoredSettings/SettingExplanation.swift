@@ -3,11 +3,16 @@
 /// A place that a value may come from.
 ///
 /// The first that has one wins.
-public enum SettingsLayer: String, Sendable, Hashable, CaseIterable {
+///
+/// More may come with any version, so a `switch` over them needs a `default`.
+public struct SettingsLayer: Sendable, Hashable, CustomStringConvertible {
+    /// The layer's name.
+    public let description: String
+
     /// What the suite's store holds, or will hold as soon as it can be saved.
-    case store
+    public static let store = SettingsLayer(description: "store")
     /// What is written in the declaration.
-    case `default`
+    public static let `default` = SettingsLayer(description: "default")
 }
 
 extension Setting {

@@ -20,17 +20,19 @@ extension SettingsEngine {
     /// The engine for a file, however many suites name it, by whichever path.
     static func shared(forFileAt path: String, reporter: any SettingsReporter) -> SettingsEngine {
         let resolved = SettingsPath.identity(of: path, SystemCalls())
-        return shared(.file(path: resolved), reporter: reporter) { FileStore(path: path) }
+        return shared(.file(path: resolved), ownsStore: true, reporter: reporter) { FileStore(path: path) }
     }
 
     /// The engine for a store of the user's.
     static func shared(for store: any SettingsStore, reporter: any SettingsReporter) -> SettingsEngine {
-        shared(.store(ObjectIdentifier(store)), reporter: reporter) { store }
+        shared(.store(ObjectIdentifier(store)), ownsStore: false, reporter: reporter) { store }
     }
 
     /// The engine of a suite that has nowhere to write, however many name it.
     static func inMemory(because error: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine {
-        let engine = shared(.memory(name: name), reporter: reporter) { InMemoryStore(reason: error.fact) }
+        let engine = shared(.memory(name: name), ownsStore: true, reporter: reporter) {
+            InMemoryStore(reason: error.fact)
+        }
         // It alone has the values, so it stays for as long as the process.
         ephemeral.withLock { $0[name] = engine }
         var error = error
@@ -41,17 +43,23 @@ extension SettingsEngine {
 
     private static func shared(
         _ identity: Identity,
+        ownsStore: Bool,
         reporter: any SettingsReporter,
         makeStore: () -> any SettingsStore
     ) -> SettingsEngine {
-        let (engine, isNew) = engines.withLock { engines in
-            if let engine = engines[identity]?.engine, !engine.isFinished { return (engine, false) }
+        // Made before it is known whether it is needed, so that nothing of others runs under the lock.
+        let new = SettingsEngine(store: makeStore(), ownsStore: ownsStore, reporter: reporter)
+        let (engine, ended) = engines.withLock { engines in
+            if let engine = engines[identity]?.engine, !engine.isFinished { return (engine, [Identity: Reference]()) }
+            let ended = engines.filter { $0.value.engine == nil }
             engines = engines.filter { $0.value.engine != nil }
-            let engine = SettingsEngine(store: makeStore(), reporter: reporter)
-            engines[identity] = Reference(engine: engine)
-            return (engine, true)
+            engines[identity] = Reference(engine: new)
+            return (new, ended)
         }
-        if !isNew { engine.addReporter(reporter) }
+        _ = consume ended
+        engine.addReporter(reporter)
+        // Whoever gets an engine has made sure that it hears of changes; doing so again changes nothing.
+        engine.store.setObserver(engine)
         return engine
     }
 }

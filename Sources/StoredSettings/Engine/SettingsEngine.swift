@@ -22,14 +22,18 @@ final class SettingsEngine: Sendable {
         var isFinished = false
     }
 
-    init(store: any SettingsStore, reporter: any SettingsReporter) {
+    /// Whether the store is this engine's alone, and is closed with it. One that a user has made may be used again.
+    private let ownsStore: Bool
+
+    /// Creates an engine that hears of nothing until it is set as the store's observer.
+    init(store: any SettingsStore, ownsStore: Bool, reporter: any SettingsReporter) {
         self.store = store
+        self.ownsStore = ownsStore
         state = Locked(State(reporters: [reporter]))
-        store.setObserver(self)
     }
 
     deinit {
-        store.close()
+        if ownsStore { store.close() }
     }
 }
 
@@ -163,7 +167,7 @@ extension SettingsEngine {
     }
 
     /// Stores a value where nothing can be thrown: what fails is reported, and the value is kept and tried again.
-    func assign(_ value: StoredValue?, forKey key: String, report: (SettingsError) -> Void) {
+    func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
         do {
             try write([key: value])
         } catch {
@@ -173,13 +177,13 @@ extension SettingsEngine {
                     "the new value is kept in memory, is tried again, and is lost if the process ends before"
                 keep(value, forKey: key)
             }
-            report(error)
+            afterTransaction { [error] in report(error) }
         }
     }
 
     private func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         if let scope = TransactionScope.current {
-            scope.postpone(self)
+            scope.postpone { self.retry() }
             throw SettingsError.nestedTransaction
         }
         guard !isFinished else { throw SettingsError.suiteFinished }
@@ -225,8 +229,18 @@ extension SettingsEngine {
             let changes = UnsavedChanges.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
             return state.sinks.offer(StoreCommit(changes: changes, origin: .local))
         }
-        delivery.perform()
+        afterTransaction { delivery.perform() }
         scheduleRetry()
+    }
+
+    /// Runs what calls observers or reporters: at once, or when the transaction that the caller is inside of, and the
+    /// locks it holds, have ended.
+    private func afterTransaction(_ work: @escaping @Sendable () -> Void) {
+        if let scope = TransactionScope.current {
+            scope.postpone(work)
+        } else {
+            work()
+        }
     }
 
     /// Returns once everything survives a loss of power.

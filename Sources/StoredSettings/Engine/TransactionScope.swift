@@ -20,7 +20,7 @@ final class TransactionScope: Sendable {
 
     private let thread = SystemCalls.currentThread()
     private let isRunning = Atomic(false)
-    private let postponed = Locked<[ObjectIdentifier: SettingsEngine]>([:])
+    private let postponed = Locked<[@Sendable () -> Void]>([])
 
     /// Runs a body inside of this transaction.
     func run<Result>(_ body: () throws -> Result) rethrows -> Result {
@@ -29,18 +29,18 @@ final class TransactionScope: Sendable {
         return try Self.$inherited.withValue(self, operation: body)
     }
 
-    /// Notes an engine that has something to save when the transaction has ended.
-    func postpone(_ engine: SettingsEngine) {
-        postponed.withLock { $0[ObjectIdentifier(engine)] = engine }
+    /// Notes what is to be done when the transaction has ended.
+    func postpone(_ work: @escaping @Sendable () -> Void) {
+        postponed.withLock { $0.append(work) }
     }
 
     func performPostponed() {
-        let engines = postponed.withLock { engines in
-            defer { engines = [:] }
-            return Array(engines.values)
+        let works = postponed.withLock { works in
+            defer { works = [] }
+            return works
         }
-        for engine in engines {
-            engine.retry()
+        for work in works {
+            work()
         }
     }
 }

@@ -30,6 +30,8 @@ package struct FileTime: Hashable, Sendable {
     package var seconds: Int
     package var nanoseconds: Int
 
+    package var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
+
     /// Reads a `timespec`, which is two words on every 64-bit system.
     ///
     /// They are read by their place, inside the struct's own bytes: which module the names of the members belong to
@@ -55,6 +57,7 @@ package struct FileStatus: Hashable, Sendable {
     package var owner: uid_t
     package var group: gid_t
 
+    package var isRegular: Bool { mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
     package var isLink: Bool { mode & S_IFMT == S_IFLNK }
     package var permissions: mode_t { mode & 0o7777 }
@@ -221,7 +224,12 @@ extension SystemCalls {
         } catch  where error.number == EEXIST {
             return
         }
-        try synchronizeDirectory(SettingsPath.directory(of: path))
+        do {
+            try synchronizeDirectory(SettingsPath.directory(of: path))
+        } catch  where error.number == EACCES {
+            // A directory that may be entered and not read cannot be synchronized by this user.
+            return
+        }
     }
 
     /// Takes the lock of a file without waiting.

@@ -26,9 +26,10 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// Why what is read are not the newest contents of the place but the last good ones; `nil` when all is well.
     var problem: SettingsError? { get }
 
-    /// Sets the observer that hears of every change from now on.
+    /// Sets the observer that hears of every change from now on, in place of any other.
     ///
-    /// It is set once, before any other call, and is not kept alive by the store.
+    /// It is set before any other call, and again, perhaps to the same one, whenever a suite over the store is made. The
+    /// store does not keep it alive.
     func setObserver(_ observer: any StoreObserver)
 
     /// A number that is another one whenever a read may give another value than before.

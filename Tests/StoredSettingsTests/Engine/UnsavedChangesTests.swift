@@ -85,6 +85,50 @@ struct UnsavedChangesTests {
         #expect(reporter.errors.isEmpty)
     }
 
+    @Test("what is assigned inside a transaction is told when its locks are free", .timeLimit(.minutes(1)))
+    func toldAfterTheTransaction() throws {
+        let isInside = Mutex(true)
+        let observation = port.observe { [suite] _ in
+            #expect(isInside.withLock { $0 } == false)
+            // Another thread's set would wait for the transaction for ever, if it had not ended.
+            let done = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                do {
+                    try suite.setStoredValue(1, forKey: "from another thread")
+                } catch {
+                    Issue.record(error)
+                }
+                done.signal()
+            }
+            #expect(done.wait(timeout: .now() + 30) == .success)
+        }
+        try suite.transaction { _ in
+            port.value = 9
+            isInside.withLock { $0 = false }
+        }
+        #expect(port.value == 9)
+        #expect(suite.contains("from another thread"))
+        observation.invalidate()
+    }
+
+    @Test("a store of the user's can serve one suite after the other, and is closed by finishing only")
+    func storesOfUsers() throws {
+        let store = FailingStore()
+        do {
+            let first = SettingsSuite(store: store, reporter: reporter)
+            try first.setStoredValue(5, forKey: "a")
+        }
+        #expect(store.closingCount == 0)
+        let second = SettingsSuite(store: store, reporter: reporter)
+        let changes = Mutex(0)
+        let observation = Setting("a", default: 0, suite: second).observe { _ in changes.withLock { $0 += 1 } }
+        try second.setStoredValue(6, forKey: "a")
+        #expect(changes.withLock { $0 } == 1)
+        observation.invalidate()
+        second.finish()
+        #expect(store.closingCount == 1)
+    }
+
     @Test("a value that can never be stored is not tried again")
     func unstorable() throws {
         struct Unstorable: StoredValueConvertible {

@@ -80,6 +80,29 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("a change is on the disk before it takes the file's place, and its name is before the set returns")
+    func order() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let calls = Mutex<[String]>([])
+            let system = SystemCalls { call, name in
+                if [.write, .sync, .rename].contains(call) {
+                    calls.withLock { $0.append("\(call) \(name.dropFirst(directory.count))") }
+                }
+                return nil
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            let made = calls.withLock { $0 }
+            #expect(
+                Array(made.prefix(3)) == [
+                    "write /settings.json.new", "sync /settings.json.new", "rename /settings.json",
+                ]
+            )
+            #expect(made.contains("sync "))
+        }
+    }
+
     @Test("interrupted calls are made again")
     func interrupted() async throws {
         try await withTemporaryDirectory { directory in

@@ -240,6 +240,62 @@ struct FileStoreTests {
         }
     }
 
+    @Test("a file that an editor moves aside before it writes it anew is not taken for removed")
+    func movedAside() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let port = Setting("port", default: 1, suite: suite)
+            try port.set(2)
+            let changes = port.changes
+            try FileManager.default.moveItem(atPath: path, toPath: path + "~")
+            #expect(port.value == 2)
+            try path.overwriteFile(with: #"{"port": 3}"#)
+            var iterator = changes.makeAsyncIterator()
+            #expect(await iterator.next() == SettingChange(old: 2, new: 3, origin: .external))
+        }
+    }
+
+    @Test("a file that is removed leaves the defaults, after a moment, and a set begins a new one")
+    func removed() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let port = Setting("port", default: 1, suite: suite)
+            try port.set(2)
+            var values = port.values.makeAsyncIterator()
+            #expect(await values.next() == 2)
+            try FileManager.default.removeItem(atPath: path)
+            #expect(await values.next() == 1)
+            try suite.setStoredValue(5, forKey: "other")
+            #expect(try path.fileContents == "{\n  \"other\": 5\n}\n")
+        }
+    }
+
+    #if os(Linux)
+    @Test("opening, writing, watching and letting go of suites leaves no descriptor open")
+    func descriptors() async throws {
+        func openFiles(under directory: String) throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+                .count { name in
+                    // One that is closed while it is looked at leads nowhere.
+                    readlinkTarget("/proc/self/fd/" + name)?.hasPrefix(directory) ?? false
+                }
+        }
+        try await withTemporaryDirectory { directory in
+            for round in 0..<200 {
+                let suite = suite(directory + "/\(round % 7)/settings.json")
+                let port = Setting("port", default: 1, suite: suite)
+                var values = port.values.makeAsyncIterator()
+                _ = await values.next()
+                try port.update { $0 += 1 }
+                if round % 3 == 0 { suite.finish() }
+            }
+            try await eventually("all are closed") { try openFiles(under: directory) == 0 }
+        }
+    }
+    #endif
+
     @Test("who meets a file that was broken just now is told at once, by reads, loads and explanations")
     func brokenJustNow() async throws {
         try await withTemporaryDirectory { directory in
@@ -352,5 +408,14 @@ private func onThread(_ body: @escaping @Sendable () -> Void) async {
             body()
             continuation.resume()
         }
+    }
+}
+
+/// Where a link leads.
+private func readlinkTarget(_ path: String) -> String? {
+    do {
+        return try FileManager.default.destinationOfSymbolicLink(atPath: path)
+    } catch {
+        return nil
     }
 }

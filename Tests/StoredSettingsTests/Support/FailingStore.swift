@@ -12,6 +12,13 @@ final class FailingStore: SettingsStore {
         memory = InMemoryStore(values)
     }
 
+    private let closings = Mutex(0)
+
+    /// How often the store has been closed.
+    var closingCount: Int { closings.withLock { $0 } }
+
+    func close() { closings.withLock { $0 += 1 } }
+
     func fail(with error: SettingsError?) {
         failure.withLock { $0 = error }
     }

@@ -43,7 +43,7 @@ final class DirectoryWatcher: Sendable {
     /// - Parameters:
     ///   - path: The directory.
     ///   - system: Makes the calls.
-    ///   - handler: Called on a queue of the watcher, after one or more things have happened.
+    ///   - handler: Called on a queue of the system, after one or more things have happened.
     /// - Returns: The watch.
     /// - Throws: ``SystemError`` where the system has no such events, or has no room for another watch.
     func watch(_ path: String, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
@@ -83,7 +83,8 @@ final class DirectoryWatcher: Sendable {
             return known.flatMap { number in state.handlers[number].map { Array($0.values) } ?? [] }
         }
         for handler in handlers {
-            handler()
+            // Not on this queue, which serves all suites: a handler reads files, and may call a reporter of the user's.
+            DispatchQueue.global(qos: .utility).async(execute: handler)
         }
     }
 }

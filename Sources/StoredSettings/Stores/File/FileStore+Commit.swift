@@ -49,13 +49,13 @@ extension FileStore {
     /// Those of a file that cannot be read are not to be built on.
     private func freshContents(_ news: inout News) throws -> [String: StoredValue] {
         while true {
-            let (contents, defect, isClosed) = state.withLock { state in
+            let (contents, defect, isMissing) = try state.withLock { state in
+                guard !state.isClosed else { throw SettingsError.suiteFinished }
                 refresh(&state, &news)
-                return (state.contents, state.defect, state.isClosed)
+                return (state.contents, state.defect, state.missingSince != nil)
             }
-            guard !isClosed else { throw SettingsError.suiteFinished }
-            guard let defect else { return contents }
-            guard defect.isPassing else { throw defect.error }
+            if defect == nil, !isMissing { return contents }
+            if let defect, !defect.isPassing { throw defect.error }
             // Somebody may be in the middle of writing the file. It is soon whole, or old enough to be called broken.
             SystemCalls.sleep(seconds: 0.01)
         }

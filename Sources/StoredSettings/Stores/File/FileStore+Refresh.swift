@@ -22,7 +22,7 @@ extension FileStore {
         var status: FileStatus?
         do {
             status = try file.status()
-            guard isNews(status, state) else { return }
+            guard isNews(status, state), !isMissingForAMoment(status, &state, &news) else { return }
             state.isOpened = true
             try install(try file.read(), &state, &news)
         } catch {
@@ -35,14 +35,31 @@ extension FileStore {
     /// reason that may have gone.
     private func isNews(_ status: FileStatus?, _ state: State) -> Bool {
         guard state.isOpened else { return true }
-        guard let defect = state.defect else { return status != state.reading?.status }
+        guard let defect = state.defect else {
+            return status != state.reading?.status || !(state.reading?.isCertain ?? true)
+        }
         return defect.mayPass || status != defect.status
+    }
+
+    /// Whether a file that was there may only be on its way: some editors move it aside before they write it anew.
+    private func isMissingForAMoment(_ status: FileStatus?, _ state: inout State, _ news: inout News) -> Bool {
+        guard status == nil, state.reading != nil else {
+            state.missingSince = nil
+            return false
+        }
+        guard let since = state.missingSince else {
+            state.missingSince = .now
+            news.isUnsettled = true
+            return true
+        }
+        return .now - since < .seconds(Self.settlingTime)
     }
 
     private func install(_ reading: SettingsFile.Reading?, _ state: inout State, _ news: inout News) throws {
         let contents = reading?.contents ?? [:]
         state.reading = reading
         state.defect = nil
+        state.missingSince = nil
         publish(contents, origin: .external, &state, &news)
     }
 
@@ -94,8 +111,7 @@ extension FileStore {
 
     private func isYoung(_ status: FileStatus?) -> Bool {
         guard let status else { return false }
-        let modified = Double(status.modified.seconds) + Double(status.modified.nanoseconds) / 1e9
-        return abs(SystemCalls.wallClock() - modified) < Self.settlingTime
+        return abs(SystemCalls.wallClock() - status.modified.secondsSince1970) < Self.settlingTime
     }
 
     /// Looks at the file again when it has had time to become whole.

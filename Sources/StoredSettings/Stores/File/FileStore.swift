@@ -14,6 +14,8 @@ final class FileStore: SettingsStore {
         var reading: SettingsFile.Reading?
         /// The state of the file that could not be read, and why; `contents` are then the last good ones.
         var defect: Defect?
+        /// Since when the file that was read is not there; `contents` are still those.
+        var missingSince: ContinuousClock.Instant?
         var isOpened = false
         var isClosed = false
         weak var observer: (any StoreObserver)?

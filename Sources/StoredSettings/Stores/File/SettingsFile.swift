@@ -29,7 +29,13 @@ struct SettingsFile: Sendable {
         /// Open for as long as the reading is used: so its inode is given to no other file, and an equal status means
         /// that this is the file.
         var handle: FileHandle
+        /// Whether a later change of the same file would have another status. Within one tick of the file system's clock
+        /// it might not.
+        var isCertain = true
     }
+
+    /// The longest tick of a file system's clock that is reckoned with, in seconds.
+    private static let longestTick = 0.02
 
     /// A new state of the file, written and safe from a loss of power, not yet in its place.
     struct Draft {
@@ -60,9 +66,12 @@ struct SettingsFile: Sendable {
         // A FIFO in the file's place must not keep everybody waiting for a writer.
         guard let handle = try system.openIfPresent(path, O_RDONLY | O_NONBLOCK) else { return nil }
         let status = try system.status(of: handle)
-        guard !status.isDirectory else { throw SystemError(call: .open, path: path, number: EISDIR) }
+        guard status.isRegular else {
+            throw SystemError(call: .open, path: path, number: status.isDirectory ? EISDIR : EINVAL)
+        }
+        let isCertain = abs(SystemCalls.wallClock() - status.modified.secondsSince1970) > Self.longestTick
         let contents = try JSONReader.readObject(system.contents(of: handle))
-        return Reading(contents: contents, status: status, handle: handle)
+        return Reading(contents: contents, status: status, handle: handle, isCertain: isCertain)
     }
 
     /// Writes new contents beside the file.
@@ -120,7 +129,9 @@ struct SettingsFile: Sendable {
             throw error
         }
         discard(draft)
-        return reading(of: draft, in: handle)
+        var reading = reading(of: draft, in: handle)
+        reading.isCertain = false
+        return reading
     }
 
     /// Removes a draft that is not to be put in the file's place.
