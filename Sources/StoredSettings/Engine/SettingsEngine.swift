@@ -22,7 +22,9 @@ final class SettingsEngine: Sendable {
         var isFinished = false
     }
 
-    /// Whether the store is this engine's alone, and is closed with it. One that a user has made may be used again.
+    /// Whether the store is this engine's alone, and is closed with it.
+    ///
+    /// One that a user has made may be used again.
     private let ownsStore: Bool
 
     /// Creates an engine that hears of nothing until it is set as the store's observer.

@@ -29,8 +29,9 @@ struct SettingsFile: Sendable {
         /// Open for as long as the reading is used: so its inode is given to no other file, and an equal status means
         /// that this is the file.
         var handle: FileHandle
-        /// Whether a later change of the same file would have another status. Within one tick of the file system's clock
-        /// it might not.
+        /// Whether a later change of the same file would have another status.
+        ///
+        /// Within one tick of the file system's clock it might not.
         var isCertain = true
     }
 
