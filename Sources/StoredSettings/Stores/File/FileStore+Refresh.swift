@@ -22,6 +22,7 @@ extension FileStore {
         var status: FileStatus?
         do {
             status = try file.status()
+            if status != nil { state.missingSince = nil }
             guard isNews(status, state), !isMissingForAMoment(status, &state, &news) else { return }
             state.isOpened = true
             try install(try file.read(), &state, &news)
@@ -43,10 +44,7 @@ extension FileStore {
 
     /// Whether a file that was there may only be on its way: some editors move it aside before they write it anew.
     private func isMissingForAMoment(_ status: FileStatus?, _ state: inout State, _ news: inout News) -> Bool {
-        guard status == nil, state.reading != nil else {
-            state.missingSince = nil
-            return false
-        }
+        guard status == nil, state.reading != nil else { return false }
         guard let since = state.missingSince else {
             state.missingSince = .now
             news.isUnsettled = true
