@@ -26,6 +26,48 @@ extension SettingsEngine {
     }
 }
 
+// MARK: - What is refused for good
+
+extension SettingsEngine {
+    /// Runs a commit, and once more when it failed for an unsaved value that the store will never take.
+    func retryingWithoutRefused(_ commit: () throws -> Void) throws {
+        do {
+            try commit()
+        } catch let error as SettingsError where !error.code.mayPass {
+            guard giveUpRefused() else { throw error }
+            try commit()
+        }
+    }
+
+    /// Tries what is unsaved value by value, and gives up those that the store refuses for good, so that they do not
+    /// spoil every commit that would take them along.
+    ///
+    /// - Returns: Whether there was one.
+    private func giveUpRefused() -> Bool {
+        var isAnyGivenUp = false
+        let unsaved = state.withLock { $0.unsaved.beginFlush() }
+        for (key, value) in unsaved.edits.sorted(by: { $0.key < $1.key }) {
+            do {
+                try store.commit { $0[key] = value }
+            } catch let error as SettingsError where !error.code.mayPass {
+                isAnyGivenUp = true
+                forget(key, upTo: unsaved.version)
+                giveUp(key, because: error)
+            } catch {
+                // It may be saved later.
+            }
+        }
+        return isAnyGivenUp
+    }
+
+    private func giveUp(_ key: String, because cause: SettingsError) {
+        var error = cause
+        error.key = key
+        error.consequence = "a value that was kept in memory is given up, and what was stored before serves"
+        report(error)
+    }
+}
+
 extension SettingsError.Code {
     /// Whether the same write may succeed later.
     var mayPass: Bool {

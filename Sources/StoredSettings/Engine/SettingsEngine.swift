@@ -161,9 +161,11 @@ extension SettingsEngine {
         guard edits.values.allSatisfy({ $0?.isNested(within: StoredValue.maximumDepth) ?? true }) else {
             throw SettingsError.unstorable("the value is nested deeper than \(StoredValue.maximumDepth) levels")
         }
-        try commit { transaction in
-            for (key, value) in edits {
-                transaction[key] = value
+        try retryingWithoutRefused {
+            try commit { transaction in
+                for (key, value) in edits {
+                    transaction[key] = value
+                }
             }
         }
     }
@@ -205,23 +207,28 @@ extension SettingsEngine {
     /// Tries again to save what could not be saved.
     func flush() throws {
         guard state.withLock({ !$0.unsaved.isEmpty }) else { return }
-        try commit { _ in }
+        try retryingWithoutRefused { try commit { _ in } }
     }
 
     /// Forgets what was taken along and was stored already, so that the commit had no change to tell of.
     private func endFlush(_ version: UnsavedChanges.Version) {
         for key in state.withLock({ $0.unsaved.keys(upTo: version) }) {
-            let delivery = store.withValue(forKey: key) { stored in
-                state.withLock { state in
-                    guard let entry = state.unsaved.remove(key, upTo: version) else { return StoreDelivery.none }
-                    overlayGeneration.add(1, ordering: .releasing)
-                    // Others may have stored something since, which was hidden until now.
-                    let changes = UnsavedChanges.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
-                    return state.sinks.offer(StoreCommit(changes: changes, origin: .external))
-                }
-            }
-            delivery.perform()
+            forget(key, upTo: version)
         }
+    }
+
+    /// Forgets what is unsaved under a key, and tells what shows instead.
+    func forget(_ key: String, upTo version: UnsavedChanges.Version) {
+        let delivery = store.withValue(forKey: key) { stored in
+            state.withLock { state in
+                guard let entry = state.unsaved.remove(key, upTo: version) else { return StoreDelivery.none }
+                overlayGeneration.add(1, ordering: .releasing)
+                // Others may have stored something since, which was hidden until now.
+                let changes = UnsavedChanges.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
+                return state.sinks.offer(StoreCommit(changes: changes, origin: .external))
+            }
+        }
+        delivery.perform()
     }
 
     private func keep(_ value: StoredValue?, forKey key: String) {

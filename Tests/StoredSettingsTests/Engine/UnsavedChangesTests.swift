@@ -129,6 +129,21 @@ struct UnsavedChangesTests {
         #expect(store.closingCount == 1)
     }
 
+    @Test("an unsaved value that the store turns out to refuse for good is given up, and spoils no other")
+    func refusedForGood() throws {
+        let (bad, good) = (Setting("bad", default: 0, suite: suite), Setting("good", default: 0, suite: suite))
+        store.fail(with: full)
+        (bad.value, good.value) = (1, 1)
+        store.refuse("bad")
+        store.fail(with: nil)
+        port.value = 7
+        #expect(store.contents() == ["port": 7, "good": 1])
+        #expect(bad.value == 0)
+        #expect(reporter.errors.last?.key == "bad")
+        #expect(reporter.errors.last?.code == .unstorable)
+        try suite.synchronize()
+    }
+
     @Test("a value that can never be stored is not tried again")
     func unstorable() throws {
         struct Unstorable: StoredValueConvertible {

@@ -12,6 +12,11 @@ final class FailingStore: SettingsStore {
         memory = InMemoryStore(values)
     }
 
+    private let refusedKey = Mutex<String?>(nil)
+
+    /// Refuses every value under a key from now on, for good.
+    func refuse(_ key: String) { refusedKey.withLock { $0 = key } }
+
     private let closings = Mutex(0)
 
     /// How often the store has been closed.
@@ -35,6 +40,12 @@ final class FailingStore: SettingsStore {
 
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         if let error = failure.withLock({ $0 }) { throw error }
-        return try memory.commit(body)
+        return try memory.commit { transaction in
+            let result = try body(&transaction)
+            if let key = refusedKey.withLock({ $0 }), transaction[key] != nil {
+                throw SettingsError.unstorable("the store has no form for the value")
+            }
+            return result
+        }
     }
 }
