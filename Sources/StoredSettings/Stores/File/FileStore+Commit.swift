@@ -20,9 +20,10 @@ extension FileStore {
             if let failure, failure.time > arrival { throw failure.error }
             let lock = try acquireLock(&failure)
             defer { _ = consume lock }
-            var transaction = StoreTransaction(base: try freshContents(&news))
+            let base = try freshBase(&news)
+            var transaction = StoreTransaction(base: base.contents)
             let result = try body(&transaction)
-            try save(transaction.storedAsJSON, &news)
+            try save(transaction.storedAsJSON, over: base, &news)
             return result
         }
     }
@@ -44,17 +45,24 @@ extension FileStore {
         }
     }
 
-    /// The contents to begin with.
+    /// The contents to begin with, and the state of the file they are from.
+    private struct Base {
+        var contents: [String: StoredValue]
+        var status: FileStatus?
+    }
+
+    /// The newest contents.
     ///
     /// Those of a file that cannot be read are not to be built on.
-    private func freshContents(_ news: inout News) throws -> [String: StoredValue] {
+    private func freshBase(_ news: inout News) throws -> Base {
         while true {
-            let (contents, defect, isMissing) = try state.withLock { state in
+            let (base, defect, isMissing) = try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
                 refresh(&state, &news)
-                return (state.contents, state.defect, state.missingSince != nil)
+                let base = Base(contents: state.contents, status: state.reading?.status)
+                return (base, state.defect, state.missingSince != nil)
             }
-            if defect == nil, !isMissing { return contents }
+            if defect == nil, !isMissing { return base }
             if let defect, !defect.isPassing { throw defect.error }
             // Somebody may be in the middle of writing the file. It is soon whole, or old enough to be called broken.
             SystemCalls.sleep(seconds: 0.01)
@@ -62,25 +70,30 @@ extension FileStore {
     }
 
     /// Writes changes to the file, over what is in it by then: others who write it may know of no lock.
-    private func save(_ changes: [StoreChange], _ news: inout News) throws {
-        while !changes.isEmpty {
-            let contents = try freshContents(&news).applying(changes)
+    private func save(_ changes: [StoreChange], over base: Base, _ news: inout News) throws {
+        guard !changes.isEmpty else { return }
+        var base = base
+        while true {
             do {
-                let draft = try file.draft(contents, replacing: try file.status())
-                guard let reading = try replace(with: draft, &news) else { continue }
-                return settle(draft, reading, &news)
+                let draft = try file.draft(base.contents.applying(changes), replacing: base.status)
+                if let reading = try replace(base, with: draft, &news) { return settle(draft, reading, &news) }
             } catch {
                 throw writeError(error)
             }
+            base = try freshBase(&news)
         }
     }
 
     /// Puts a draft in the file's place, unless the file has been changed since it was read.
-    private func replace(with draft: SettingsFile.Draft, _ news: inout News) throws -> SettingsFile.Reading? {
+    private func replace(
+        _ base: Base,
+        with draft: SettingsFile.Draft,
+        _ news: inout News
+    ) throws -> SettingsFile.Reading? {
         do {
             return try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
-                guard try file.status() == state.reading?.status else { return nil }
+                guard try file.status() == base.status else { return nil }
                 let reading = try file.commit(draft)
                 state.reading = reading
                 publish(reading.contents, origin: .local, &state, &news)
