@@ -103,6 +103,49 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("directories that a set makes are on the disk before it returns, each by its name in the one above")
+    func newDirectories() async throws {
+        try await withTemporaryDirectory { directory in
+            let synchronized = Mutex<[String]>([])
+            let system = SystemCalls { call, name in
+                if call == .sync { synchronized.withLock { $0.append(String(name.dropFirst(directory.count))) } }
+                return nil
+            }
+            let store = FileStore(path: directory + "/a/b/settings.json", system: system)
+            try SettingsSuite(store: store, reporter: reporter).setStoredValue(1, forKey: "x")
+            #expect(Array(synchronized.withLock { $0 }.prefix(2)) == ["", "/a"])
+        }
+    }
+
+    @Test("an edit that another thread notices while a draft is written is merged, not written over")
+    func editDuringDraft() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let pending = Mutex<SettingsSuite?>(nil)
+            let system = SystemCalls { call, name in
+                guard call == .sync, name.hasSuffix(".new") else { return nil }
+                let suite = pending.withLock { suite in
+                    defer { suite = nil }
+                    return suite
+                }
+                guard let suite else { return nil }
+                do {
+                    try path.replaceFile(with: #"{"a": 1, "edited": true}"#)
+                } catch {
+                    Issue.record(error)
+                }
+                #expect(suite.keys == ["a", "edited"])
+                return nil
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            pending.withLock { $0 = suite }
+            try suite.setStoredValue(2, forKey: "b")
+            #expect(suite.snapshot() == ["a": 1, "b": 2, "edited": true])
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == suite.snapshot())
+        }
+    }
+
     @Test("interrupted calls are made again")
     func interrupted() async throws {
         try await withTemporaryDirectory { directory in
