@@ -137,18 +137,26 @@ extension SystemCalls {
         }
     }
 
-    /// Writes all the bytes from the beginning of a file.
-    package func write(_ bytes: [UInt8], to file: FileHandle) throws(SystemError) {
-        var offset = 0
-        while offset < bytes.count {
+    /// Writes all the bytes to a file.
+    ///
+    /// - Parameters:
+    ///   - bytes: What to write.
+    ///   - file: The file.
+    ///   - start: Where in the file to begin.
+    package func write(_ bytes: [UInt8], to file: FileHandle, at start: Int = 0) throws(SystemError) {
+        var done = 0
+        while done < bytes.count {
+            let room = writable(bytes.count - done, of: file.path)
             let count = try call(.write, file.path) {
                 bytes.withUnsafeBytes { buffer in
                     // The pointer is to the part not yet written, inside the array, and is not kept.
-                    let rest = UnsafeRawBufferPointer(rebasing: buffer[offset...])
-                    return CInt(clamping: pwrite(file.descriptor, rest.baseAddress, rest.count, off_t(offset)))
+                    let rest = UnsafeRawBufferPointer(rebasing: buffer[done..<done + room])
+                    return CInt(clamping: pwrite(file.descriptor, rest.baseAddress, rest.count, off_t(start + done)))
                 }
             }
-            offset += Int(count)
+            // Writing nothing is no error to the system, and would go on for ever.
+            guard count > 0 else { throw SystemError(call: .write, path: file.path, number: EIO) }
+            done += Int(count)
         }
     }
 

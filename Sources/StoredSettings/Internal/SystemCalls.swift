@@ -11,20 +11,41 @@ import Darwin
 /// The system calls of this library, each wrapped once.
 ///
 /// They retry what was interrupted, write what was written short, and throw a ``SystemError`` for the rest. A test makes
-/// any of them fail by giving `fault`: it is asked before every call, and the error number that it returns is the call's
-/// outcome.
+/// any of them fail by giving `fault`, cuts writes short, and looks at the files after every call.
 package struct SystemCalls: Sendable {
     package enum Name: String, Sendable, CaseIterable {
         case open, read, write, sync, rename, unlink, makeDirectory, status, lock, changeMode, changeOwner, truncate
-        case readLink, resolve, watch, access
+        case readLink, resolve, watch, access, map, unlock
+        /// Not a call: a change of memory that is shared with other processes.
+        case publish
     }
 
+    /// Asked before every call: the error number that it returns is the call's outcome.
     package typealias Fault = @Sendable (_ call: Name, _ path: String) -> CInt?
+    /// Asked before every write: how many of the bytes to write at most.
+    package typealias WriteLimit = @Sendable (_ path: String, _ count: Int) -> Int?
+    /// Told of every call that has succeeded.
+    package typealias Witness = @Sendable (_ call: Name, _ path: String) -> Void
 
     private let fault: Fault?
+    private let writeLimit: WriteLimit?
+    private let witness: Witness?
 
-    package init(fault: Fault? = nil) {
+    package init(fault: Fault? = nil, writeLimit: WriteLimit? = nil, witness: Witness? = nil) {
         self.fault = fault
+        self.writeLimit = writeLimit
+        self.witness = witness
+    }
+
+    /// How many of some bytes the next call is to write.
+    func writable(_ count: Int, of path: String) -> Int {
+        guard let writeLimit else { return count }
+        return min(max(writeLimit(path, count) ?? count, 1), count)
+    }
+
+    /// Tells of a change of shared memory.
+    func didPublish(_ path: String) {
+        witness?(.publish, path)
     }
 
     /// Makes one call, again while it is interrupted, unless the fault has it fail.
@@ -36,7 +57,10 @@ package struct SystemCalls: Sendable {
             var number = fault?(name, path) ?? 0
             if number == 0 {
                 let result = body()
-                if result >= 0 { return result }
+                if result >= 0 {
+                    witness?(name, path)
+                    return result
+                }
                 number = errno
             }
             interruptions += 1
