@@ -29,6 +29,10 @@ extension SettingsError {
         public static let invalidKey = Code("invalidKey")
         /// A settings file is not what it should be: it is left as it is.
         public static let malformedFile = Code("malformedFile")
+        /// The journal beside a settings file is not what it should be.
+        public static let malformedJournal = Code("malformedJournal")
+        /// A file was written by a newer version of the library, in a form that this one does not know.
+        public static let newerFormat = Code("newerFormat")
         /// A settings file cannot be read.
         public static let readFailed = Code("readFailed")
         /// A settings file cannot be written.

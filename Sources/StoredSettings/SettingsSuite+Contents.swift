@@ -123,6 +123,20 @@ extension SettingsSuite {
         try naming { try engine.synchronize() }
     }
 
+    /// Writes everything that is stored into the file that people see, now.
+    ///
+    /// What is set is safe in the journal beside the file, and the file is written a little later: at most 200 ms after the
+    /// last set, one second after the first of many, when the suite is let go of or finished, and when the process ends.
+    /// Call this before somebody else reads or copies the file. It waits for the disk, some milliseconds.
+    ///
+    /// A suite that has no such file does nothing.
+    ///
+    /// - Throws: ``SettingsError`` when the file cannot be written, or is there and cannot be read, so that it must not be
+    ///   written over; or with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again.
+    public func fold() throws {
+        try naming { try engine.fold() }
+    }
+
     /// How long what is stored lasts, and where.
     public var persistence: SettingsPersistence { engine.store.persistence }
 

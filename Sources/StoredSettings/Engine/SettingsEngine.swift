@@ -263,6 +263,17 @@ extension SettingsEngine {
         try store.synchronize()
     }
 
+    /// Writes everything into the file that people see.
+    func fold() throws {
+        guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
+        do {
+            try flush()
+        } catch {
+            throw SettingsError.notSaved(state.withLock { $0.unsaved.count }, because: error)
+        }
+        try store.fold()
+    }
+
     /// Saves what can be saved, ends all streams, and takes no more changes.
     func finish() {
         do {

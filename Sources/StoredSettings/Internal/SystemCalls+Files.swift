@@ -137,6 +137,27 @@ extension SystemCalls {
         }
     }
 
+    /// Some of the bytes of a file: fewer than asked for where the file ends before.
+    package func contents(of file: FileHandle, in range: Range<Int>) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        var done = 0
+        while done < bytes.count {
+            let count = try call(.read, file.path) {
+                bytes.withUnsafeMutableBytes { buffer in
+                    // The pointer is to the part not yet read, inside the array, and is not kept.
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+                    return CInt(
+                        clamping: pread(file.descriptor, rest.baseAddress, rest.count, off_t(range.lowerBound + done))
+                    )
+                }
+            }
+            guard count > 0 else { break }
+            done += Int(count)
+        }
+        bytes.removeLast(bytes.count - done)
+        return bytes
+    }
+
     /// Writes all the bytes to a file.
     ///
     /// - Parameters:
@@ -173,6 +194,15 @@ extension SystemCalls {
         _ = try call(.sync, file.path) { fcntl(file.descriptor, F_FULLFSYNC) == -1 ? fsync(file.descriptor) : 0 }
         #else
         _ = try call(.sync, file.path) { fsync(file.descriptor) }
+        #endif
+    }
+
+    /// Returns once the contents of a file survive a loss of power, mapped or written; its times may not.
+    package func synchronizeContents(of file: FileHandle) throws(SystemError) {
+        #if canImport(Darwin)
+        try synchronize(file)
+        #else
+        _ = try call(.sync, file.path) { fdatasync(file.descriptor) }
         #endif
     }
 
@@ -237,18 +267,6 @@ extension SystemCalls {
         } catch  where error.number == EACCES {
             // A directory that may be entered and not read cannot be synchronized by this user.
             return
-        }
-    }
-
-    /// Takes the lock of a file without waiting.
-    ///
-    /// - Returns: Whether it was free.
-    package func tryLock(_ file: FileHandle) throws(SystemError) -> Bool {
-        do {
-            _ = try call(.lock, file.path) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
-            return true
-        } catch  where error.number == EWOULDBLOCK {
-            return false
         }
     }
 

@@ -83,6 +83,11 @@ extension SystemCalls {
     /// Seconds since 1970, by the clock that file times are told by.
     static func wallClock() -> Double { Date().timeIntervalSince1970 }
 
+    /// Lets other threads and processes have their turn.
+    static func yield() {
+        sched_yield()
+    }
+
     /// Lets other processes go on for a while.
     static func sleep(seconds: Double) {
         usleep(UInt32(seconds * 1e6))

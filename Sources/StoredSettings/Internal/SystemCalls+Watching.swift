@@ -45,10 +45,23 @@ extension SystemCalls {
         #endif
     }
 
-    /// The numbers of the directories in which something has happened.
-    func readWatchEvents(from queue: FileHandle) -> Set<CInt> {
-        var numbers: Set<CInt> = []
+    /// What has happened in directories, by their numbers.
+    struct WatchEvents {
+        /// Those in which anything has happened.
+        var directories: Set<CInt> = []
+        /// Those in which something else has happened than that a file with a certain ending was written to.
+        var changed: Set<CInt> = []
+    }
+
+    /// What has happened in directories since the last time.
+    ///
+    /// - Parameters:
+    ///   - queue: Where the system tells of it.
+    ///   - ending: The ending of files that are written to all the time.
+    func readWatchEvents(from queue: FileHandle, ignoring ending: String) -> WatchEvents {
+        var events = WatchEvents()
         #if !canImport(Darwin)
+        let ending = Array(ending.utf8)
         withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
             while true {
                 let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
@@ -57,12 +70,18 @@ extension SystemCalls {
                 var offset = 0
                 while offset + MemoryLayout<inotify_event>.size <= count {
                     let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
-                    numbers.insert(event.wd)
-                    offset += MemoryLayout<inotify_event>.size + Int(event.len)
+                    let start = offset + MemoryLayout<inotify_event>.size
+                    offset = start + Int(event.len)
+                    events.directories.insert(event.wd)
+                    let isWritten = event.mask & ~UInt32(truncatingIfNeeded: IN_MODIFY) == 0
+                    let name = buffer[start..<min(offset, count)].prefix { $0 != 0 }
+                    if !isWritten || !name.suffix(ending.count).elementsEqual(ending) {
+                        events.changed.insert(event.wd)
+                    }
                 }
             }
         }
         #endif
-        return numbers
+        return events
     }
 }

@@ -62,6 +62,11 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Throws: ``SettingsError`` when that cannot be had.
     func synchronize() throws
 
+    /// Returns once everything committed so far is where people look for it, for stores that bring it there later.
+    ///
+    /// - Throws: ``SettingsError`` when it cannot be brought there.
+    func fold() throws
+
     /// Begins to notice what other processes change without being asked to read.
     ///
     /// Called with every stream and observation, so more than once.
@@ -81,6 +86,9 @@ extension SettingsStore {
 
     /// None: for stores whose contents cannot be out of reach.
     public var problem: SettingsError? { nil }
+
+    /// Does nothing: for stores whose commits are at once where they stay.
+    public func fold() {}
 
     /// Does nothing: for stores that nobody else can change.
     public func watch() {}

@@ -22,6 +22,7 @@ package struct JSONReader {
     private var values: [StoredValue] = []
     /// The names of all open objects, those of the innermost last.
     private var names: [Name] = []
+    private let maximumDepth: Int
 
     private struct Container {
         let isObject: Bool
@@ -34,8 +35,9 @@ package struct JSONReader {
         let offset: Int
     }
 
-    private init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    private init(_ bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int = JSONReader.maximumDepth) {
         self.bytes = bytes
+        self.maximumDepth = maximumDepth
         position = bytes.startsWithByteOrderMark ? 3 : 0
     }
 
@@ -67,10 +69,15 @@ extension JSONReader {
     }
 
     /// Reads a text that is one object.
+    ///
+    /// - Parameters:
+    ///   - bytes: The text.
+    ///   - maximumDepth: How many arrays and objects may stand one in another, the outermost included.
     package static func readObject(
-        _ bytes: UnsafeBufferPointer<UInt8>
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        maximumDepth: Int = JSONReader.maximumDepth
     ) throws(JSONSyntaxError) -> [String: StoredValue] {
-        var reader = JSONReader(bytes)
+        var reader = JSONReader(bytes, maximumDepth: maximumDepth)
         guard case .dictionary(let entries) = try reader.readText(isObject: true) else { return [:] }
         return entries
     }
@@ -157,8 +164,8 @@ extension JSONReader {
     }
 
     private mutating func openContainer(isObject: Bool) throws(JSONSyntaxError) {
-        guard open.count < JSONReader.maximumDepth else {
-            throw failure("the nesting is deeper than \(JSONReader.maximumDepth) levels", at: position)
+        guard open.count < maximumDepth else {
+            throw failure("the nesting is deeper than \(maximumDepth) levels", at: position)
         }
         open.append(Container(isObject: isObject, firstValue: values.count, firstName: names.count))
         position += 1

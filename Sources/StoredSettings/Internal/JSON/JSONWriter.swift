@@ -18,8 +18,11 @@ package struct JSONWriter {
         var rest: [(name: String, value: StoredValue)]
     }
 
-    private init(isPretty: Bool) {
+    private let maximumDepth: Int
+
+    private init(isPretty: Bool, maximumDepth: Int = JSONReader.maximumDepth) {
         self.isPretty = isPretty
+        self.maximumDepth = maximumDepth
     }
 
     /// Gives the text of a file: one object, a line for each entry and element, names in order, a final newline.
@@ -36,11 +39,19 @@ package struct JSONWriter {
 
     /// Gives the text of one value on one line, without spaces and without a newline.
     ///
-    /// - Parameter value: The value.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - prefix: The bytes that the text is to be appended to.
+    ///   - maximumDepth: How many arrays and objects may stand one in another, the outermost included.
     /// - Returns: UTF-8.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
-    package static func compactText(of value: StoredValue) throws -> [UInt8] {
-        var writer = JSONWriter(isPretty: false)
+    package static func compactText(
+        of value: StoredValue,
+        after prefix: [UInt8] = [],
+        maximumDepth: Int = JSONReader.maximumDepth
+    ) throws -> [UInt8] {
+        var writer = JSONWriter(isPretty: false, maximumDepth: maximumDepth)
+        writer.text = prefix
         try writer.write(value)
         return writer.text
     }
@@ -96,8 +107,8 @@ extension JSONWriter {
     }
 
     private func checkDepth() throws {
-        guard open.count < JSONReader.maximumDepth else {
-            throw SettingsError.unstorable("the value is nested deeper than \(JSONReader.maximumDepth) levels")
+        guard open.count < maximumDepth else {
+            throw SettingsError.unstorable("the value is nested deeper than \(maximumDepth) levels")
         }
     }
 

@@ -7,7 +7,12 @@ import Synchronization
 ///
 /// There is one for the process, since a user may have no more than 128 of the system's queues of such events.
 final class DirectoryWatcher: Sendable {
-    typealias Handler = @Sendable () -> Void
+    /// Told whether something else has happened than that a journal was written to.
+    typealias Handler = @Sendable (_ isChanged: Bool) -> Void
+
+    /// How long to wait after events before asking for more, in seconds, so that a process that sets all the time does
+    /// not keep those that watch busy.
+    private static let pause = 0.001
 
     /// A watch of one directory, which ends with the last reference to it.
     final class Watch: Sendable {
@@ -76,15 +81,20 @@ final class DirectoryWatcher: Sendable {
     }
 
     private func handleEvents(_ queue: FileHandle) {
-        let numbers = SystemCalls().readWatchEvents(from: queue)
+        let events = SystemCalls().readWatchEvents(from: queue, ignoring: SettingsFile.journalSuffix)
         let handlers = state.withLock { state in
             // The number of no directory says that events were lost: then anything may have happened anywhere.
-            let known = numbers.contains(-1) ? Set(state.handlers.keys) : numbers
-            return known.flatMap { number in state.handlers[number].map { Array($0.values) } ?? [] }
+            let isAll = events.directories.contains(-1)
+            let directories = isAll ? Set(state.handlers.keys) : events.directories
+            return directories.flatMap { number in
+                let isChanged = isAll || events.changed.contains(number)
+                return state.handlers[number].map { $0.values.map { ($0, isChanged) } } ?? []
+            }
         }
-        for handler in handlers {
+        for (handler, isChanged) in handlers {
             // Not on this queue, which serves all suites: a handler reads files, and may call a reporter of the user's.
-            DispatchQueue.global(qos: .utility).async(execute: handler)
+            DispatchQueue.global(qos: .utility).async { handler(isChanged) }
         }
+        SystemCalls.sleep(seconds: Self.pause)
     }
 }

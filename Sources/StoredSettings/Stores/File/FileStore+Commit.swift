@@ -15,29 +15,55 @@ extension FileStore {
         var news = News()
         defer { deliver(news) }
         let arrival = ContinuousClock.now
-        return try writer.withLock { failure in
+        var isChanged = false
+        let result = try writer.withLock { failure in
             // Those who waited here while another waited for the lock in vain would each wait as long again.
             if let failure, failure.time > arrival { throw failure.error }
-            let lock = try acquireLock(&failure)
-            defer { _ = consume lock }
-            let base = try freshBase(&news)
-            var transaction = StoreTransaction(base: base.contents)
+            let journal = try beginAlone(&failure, &news)
+            defer { unlock(journal) }
+            var transaction = StoreTransaction(base: state.withLock { $0.contents })
             let result = try body(&transaction)
-            try save(transaction.storedAsJSON, over: base, &news)
+            // The contents are let go of before they are changed: else they would be copied.
+            let values = (consume transaction).storedAsJSON
+            if !values.isEmpty {
+                try append(values, to: journal)
+                isChanged = true
+            }
             return result
         }
+        if isChanged { foldLater(isOwn: true) }
+        return result
     }
 
-    private func acquireLock(_ failure: inout LockFailure?) throws -> FileHandle {
+    /// Appends the changes of a commit to the journal, whose lock is held and whose records are known.
+    private func append(_ values: [String: StoredValue?], to journal: Journal) throws {
+        var news = News()
+        defer { deliver(news) }
         do {
-            let target = try SettingsPath.target(of: file.path, file.system)
-            let lock = FileLock(path: target + SettingsFile.lockSuffix, system: file.system)
-            do {
-                return try lock.acquire(progress: file.status)
-            } catch let error as SystemError where error.number == ENOENT {
-                try file.system.makeDirectories(SettingsPath.directory(of: target))
-                return try lock.acquire(progress: file.status)
+            try state.withLock { state in
+                guard !state.isClosed else { throw SettingsError.suiteFinished }
+                let record = try JournalRecord.bytes(of: values, epoch: state.journal.position.epoch)
+                // Readers wait meanwhile: else they would take the record for another process's.
+                state.journal.position = try journal.append(record, after: state.journal.position)
+                state.journal.seen = state.journal.position.word
+                apply(values, end: state.journal.position.end, .local, &state, &news)
+                freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
             }
+        } catch {
+            throw writeError(error)
+        }
+    }
+}
+
+// MARK: - The journal, alone among all processes
+
+extension FileStore {
+    /// Takes over all records of the journal, and keeps all other processes from changing it until it is unlocked.
+    ///
+    /// The caller holds `writer`.
+    func beginAlone(_ failure: inout LockFailure?, _ news: inout News) throws -> Journal {
+        do {
+            return try lockJournal(&news)
         } catch {
             let error = writeError(error)
             if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
@@ -45,82 +71,65 @@ extension FileStore {
         }
     }
 
-    /// The contents to begin with, and the state of the file they are from.
-    private struct Base {
-        var contents: [String: StoredValue]
-        var status: FileStatus?
-    }
-
-    /// The newest contents.
-    ///
-    /// Those of a file that cannot be read are not to be built on.
-    private func freshBase(_ news: inout News) throws -> Base {
-        while true {
-            let (base, defect, isMissing) = try state.withLock { state in
-                guard !state.isClosed else { throw SettingsError.suiteFinished }
-                refresh(&state, &news)
-                let base = Base(contents: state.contents, status: state.reading?.status)
-                return (base, state.defect, state.missingSince != nil)
-            }
-            if defect == nil, !isMissing { return base }
-            if let defect, !defect.isPassing { throw defect.error }
-            // Somebody may be in the middle of writing the file. It is soon whole, or old enough to be called broken.
-            SystemCalls.sleep(seconds: 0.01)
-        }
-    }
-
-    /// Writes changes to the file, over what is in it by then: others who write it may know of no lock.
-    private func save(_ changes: [StoreChange], over base: Base, _ news: inout News) throws {
-        guard !changes.isEmpty else { return }
-        var base = base
-        while true {
+    private func lockJournal(_ news: inout News) throws -> Journal {
+        var mustOpen = false
+        for _ in 0..<Self.mostJournals {
+            let journal = try writableJournal(mustOpen: mustOpen, &news)
+            try FileLock.acquire(journal.file, file.system) { journal.published.word }
             do {
-                let draft = try file.draft(base.contents.applying(changes), replacing: base.status)
-                if let reading = try replace(base, with: draft, &news) { return settle(draft, reading, &news) }
+                // The path may lead to another file by now, which those who come after lock.
+                let place = try journal.place(at: journal.file.path)
+                mustOpen = place == .elsewhere
+                let isInOrder = try state.withLock { state in
+                    guard !state.isClosed else { throw SettingsError.suiteFinished }
+                    refresh(&state, &news, lookingAtFile: mustOpen)
+                    guard !mustOpen, state.journal.journal === journal else { return false }
+                    try putInOrder(journal, isCut: place == .cut, &state, &news)
+                    return true
+                }
+                if isInOrder { return journal }
             } catch {
-                throw writeError(error)
+                unlock(journal)
+                throw error
             }
-            base = try freshBase(&news)
+            unlock(journal)
         }
+        throw SystemError(call: .open, path: file.path, number: EAGAIN)
     }
 
-    /// Puts a draft in the file's place, unless the file has been changed since it was read.
-    private func replace(
-        _ base: Base,
-        with draft: SettingsFile.Draft,
-        _ news: inout News
-    ) throws -> SettingsFile.Reading? {
+    /// How many journals to lock that are gone when they are locked, before it is called an error.
+    private static let mostJournals = 100
+
+    func unlock(_ journal: Journal) {
         do {
-            return try state.withLock { state in
-                guard !state.isClosed else { throw SettingsError.suiteFinished }
-                guard try file.status() == base.status else { return nil }
-                let reading = try file.commit(draft)
-                state.reading = reading
-                publish(reading.contents, origin: .local, &state, &news)
-                return reading
-            }
+            try file.system.unlock(journal.file)
         } catch {
-            file.discard(draft)
-            throw error
+            // Closing the file lets go of its lock, whatever happens; it is opened again.
+            state.withLock { if $0.journal.journal === journal { $0.journal.journal = nil } }
         }
     }
 
-    /// Does what is owed to a file that is in its place, and by which no change is undone if it fails.
-    private func settle(_ draft: SettingsFile.Draft, _ reading: SettingsFile.Reading, _ news: inout News) {
-        report("the change is made, and may not survive a loss of power", &news) { try file.synchronize(reading) }
-        report("the change is made; should somebody break the file, older values serve", &news) {
-            try file.keepLastGood(draft)
+    /// The journal, made if there is none.
+    ///
+    /// - Parameter mustOpen: Whether the one that is known is not at its path any more.
+    private func writableJournal(mustOpen: Bool, _ news: inout News) throws -> Journal {
+        let known = try state.withLock { state in
+            guard !state.isClosed else { throw SettingsError.suiteFinished }
+            if state.journal.journal == nil { refresh(&state, &news, lookingAtFile: true) }
+            return state.journal.journal
         }
-    }
-
-    private func report(_ consequence: String, _ news: inout News, _ body: () throws -> Void) {
-        do {
-            try body()
-        } catch {
-            var error = writeError(error)
-            error.consequence = consequence
-            news.errors.append(error)
+        if let known, known.isWritable, !mustOpen { return known }
+        let path = try journalPath()
+        try file.system.makeDirectories(SettingsPath.directory(of: path))
+        try checkWritable()
+        let journal = try Journal.openOrCreate(at: path, like: try file.status(), file.system) {
+            try FileLock.acquire($0, file.system) { 0 }
         }
+        state.withLock { state in
+            let isOther = state.journal.adopt(journal) { state.contents[$0] }
+            if isOther { beginAnew(&state, &news) }
+        }
+        return journal
     }
 
     /// Whether a commit can be tried at all.
@@ -137,16 +146,12 @@ extension FileStore {
 
 extension StoreTransaction {
     /// The changes, with every value in the form in which it will be read from the file.
-    fileprivate var storedAsJSON: [StoreChange] {
-        changes.compactMap { change in
+    fileprivate var storedAsJSON: [String: StoredValue?] {
+        var values: [String: StoredValue?] = [:]
+        for change in changes {
             let new = change.new?.storedAsJSON
-            return change.old == new ? nil : StoreChange(key: change.key, old: change.old, new: new)
+            if change.old != new { values.updateValue(new, forKey: change.key) }
         }
-    }
-}
-
-extension [String: StoredValue] {
-    fileprivate func applying(_ changes: [StoreChange]) -> [String: StoredValue] {
-        changes.reduce(into: self) { $0[$1.key] = $1.new }
+        return values
     }
 }

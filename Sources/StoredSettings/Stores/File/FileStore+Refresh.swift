@@ -3,31 +3,48 @@
 import Dispatch
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 extension FileStore {
     /// For how long a file that cannot be understood may be one that an editor is writing, in seconds.
-    private static let settlingTime = 0.1
+    static let settlingTime = 0.1
+    /// How often to look for changes while there is no journal that would tell of them.
+    private static let lookInterval = Duration.milliseconds(100)
 
-    /// Takes over what others have written, if it can be read.
-    func refresh(_ state: inout State, _ news: inout News) {
+    /// Takes over what others have committed and written, if it can be read.
+    ///
+    /// - Parameter lookingAtFile: Whether to look at the file even if nobody has said that it may have changed.
+    func refresh(_ state: inout State, _ news: inout News, lookingAtFile: Bool = false) {
         guard !state.isClosed else { return }
+        let isLookDue = freshness.takeLookDue()
+        if lookingAtFile || isLookDue || !state.isOpened || isLookOverdue(state) {
+            lookAtFile(&state, &news)
+        } else {
+            catchUp(&state, &news)
+        }
+        state.isOpened = true
+        freshness.update(state.journal.journal?.page, seen: state.journal.seen, generation: state.generation)
+    }
+
+    private func isLookOverdue(_ state: State) -> Bool {
+        guard state.journal.journal == nil || state.missingSince != nil || state.defect?.mayPass == true else {
+            return false
+        }
+        return state.lookedAt.map { .now - $0 > Self.lookInterval } ?? true
+    }
+
+    private func lookAtFile(_ state: inout State, _ news: inout News) {
+        if !state.isOpened { news.isFirstLook = true }
+        state.lookedAt = .now
+        let isOther = findJournal(&state, &news)
         // From before the file is read: what takes its place meanwhile then has another status, and is read next time.
         var status: FileStatus?
         do {
             status = try file.status()
             if status != nil { state.missingSince = nil }
-            guard isNews(status, state), !isMissingForAMoment(status, &state, &news) else { return }
-            state.isOpened = true
-            try install(try file.read(), &state, &news)
+            guard isOther || isNews(status, state), !isMissingForAMoment(status, &state, &news) else {
+                return catchUp(&state, &news)
+            }
+            try readFile(&state, &news)
         } catch {
-            state.isOpened = true
             keepLastGood(error, status, &state, &news)
         }
     }
@@ -53,57 +70,52 @@ extension FileStore {
         return .now - since < .seconds(Self.settlingTime)
     }
 
-    private func install(_ reading: SettingsFile.Reading?, _ state: inout State, _ news: inout News) throws {
-        let contents = reading?.contents ?? [:]
-        state.reading = reading
+    func readFile(_ state: inout State, _ news: inout News) throws {
+        var latest: SettingsFile.Reading?
+        try rebuild(&state, &news) {
+            latest = try file.read()
+            return latest?.contents ?? [:]
+        }
+        state.reading = latest
         state.defect = nil
         state.missingSince = nil
-        publish(contents, origin: .external, &state, &news)
+        if latest?.isCertain == false { news.isUnsettled = true }
     }
 
-    /// Makes contents visible and takes down what they change.
-    func publish(
-        _ contents: [String: StoredValue],
-        origin: SettingChangeOrigin,
-        _ state: inout State,
-        _ news: inout News
-    ) {
-        let changes = [StoreChange](from: state.contents, to: contents)
-        guard !changes.isEmpty else { return }
-        state.contents = contents
-        state.generation &+= 1
-        if let observer = state.observer {
-            news.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
-        }
-    }
+    // MARK: - Files that are not as they should be
 
     /// Goes on with the last contents that were good, and tells why, once for each failure and state of the file.
     private func keepLastGood(_ error: any Error, _ status: FileStatus?, _ state: inout State, _ news: inout News) {
-        if state.reading == nil, state.contents.isEmpty { serveLastGoodCopy(&state, &news) }
         let error = readError(error)
         let isPassing = error.code == .malformedFile && isYoung(status)
-        // Who meets the file first has nothing better to serve, and may be gone before it is looked at again.
-        if isPassing, state.reading == nil, state.defect == nil {
-            state.defect = Defect(status: status, error: error, isPassing: true)
-            SystemCalls.sleep(seconds: Self.settlingTime)
-            return refresh(&state, &news)
-        }
+        let isFirst = state.reading == nil && state.defect == nil
         let defect = Defect(status: status, error: error, isPassing: isPassing)
-        if let known = state.defect, known.isSame(as: defect) { return }
+        let isKnown = state.defect?.isSame(as: defect) ?? false
         state.defect = defect
+        if isFirst { serveLastGoodCopy(&state, &news) } else { catchUp(&state, &news) }
+        // Who meets the file first has nothing better to serve, and may be gone before it is looked at again.
+        if isPassing, isFirst {
+            SystemCalls.sleep(seconds: Self.settlingTime)
+            return lookAtFile(&state, &news)
+        }
         if isPassing {
             news.isUnsettled = true
-        } else {
+        } else if !isKnown {
             news.errors.append(error)
         }
     }
 
     private func serveLastGoodCopy(_ state: inout State, _ news: inout News) {
+        let contents = lastGoodCopy() ?? state.contents
+        rebuild(&state, &news) { contents }
+    }
+
+    /// The contents of the copy, if it is of any use. If it is not, the error that is told is that of the file itself.
+    func lastGoodCopy() -> [String: StoredValue]? {
         do {
-            guard let contents = try file.readLastGood() else { return }
-            publish(contents, origin: .external, &state, &news)
+            return try file.readLastGood()
         } catch {
-            // The copy is of no use either. The error that is told is that of the file itself.
+            return nil
         }
     }
 
@@ -116,64 +128,16 @@ extension FileStore {
     func lookAgain() {
         DispatchQueue.global(qos: .utility)
             .asyncAfter(deadline: .now() + Self.settlingTime) { [weak self] in
-                self?.refresh()
+                self?.look()
             }
     }
-}
 
-// MARK: - Errors
-
-extension FileStore {
-    func readError(_ error: any Error) -> SettingsError {
-        let consequence =
-            "it is left as it is, the last good values serve, and assignments are kept in memory meanwhile"
-        switch error {
-        case let error as JSONSyntaxError:
-            return SettingsError(
-                .malformedFile,
-                fact: "the file cannot be read as settings: \(error.problem)",
-                consequence: consequence,
-                remedy: "correct the file at that place; it is read again by itself",
-                location: SettingsError.Location(file: file.path, line: error.line, column: error.column),
-                underlying: error
-            )
-        case let error as SystemError:
-            return SettingsError(
-                .readFailed,
-                fact: "the file cannot be read: \(error.reason)",
-                consequence: consequence,
-                remedy: error.number == EACCES ? "let this user read it" : "put a file there that can be read",
-                location: SettingsError.Location(file: error.path),
-                underlying: error
-            )
-        default:
-            return SettingsError.wrapping(error, as: .readFailed)
-        }
-    }
-
-    func writeError(_ error: any Error) -> SettingsError {
-        guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
-        let isReadOnly = [EROFS, EACCES, EPERM].contains(error.number)
-        return SettingsError(
-            isReadOnly ? .readOnly : .writeFailed,
-            fact: "the settings cannot be saved: \(error.path): \(error.reason)",
-            consequence: "the file stays as it was",
-            remedy: remedy(for: error.number),
-            location: SettingsError.Location(file: file.path),
-            underlying: error
-        )
-    }
-
-    private func remedy(for number: CInt) -> String {
-        switch number {
-        case ENOSPC, EDQUOT: "make room on the disk"
-        case EROFS: "mount the file system for writing, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
-        case EACCES, EPERM: "let this user write there, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
-        case EMFILE, ENFILE: "close files, or raise the limit of open files"
-        case ENOENT, ENOTDIR:
-            "see that the directory can be made, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
-        case ENAMETOOLONG: "give the suite a shorter name"
-        default: "see whether the disk is in order"
-        }
+    /// Begins to notice hand edits when the suite has been open for a while: a short command must not pay for a watch.
+    func watchLater() {
+        guard schedule.isActive else { return }
+        DispatchQueue.global(qos: .utility)
+            .asyncAfter(deadline: .now() + 1) { [weak self] in
+                self?.watch(makingDirectories: false)
+            }
     }
 }

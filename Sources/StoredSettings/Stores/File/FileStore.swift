@@ -4,18 +4,25 @@ import Synchronization
 
 /// The store that keeps a suite in a JSON file which people can read and edit, shared by any number of processes.
 ///
-/// Every commit takes the file's lock, reads what others have written, writes the new contents beside the file, and puts
-/// them in its place. Every read looks whether the file is still the one that was read.
+/// A commit appends one record to the journal beside the file; a little later the journal is folded into the file. So the
+/// contents are those of the file with the records of the journal over it that are not folded. A read looks at one word
+/// that all processes share: as long as it is the one that was seen last, what is in memory is right.
+///
+/// Locks are taken in this order: the lock for folding, `writer`, the journal's, `state`.
 final class FileStore: SettingsStore {
     struct State {
         var contents: [String: StoredValue] = [:]
         var generation: UInt64 = 1
-        /// The file that `contents` was read from or written to; `nil` when there was none.
+        /// What is known of the journal, and how far it has been read.
+        var journal: JournalState = JournalState()
+        /// The file that was read, or written, last; `nil` when there was none.
         var reading: SettingsFile.Reading?
         /// The state of the file that could not be read, and why; `contents` are then the last good ones.
         var defect: Defect?
         /// Since when the file that was read is not there; `contents` are still those.
         var missingSince: ContinuousClock.Instant?
+        /// When the file was looked at last.
+        var lookedAt: ContinuousClock.Instant?
         var isOpened = false
         var isClosed = false
         weak var observer: (any StoreObserver)?
@@ -36,30 +43,40 @@ final class FileStore: SettingsStore {
         }
     }
 
-    let file: SettingsFile
-    let state = Locked(State())
-
-    /// When a commit has last waited for the file's lock in vain.
+    /// When a commit has last waited for the journal's lock in vain.
     struct LockFailure {
         var time: ContinuousClock.Instant
         var error: SettingsError
     }
 
+    let file: SettingsFile
+    let state = Locked(State())
     /// Held for a whole commit, the user's body included; `state` is free meanwhile, so that reads go on.
     let writer = Locked<LockFailure?>(nil)
+    let freshness = Freshness()
+    let schedule: FoldSchedule
 
-    init(path: String, system: SystemCalls = SystemCalls()) {
+    /// Creates a store, which reads and makes nothing yet.
+    ///
+    /// - Parameters:
+    ///   - path: Where the file is, or is to be.
+    ///   - system: Makes the calls.
+    ///   - foldsInBackground: Whether the file is written by itself, a little after the last set.
+    init(path: String, system: SystemCalls = SystemCalls(), foldsInBackground: Bool = true) {
         file = SettingsFile(path: path, system: system)
+        schedule = FoldSchedule(isActive: foldsInBackground)
     }
 
     func setObserver(_ observer: any StoreObserver) {
         state.withLock { $0.observer = observer }
     }
+}
 
-    // MARK: - Reading
+// MARK: - Reading
 
+extension FileStore {
     func generation() -> UInt64 {
-        withFreshState { $0.generation }
+        freshness.generation ?? withFreshState { $0.generation }
     }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
@@ -71,12 +88,7 @@ final class FileStore: SettingsStore {
     }
 
     var problem: SettingsError? {
-        withFreshState { $0.defect?.error }
-    }
-
-    /// Looks at the file, for those who wait to hear of changes.
-    func refresh() {
-        withFreshState { _ in }
+        withFreshState { $0.defect?.error ?? $0.journal.problem }
     }
 
     /// Runs a body on the newest contents that can be read.
@@ -90,11 +102,29 @@ final class FileStore: SettingsStore {
         return result
     }
 
-    /// What is to be told once the locks are free.
+    /// Looks at the file, for those who wait to hear of changes.
+    ///
+    /// - Parameter isFileChanged: Whether anything but the journal's records may have changed.
+    /// - Returns: Whether there was anything new.
+    @discardableResult
+    func look(isFileChanged: Bool = true) -> Bool {
+        if isFileChanged { freshness.mustLook() }
+        guard freshness.generation == nil else { return false }
+        withFreshState { _ in }
+        return true
+    }
+
+    /// What is to be told and done once the locks are free.
     struct News {
         var deliveries: [StoreDelivery] = []
         var errors: [SettingsError] = []
+        /// Whether the file has to be looked at again when it has had time to settle.
         var isUnsettled = false
+        /// Whether there are records that somebody should fold.
+        var isFoldDue = false
+        /// Whether the journal needs a commit to put it in order.
+        var needsRepair = false
+        var isFirstLook = false
     }
 
     func deliver(_ news: News) {
@@ -108,10 +138,15 @@ final class FileStore: SettingsStore {
             }
         }
         if news.isUnsettled { lookAgain() }
+        if news.isFirstLook { watchLater() }
+        if news.needsRepair { repairLater() }
+        if news.isFoldDue { foldLater(isOwn: false) }
     }
+}
 
-    // MARK: - The rest of the contract
+// MARK: - The rest of the contract
 
+extension FileStore {
     var persistence: SettingsPersistence {
         do {
             try checkWritable()
@@ -121,36 +156,52 @@ final class FileStore: SettingsStore {
         }
     }
 
-    /// Waits for a commit that is under way, and makes sure of what commits have made sure of already, where the file
-    /// system gave an error then.
+    /// Waits until the disk has the journal.
     func synchronize() throws {
-        try writer.withLock { _ in
-            guard let reading = state.withLock({ $0.reading }) else { return }
-            do {
-                try file.synchronize(reading)
-            } catch {
-                throw writeError(error)
+        do {
+            // What was committed to a journal that somebody has removed since is not safe where it is.
+            if needsRepair() { try commit { _ in } }
+            let (journal, isNamed, reading) = state.withLock {
+                ($0.journal.journal, $0.journal.isNamed, $0.reading)
             }
+            if let journal {
+                try journal.synchronize()
+                guard !isNamed else { return }
+                try file.system.synchronizeDirectory(SettingsPath.directory(of: journal.file.path))
+                state.withLock { $0.journal.isNamed = true }
+            } else if let reading {
+                try file.synchronize(reading)
+            }
+        } catch {
+            throw writeError(error)
         }
     }
 
     func watch() {
+        watch(makingDirectories: true)
+    }
+
+    func watch(makingDirectories: Bool) {
         let isNeeded = state.withLock { !$0.isClosed && $0.watch == nil }
         guard isNeeded else { return }
-        let watch = FileWatch(file) { [weak self] in self?.refresh() }
+        let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) ?? false }
         state.withLock { state in
             if state.watch == nil, !state.isClosed { state.watch = watch }
         }
-        watch.start()
+        watch.start(makingDirectories: makingDirectories)
     }
 
+    /// Folds what is not folded, and lets go of files and watches.
     func close() {
-        let (watch, reading) = state.withLock { state in
+        guard !state.withLock({ $0.isClosed }) else { return }
+        foldAtEnd()
+        let (watch, reading, journal) = state.withLock { state in
             state.isClosed = true
-            defer { (state.watch, state.reading) = (nil, nil) }
-            return (state.watch, state.reading)
+            freshness.close()
+            defer { (state.watch, state.reading, state.journal.journal) = (nil, nil, nil) }
+            return (state.watch, state.reading, state.journal.journal)
         }
         // They end outside the lock: a watch waits for nobody, but takes the watcher's lock.
-        _ = (consume watch, consume reading)
+        _ = (consume watch, consume reading, consume journal)
     }
 }

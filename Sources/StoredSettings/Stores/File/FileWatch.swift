@@ -16,11 +16,19 @@ final class FileWatch: Sendable {
     /// How often to look where nothing tells, in seconds.
     private static let interval = 0.25
 
-    private let file: SettingsFile
-    private let look: @Sendable () -> Void
-    private let state = Locked(State())
+    /// How long to wait, in seconds, when the journal was written to and had nothing new: a record is written a moment
+    /// before it is published.
+    private static let moment = 0.002
 
-    init(_ file: SettingsFile, look: @escaping @Sendable () -> Void) {
+    private let file: SettingsFile
+    private let look: @Sendable (_ isFileChanged: Bool) -> Bool
+    private let state = Locked(State())
+    private let isLookScheduled = Atomic(false)
+
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - look: Looks at the journal alone, or at the file too, and tells whether there was anything new.
+    init(_ file: SettingsFile, look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool) {
         self.file = file
         self.look = look
     }
@@ -30,8 +38,11 @@ final class FileWatch: Sendable {
     }
 
     /// Begins to watch.
-    func start() {
+    ///
+    /// - Parameter makingDirectories: Whether to make the directory if it is not there, so that it can be watched.
+    func start(makingDirectories: Bool) {
         do {
+            guard makingDirectories else { return arm() }
             try file.system.makeDirectories(SettingsPath.directory(of: SettingsPath.target(of: file.path, file.system)))
         } catch {
             // Then the directory is looked for every so often, as when somebody removes it later.
@@ -45,7 +56,9 @@ final class FileWatch: Sendable {
             let target = try SettingsPath.target(of: file.path, file.system)
             let watches = try Set([file.path, target].map(SettingsPath.directory(of:)))
                 .map { directory in
-                    try DirectoryWatcher.shared.watch(directory, file.system) { [weak self] in self?.handleEvent() }
+                    try DirectoryWatcher.shared.watch(directory, file.system) { [weak self] in
+                        self?.handleEvent(isChanged: $0)
+                    }
                 }
             let ended = state.withLock { state in
                 state.timer?.cancel()
@@ -61,9 +74,14 @@ final class FileWatch: Sendable {
         }
     }
 
-    private func handleEvent() {
-        arm()
-        look()
+    private func handleEvent(isChanged: Bool) {
+        if isChanged { arm() }
+        guard !look(isChanged), !isChanged, !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        DispatchQueue.global(qos: .utility)
+            .asyncAfter(deadline: .now() + Self.moment) { [weak self] in
+                self?.isLookScheduled.store(false, ordering: .relaxed)
+                _ = self?.look(false)
+            }
     }
 
     private func poll() {
@@ -78,7 +96,7 @@ final class FileWatch: Sendable {
     private func makeTimer() -> any DispatchSourceTimer {
         let timer = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
         timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval)
-        timer.setEventHandler { [weak self] in self?.handleEvent() }
+        timer.setEventHandler { [weak self] in self?.handleEvent(isChanged: true) }
         timer.activate()
         return timer
     }

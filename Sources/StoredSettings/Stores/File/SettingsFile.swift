@@ -18,6 +18,7 @@ struct SettingsFile: Sendable {
     static let newFileMode: mode_t = 0o600
 
     /// Appended to the path.
+    static let journalSuffix = ".journal"
     static let lockSuffix = ".lock"
     static let lastGoodSuffix = ".last-good"
     static let temporarySuffix = ".new"
@@ -95,7 +96,7 @@ struct SettingsFile: Sendable {
     /// Puts a draft in the file's place.
     ///
     /// A file that cannot be replaced, because it is mounted alone, is written over, after the last good copy is safe.
-    func commit(_ draft: Draft) throws -> Reading {
+    func place(_ draft: Draft) throws -> Reading {
         do {
             try system.rename(draft.temporaryPath, to: draft.target)
         } catch {
@@ -140,7 +141,7 @@ struct SettingsFile: Sendable {
         discard(draft.temporaryPath)
     }
 
-    /// Copies the contents that were just written to where they are found when somebody breaks the file.
+    /// Copies the contents of a draft to where they are found when somebody breaks the file.
     func keepLastGood(_ draft: Draft, isSynchronized: Bool = false) throws(SystemError) {
         let path = draft.target + Self.lastGoodSuffix
         let temporaryPath = path + Self.temporarySuffix

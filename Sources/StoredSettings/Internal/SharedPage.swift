@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The first page of a file, in memory that is shared with every process that maps it: an array of 8-byte words, each
+/// read and written whole.
+///
+/// A file that somebody cuts short while it is mapped reads as zeros (see `BusErrors`).
+///
+/// Unchecked: the memory is only touched through atomics, and lasts as long as the page.
+final class SharedPage: @unchecked Sendable {
+    /// The length of the page, in bytes.
+    static let size = 4_096
+
+    /// Valid until the page is let go of; atomics, since other threads and processes use them at the same time.
+    private let words: UnsafeMutablePointer<Atomic<UInt64>>
+    private let path: String
+    private let system: SystemCalls
+
+    /// Maps the first page of a file.
+    ///
+    /// - Parameters:
+    ///   - file: A file of at least ``size`` bytes.
+    ///   - isWritable: Whether words are going to be stored.
+    init(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws(SystemError) {
+        let start = try system.mapShared(file, Self.size, isWritable: isWritable)
+        // The memory is the page's own, and is used as words and as nothing else.
+        words = start.bindMemory(to: Atomic<UInt64>.self, capacity: Self.size / 8)
+        path = file.path
+        self.system = system
+        BusErrors.watch(start)
+    }
+
+    deinit {
+        BusErrors.unwatch(UnsafeMutableRawPointer(words))
+        system.unmap(UnsafeMutableRawPointer(words), Self.size)
+    }
+
+    /// Where a word is in memory, as a number, for those who read it without holding the page.
+    func address(ofWord index: Int) -> UInt {
+        UInt(bitPattern: words + index)
+    }
+
+    /// Reads a word at an address that ``address(ofWord:)`` has given for a page that is still there.
+    static func load(at address: UInt) -> UInt64 {
+        // Null is for no page, and is not followed.
+        guard let word = UnsafePointer<Atomic<UInt64>>(bitPattern: address) else { return 0 }
+        return word.pointee.load(ordering: .acquiring)
+    }
+
+    subscript(index: Int) -> UInt64 {
+        get { words[index].load(ordering: .acquiring) }
+        set { words[index].store(newValue, ordering: .releasing) }
+    }
+
+    /// Tells a test that something was published.
+    func didPublish() {
+        system.didPublish(path)
+    }
+}

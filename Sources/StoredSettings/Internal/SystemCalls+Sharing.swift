@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+// What processes share: memory and locks.
+
+extension SystemCalls {
+    /// Maps the beginning of a file into memory that is shared with all who map it.
+    func mapShared(
+        _ file: FileHandle,
+        _ count: Int,
+        isWritable: Bool
+    ) throws(SystemError) -> UnsafeMutableRawPointer {
+        var start: UnsafeMutableRawPointer?
+        _ = try call(.map, file.path) {
+            let protection = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
+            start = mmap(nil, count, protection, MAP_SHARED, file.descriptor, 0)
+            // The address with all bits set is how the call says that it has failed.
+            return start == UnsafeMutableRawPointer(bitPattern: -1) ? -1 : 0
+        }
+        guard let start else { throw SystemError(call: .map, path: file.path, number: EINVAL) }
+        return start
+    }
+
+    /// Ends a mapping, which fails only when there is none.
+    func unmap(_ start: UnsafeMutableRawPointer, _ count: Int) {
+        _ = munmap(start, count)
+    }
+
+    /// Puts zeros that are this process's own in the place of a mapping. Safe inside a signal.
+    static func mapZeros(at address: UInt, _ count: Int) -> Bool {
+        let flags = MAP_PRIVATE | MAP_ANON | MAP_FIXED
+        let start = mmap(UnsafeMutableRawPointer(bitPattern: address), count, PROT_READ | PROT_WRITE, flags, -1, 0)
+        return start == UnsafeMutableRawPointer(bitPattern: address)
+    }
+
+    /// Takes the lock of a file without waiting.
+    ///
+    /// - Returns: Whether it was free.
+    package func tryLock(_ file: FileHandle) throws(SystemError) -> Bool {
+        do {
+            _ = try call(.lock, file.path) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
+            return true
+        } catch  where error.number == EWOULDBLOCK {
+            return false
+        }
+    }
+
+    /// Lets go of the lock of a file.
+    package func unlock(_ file: FileHandle) throws(SystemError) {
+        _ = try call(.unlock, file.path) { flock(file.descriptor, LOCK_UN) }
+    }
+}

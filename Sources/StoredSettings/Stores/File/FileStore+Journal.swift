@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+extension FileStore {
+    /// Where the journal is, or is to be: beside the file that the path leads to now.
+    func journalPath() throws(SystemError) -> String {
+        try SettingsPath.target(of: file.path, file.system) + SettingsFile.journalSuffix
+    }
+
+    /// Finds the journal that is at the path, if it is another one than is known.
+    ///
+    /// - Returns: Whether it is, so that the contents have to be made anew.
+    func findJournal(_ state: inout State, _ news: inout News) -> Bool {
+        do {
+            let path = try journalPath()
+            if let journal = state.journal.journal, try journal.place(at: path) != .elsewhere { return false }
+            let journal = try Journal.open(at: path, file.system)
+            state.journal.problem = nil
+            guard let journal else {
+                // It was removed, or nobody has made one yet.
+                news.needsRepair = !state.journal.unfolded.isEmpty
+                return false
+            }
+            let isOther = state.journal.adopt(journal) { state.contents[$0] }
+            news.needsRepair = state.journal.stranded != nil
+            return isOther
+        } catch {
+            let error = journalError(error)
+            if state.journal.problem?.fact != error.fact { news.errors.append(error) }
+            state.journal.problem = error
+            return false
+        }
+    }
+
+    /// Makes the contents anew from those of the file and the journal's records that are not in it.
+    ///
+    /// - Parameter base: Gives the contents of the file; asked again when they have become too old meanwhile.
+    func rebuild(
+        _ state: inout State,
+        _ news: inout News,
+        on base: () throws -> [String: StoredValue]
+    ) rethrows {
+        guard let journal = state.journal.journal else {
+            let contents = try base()
+            let unfolded = state.journal.unfolded.keys
+            return publish(unfolded.reduce(into: contents) { $0[$1] = state.contents[$1] }, .external, &state, &news)
+        }
+        for attempt in 0..<Self.mostAttempts {
+            // The journal's facts are from before the file is read, so that the file has all that they say it has.
+            let facts = journal.current?.epoch
+            let contents = try base()
+            let replay = replay(journal, from: facts, isLast: attempt == Self.mostAttempts - 1, &state, &news)
+            guard let replay else {
+                SystemCalls.sleep(seconds: 0.001)
+                continue
+            }
+            return install(replay, over: contents, &state, &news)
+        }
+    }
+
+    private func install(
+        _ replay: Journal.Replay,
+        over base: [String: StoredValue],
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        var contents = base
+        let old = state.journal
+        var unfolded: [String: UInt32] = [:]
+        for record in replay.records {
+            for (key, value) in record.values {
+                contents[key] = value
+                unfolded[key] = UInt32(record.end)
+            }
+        }
+        if !replay.isWhole, old.position.epoch == replay.position.epoch {
+            // What this process knows to be committed is not lost with its record.
+            for (key, end) in old.unfolded where unfolded[key] == nil {
+                contents[key] = state.contents[key]
+                unfolded[key] = end
+            }
+        }
+        for (key, value) in old.stranded?.values ?? [:] {
+            guard unfolded[key] == nil else {
+                state.journal.stranded?.values.removeValue(forKey: key)
+                continue
+            }
+            contents[key] = value
+            unfolded[key] = replay.position.end
+        }
+        state.journal.position = replay.position
+        state.journal.seen = replay.word
+        state.journal.unfolded = unfolded
+        state.journal.isDamaged = !replay.isWhole
+        news.isFoldDue = !unfolded.isEmpty
+        publish(contents, .external, &state, &news)
+    }
+
+    /// How often to read records that are not right: somebody may be writing over them.
+    private static let mostAttempts = 4
+
+    /// Reads the records that are not in the file.
+    ///
+    /// - Returns: `nil` when the file has to be read again first, since a new epoch has begun.
+    private func replay(
+        _ journal: Journal,
+        from facts: JournalEpoch?,
+        isLast: Bool,
+        _ state: inout State,
+        _ news: inout News
+    ) -> Journal.Replay? {
+        do {
+            if let facts, let replay = try journal.replay(from: facts) {
+                state.journal.unreadable = nil
+                return replay
+            }
+            guard isLast else { return nil }
+            reportDamage(journal, &news)
+            return try journal.salvage()
+        } catch {
+            // What is in memory goes on to serve; the next read tries again.
+            reportUnreadable(error, &state, &news)
+            let known = state.journal.unfolded.map { key, end in
+                JournalRecord(values: [key: state.contents[key]], end: Int(end))
+            }
+            return Journal.Replay(
+                records: known,
+                position: state.journal.position,
+                word: state.journal.seen,
+                isWhole: true
+            )
+        }
+    }
+
+    private func reportDamage(_ journal: Journal, _ news: inout News) {
+        news.errors.append(.damagedJournal(journal.file.path))
+        news.needsRepair = true
+    }
+
+    private func reportUnreadable(_ error: any Error, _ state: inout State, _ news: inout News) {
+        let error = journalError(error)
+        if state.journal.unreadable == nil { news.errors.append(error) }
+        state.journal.unreadable = error
+    }
+}
+
+// MARK: - Catching up
+
+extension FileStore {
+    /// Takes over the records that were appended since the last time.
+    func catchUp(_ state: inout State, _ news: inout News) {
+        while let journal = state.journal.journal {
+            guard journal.isAlive, !journal.isRetired else {
+                // Somebody has cut it off, or removed it, and another one is in its place.
+                if findJournal(&state, &news) { beginAnew(&state, &news) }
+                return
+            }
+            let published = journal.published
+            guard published.word != state.journal.seen else { return }
+            do {
+                let position = state.journal.position
+                if published.epoch == position.epoch, published.end >= position.end, !state.journal.isDamaged {
+                    guard try takeRecords(of: journal, to: published, &state, &news) else { continue }
+                } else if let (epoch, _) = journal.current, state.journal.continues(into: epoch) {
+                    state.journal.goOn(into: epoch)
+                } else {
+                    return beginAnew(&state, &news)
+                }
+                state.journal.unreadable = nil
+            } catch {
+                return reportUnreadable(error, &state, &news)
+            }
+        }
+    }
+
+    /// - Returns: Whether all was as it should be, so that the loop makes progress.
+    private func takeRecords(
+        of journal: Journal,
+        to published: JournalGeneration,
+        _ state: inout State,
+        _ news: inout News
+    ) throws -> Bool {
+        let position = state.journal.position
+        let reading = try journal.records(from: position.end, to: published.end, epoch: position.epoch)
+        for record in reading.records {
+            apply(record.values, end: UInt32(record.end), .external, &state, &news)
+        }
+        state.journal.position.end = reading.end
+        news.isFoldDue = news.isFoldDue || !reading.records.isEmpty
+        if reading.isWhole {
+            state.journal.seen = published.word
+            return true
+        }
+        // Unless somebody has begun to write over them, they are damaged.
+        guard journal.published == published, journal.isAlive else { return false }
+        state.journal.isDamaged = true
+        state.journal.seen = published.word
+        reportDamage(journal, &news)
+        return true
+    }
+
+    /// Reads the file and the journal again.
+    func beginAnew(_ state: inout State, _ news: inout News) {
+        if state.defect != nil {
+            let contents = lastGoodCopy() ?? state.contents
+            return rebuild(&state, &news) { contents }
+        }
+        do {
+            try readFile(&state, &news)
+        } catch {
+            // What is wrong with the file is told by the next look.
+            freshness.mustLook()
+            let contents = lastGoodCopy() ?? state.contents
+            rebuild(&state, &news) { contents }
+        }
+    }
+
+    /// Makes the changes of one commit visible and takes them down.
+    func apply(
+        _ values: [String: StoredValue?],
+        end: UInt32,
+        _ origin: SettingChangeOrigin,
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        var changes: [StoreChange] = []
+        for (key, value) in values {
+            state.journal.unfolded[key] = end
+            let old = state.contents[key]
+            if old != value { changes.append(StoreChange(key: key, old: old, new: value)) }
+        }
+        changes.sort { $0.key < $1.key }
+        publish(changes, origin, &state, &news)
+    }
+
+    /// Makes contents visible and takes down what they change.
+    func publish(
+        _ contents: [String: StoredValue],
+        _ origin: SettingChangeOrigin,
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        publish([StoreChange](from: state.contents, to: contents), origin, &state, &news)
+    }
+
+    private func publish(
+        _ changes: [StoreChange],
+        _ origin: SettingChangeOrigin,
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        guard !changes.isEmpty else { return }
+        for change in changes { state.contents[change.key] = change.new }
+        state.generation &+= 1
+        if let observer = state.observer {
+            news.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
+        }
+    }
+}

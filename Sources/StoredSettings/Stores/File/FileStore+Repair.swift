@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+extension FileStore {
+    /// Mends what is not right with the journal, whose lock is held.
+    func putInOrder(_ journal: Journal, isCut: Bool, _ state: inout State, _ news: inout News) throws {
+        if journal.isRetired {
+            // Another one had taken its place, and now it is back.
+            journal.page[JournalHeader.retiredWord] = 0
+            state.journal.isDamaged = true
+        }
+        if isCut, !state.journal.isDamaged {
+            state.journal.isDamaged = true
+            news.errors.append(.cutJournal(journal.file.path))
+        }
+        if state.journal.isDamaged {
+            try beginEpoch(of: journal, &state)
+        } else if let (_, generation) = journal.current, generation != journal.published {
+            // Whoever began the epoch has died before it was published.
+            journal.publish(generation)
+        }
+        // Behind what was not read there is nothing to be built.
+        if let error = state.journal.unreadable { throw error }
+        try takeOverStranded(journal, &state, &news)
+        state.journal.seen = journal.published.word
+        freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
+    }
+
+    /// Writes what is known to be committed anew, behind all that is in the journal.
+    private func beginEpoch(of journal: Journal, _ state: inout State) throws {
+        var values: [String: StoredValue?] = [:]
+        for key in state.journal.unfolded.keys { values.updateValue(state.contents[key], forKey: key) }
+        let size = max(try file.system.status(of: journal.file).size, JournalHeader.size)
+        let start = UInt32(clamping: (size + 7) / 8 * 8)
+        let generation = try journal.begin(at: start, with: values, folded: 0, previousEnd: 0)
+        state.journal.position = generation
+        state.journal.unfolded = state.journal.unfolded.mapValues { _ in generation.end }
+        state.journal.isDamaged = false
+    }
+
+    /// Takes over what was committed to a journal that somebody has put this one in the place of.
+    private func takeOverStranded(_ journal: Journal, _ state: inout State, _ news: inout News) throws {
+        guard var stranded = state.journal.stranded else { return }
+        if let old = stranded.journal, old.isAlive {
+            // Nobody commits to it any more when it is locked: who does so looks at the path afterwards.
+            try FileLock.acquire(old.file, file.system) { old.published.word }
+            defer { unlockStranded(old) }
+            // What was set in the new journal is newer.
+            let isOverwritten = { [unfolded = state.journal.unfolded, values = stranded.values] key in
+                unfolded[key] != nil && values[key] == nil
+            }
+            if !old.isRetired {
+                let rest = try old.records(from: stranded.position.end, to: nil, epoch: stranded.position.epoch)
+                for record in rest.records {
+                    for (key, value) in record.values where !isOverwritten(key) {
+                        stranded.values.updateValue(value, forKey: key)
+                    }
+                }
+                try append(stranded.values, to: journal, &state, &news)
+                if old.isWritable { old.retire() }
+            }
+        } else {
+            try append(stranded.values, to: journal, &state, &news)
+        }
+        state.journal.stranded = nil
+    }
+
+    private func append(
+        _ values: [String: StoredValue?],
+        to journal: Journal,
+        _ state: inout State,
+        _ news: inout News
+    ) throws {
+        guard !values.isEmpty else { return }
+        let record = try JournalRecord.bytes(of: values, epoch: state.journal.position.epoch)
+        state.journal.position = try journal.append(record, after: state.journal.position)
+        apply(values, end: state.journal.position.end, .external, &state, &news)
+        news.isFoldDue = true
+    }
+
+    private func unlockStranded(_ journal: Journal) {
+        do {
+            try file.system.unlock(journal.file)
+        } catch {
+            // It is closed in a moment, which lets go of the lock, too.
+        }
+    }
+
+    /// Whether the journal is not where it should be, or not whole, or there is something to be taken over.
+    func needsRepair() -> Bool {
+        state.withLock { state in
+            guard let journal = state.journal.journal else { return !state.journal.unfolded.isEmpty }
+            do {
+                return try state.journal.isDamaged || state.journal.stranded != nil
+                    || journal.place(at: journal.file.path) != .here
+            } catch {
+                return true
+            }
+        }
+    }
+
+    /// Has a commit put the journal in order, soon.
+    func repairLater() {
+        guard schedule.isActive, !schedule.isRepairScheduled.exchange(true, ordering: .relaxed) else { return }
+        DispatchQueue.global(qos: .utility)
+            .async { [weak self] in
+                guard let self else { return }
+                schedule.isRepairScheduled.store(false, ordering: .relaxed)
+                do {
+                    try commit { _ in }
+                } catch {
+                    // What is wrong was told when it was found; the next commit tries again, and throws.
+                }
+            }
+    }
+}

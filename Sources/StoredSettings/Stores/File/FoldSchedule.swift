@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+/// When a store folds by itself.
+final class FoldSchedule: Sendable {
+    /// How often to see whether there were more sets, in seconds: twice that after the last one the file is written.
+    static let interval = 0.1
+    /// How often to see that at most, before the file is written although there are more sets.
+    static let mostTurns = 9
+    /// How long to leave folding to the process that has set, in seconds.
+    static let courtesy = 0.5
+    /// How long to wait after folding has failed, in seconds.
+    static let retryDelay = 1.0
+
+    /// Whether it folds by itself at all.
+    let isActive: Bool
+    let isScheduled = Atomic(false)
+    let isRepairScheduled = Atomic(false)
+    /// Whether this process has set anything, and so owes it to others to fold.
+    let hasCommitted = Atomic(false)
+
+    init(isActive: Bool) {
+        self.isActive = isActive
+    }
+}
+
+extension FileStore {
+    /// Sees to it that what is in the journal is folded.
+    ///
+    /// - Parameter isOwn: Whether this process has put it there.
+    func foldLater(isOwn: Bool) {
+        guard schedule.isActive else { return }
+        if isOwn, !schedule.hasCommitted.load(ordering: .relaxed) {
+            schedule.hasCommitted.store(true, ordering: .relaxed)
+            OpenStores.add(self)
+        }
+        guard !schedule.isScheduled.load(ordering: .relaxed),
+            !schedule.isScheduled.exchange(true, ordering: .relaxed)
+        else { return }
+        takeTurn(after: isOwn ? FoldSchedule.interval : FoldSchedule.courtesy, seen: 0, turns: 0)
+    }
+
+    private func takeTurn(after delay: Double, seen word: UInt64, turns: Int) {
+        DispatchQueue.global(qos: .utility)
+            .asyncAfter(deadline: .now() + delay) { [weak self] in
+                guard let self else { return }
+                let published = publishedWord
+                if published == word || turns >= FoldSchedule.mostTurns {
+                    foldNow()
+                } else {
+                    takeTurn(after: FoldSchedule.interval, seen: published, turns: turns + 1)
+                }
+            }
+    }
+
+    private var publishedWord: UInt64 {
+        state.withLock { $0.journal.journal?.published.word ?? 0 }
+    }
+
+    private func foldNow() {
+        // From here on, whoever sets has to see to it again.
+        schedule.isScheduled.store(false, ordering: .relaxed)
+        do {
+            guard !isFolded else { return }
+            guard let lock = try lockFolding(isWaiting: false) else { return foldLater(isOwn: false) }
+            try fold(under: lock)
+            if !isFolded { foldLater(isOwn: false) }
+        } catch {
+            foldFailed(error)
+        }
+    }
+
+    private func foldFailed(_ error: any Error) {
+        var error = writeError(error)
+        // Who has set nothing need not be able to fold, and a file that is broken was told of.
+        guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
+        if ![.malformedFile, .readFailed].contains(error.code) {
+            error.consequence = "what was set is safe in the journal, and the file is written later"
+            deliver(News(errors: [error]))
+        }
+        guard !schedule.isScheduled.exchange(true, ordering: .relaxed) else { return }
+        takeTurn(after: FoldSchedule.retryDelay, seen: publishedWord, turns: 0)
+    }
+
+    /// Whether the file has all that the journal has, as far as is known without a look.
+    private var isFolded: Bool {
+        state.withLock { state in
+            guard let journal = state.journal.journal, let (epoch, generation) = journal.current else { return true }
+            return state.isClosed || epoch.folded >= generation.end
+        }
+    }
+
+    /// Folds when the suite is let go of, or the process ends.
+    ///
+    /// What cannot be done then is done by whoever opens the suite next.
+    func foldAtEnd() {
+        guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isFolded else { return }
+        do {
+            guard let lock = try lockFolding(isWaiting: false) else { return }
+            try fold(under: lock)
+        } catch {
+            var error = writeError(error)
+            error.consequence = "what was set is safe in the journal, and the file is written when the suite is opened"
+            deliver(News(errors: [error]))
+        }
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How far a journal has come: its epoch, and where in the file its records end.
+///
+/// In the header it is one word, so that publishing a record is storing one number, and a reader who finds the number
+/// it knows has missed nothing.
+struct JournalGeneration: Hashable {
+    var epoch: UInt32
+    var end: UInt32
+
+    init(epoch: UInt32, end: UInt32) {
+        (self.epoch, self.end) = (epoch, end)
+    }
+
+    init(word: UInt64) {
+        self.init(epoch: UInt32(truncatingIfNeeded: word >> 32), end: UInt32(truncatingIfNeeded: word))
+    }
+
+    var word: UInt64 { UInt64(epoch) << 32 | UInt64(end) }
+}
+
+/// What is true of an epoch of a journal: a time in which records are only appended.
+struct JournalEpoch: Equatable {
+    /// Rises with every change of these facts.
+    var serial: UInt64
+    var epoch: UInt32
+    /// Where its records begin.
+    var start: UInt32
+    /// The records before this are in the settings file.
+    var folded: UInt32
+    /// Where the records ended when the epoch began: those were taken over from the one before.
+    var firstEnd: UInt32
+    /// Where the epoch before this one ended, for those who have read so far; 0 when they have to begin anew.
+    var previousEnd: UInt32
+    /// How much of the epoch before was in the settings file.
+    var previousFolded: UInt32
+    /// Where the records have to stop until the disk has this header; 0 when they need not.
+    var limit: UInt32 = 0
+
+    /// Where the epoch is when it begins.
+    var beginning: JournalGeneration { JournalGeneration(epoch: epoch, end: firstEnd) }
+}
+
+/// The words of a journal's header. Documentation/FileFormat.md has the bytes.
+enum JournalHeader {
+    static let size = SharedPage.size
+    /// "SSJOURNL", as the bytes stand in the file.
+    static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
+    static let version: UInt64 = 1
+
+    static let magicWord = 0
+    static let versionWord = 1
+    static let idWord = 2
+    static let generationWord = 8
+    static let retiredWord = 9
+    /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
+    private static let epochWords = [64, 128]
+    private static let epochLength = 9
+
+    /// The words of a new journal.
+    static func words(id: UInt64, epoch: UInt32) -> [UInt64] {
+        let end = UInt32(size)
+        let facts = JournalEpoch(
+            serial: 1,
+            epoch: epoch,
+            start: end,
+            folded: end,
+            firstEnd: end,
+            previousEnd: 0,
+            previousFolded: 0
+        )
+        var words = [UInt64](repeating: 0, count: size / 8)
+        words[magicWord] = magic
+        words[versionWord] = version
+        words[idWord] = id
+        words[generationWord] = JournalGeneration(epoch: epoch, end: end).word
+        for (offset, word) in self.words(of: facts).enumerated() {
+            words[epochWords[0] + offset] = word
+        }
+        return words
+    }
+
+    /// The newest facts that stand in a header; `nil` when none are whole.
+    static func epoch(in page: SharedPage) -> JournalEpoch? {
+        epochWords.compactMap { epoch(in: page, at: $0) }.max { $0.serial < $1.serial }
+    }
+
+    /// Writes facts over the older ones.
+    static func store(_ epoch: JournalEpoch, in page: SharedPage) {
+        let serials = epochWords.map { self.epoch(in: page, at: $0)?.serial ?? 0 }
+        let place = serials[0] <= serials[1] ? epochWords[0] : epochWords[1]
+        for (offset, word) in words(of: epoch).enumerated() {
+            page[place + offset] = word
+        }
+        page.didPublish()
+    }
+
+    private static func epoch(in page: SharedPage, at place: Int) -> JournalEpoch? {
+        // Another process may be writing them: then the checksum is that of other words.
+        let words = (0..<epochLength).map { page[place + $0] }
+        let numbers = words[1..<8].map { UInt32(truncatingIfNeeded: $0) }
+        let epoch = JournalEpoch(
+            serial: words[0],
+            epoch: numbers[0],
+            start: numbers[1],
+            folded: numbers[2],
+            firstEnd: numbers[3],
+            previousEnd: numbers[4],
+            previousFolded: numbers[5],
+            limit: numbers[6]
+        )
+        return words == self.words(of: epoch) ? epoch : nil
+    }
+
+    private static func words(of epoch: JournalEpoch) -> [UInt64] {
+        let numbers = [
+            epoch.epoch, epoch.start, epoch.folded, epoch.firstEnd, epoch.previousEnd, epoch.previousFolded,
+            epoch.limit,
+        ]
+        var words = [epoch.serial] + numbers.map(UInt64.init)
+        var checksum = Checksum()
+        for word in words { checksum.add(word) }
+        words.append(checksum.value)
+        return words
+    }
+}

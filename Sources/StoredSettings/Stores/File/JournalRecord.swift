@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The changes of one commit as they stand in the journal. Documentation/FileFormat.md has the bytes.
+package struct JournalRecord {
+    /// The new values, `nil` for keys that are removed.
+    package var values: [String: StoredValue?]
+    /// Where the record ends, from the beginning of the bytes it was read from.
+    package var end: Int
+
+    /// The length of what stands before the text, in bytes.
+    package static let headerSize = 24
+    private static let alignment = 8
+    /// The text is an object of arrays of values, which may be as deep as those of a file.
+    private static let maximumDepth = JSONReader.maximumDepth + 1
+
+    /// Gives the bytes of a record.
+    ///
+    /// - Parameters:
+    ///   - values: The new values, `nil` for keys that are removed; in the form that JSON has for them.
+    ///   - epoch: The journal's epoch.
+    /// - Throws: ``SettingsError`` when a value has no JSON form, or the record would be too long.
+    package static func bytes(of values: [String: StoredValue?], epoch: UInt32) throws -> [UInt8] {
+        let header = [UInt8](repeating: 0, count: headerSize)
+        let object = StoredValue.dictionary(values.mapValues { .array($0.map { [$0] } ?? []) })
+        var bytes = try JSONWriter.compactText(of: object, after: header, maximumDepth: maximumDepth)
+        let textLength = bytes.count - headerSize
+        bytes.append(contentsOf: repeatElement(0, count: (alignment - textLength % alignment) % alignment))
+        guard let length = UInt32(exactly: bytes.count) else {
+            throw SettingsError.unstorable("the changes take more than 4 GB")
+        }
+        bytes.withUnsafeMutableBytes { bytes in
+            // All of these lie inside the header, which the array begins with.
+            bytes.storeBytes(of: length.littleEndian, toByteOffset: 0, as: UInt32.self)
+            bytes.storeBytes(of: epoch.littleEndian, toByteOffset: 4, as: UInt32.self)
+            bytes.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
+            let checksum = checksum(of: UnsafeRawBufferPointer(bytes))
+            bytes.storeBytes(of: checksum.littleEndian, toByteOffset: 8, as: UInt64.self)
+        }
+        return bytes
+    }
+
+    /// Reads the record that begins at an offset.
+    ///
+    /// - Parameters:
+    ///   - bytes: Part of a journal.
+    ///   - start: Where in the bytes the record begins.
+    ///   - epoch: The journal's epoch.
+    /// - Returns: The record; `nil` when what stands there is not a whole record of this epoch.
+    package static func read(_ bytes: UnsafeRawBufferPointer, at start: Int, epoch: UInt32) -> JournalRecord? {
+        guard start >= 0, bytes.count - start >= headerSize else { return nil }
+        let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self)))
+        let itsEpoch = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self))
+        guard itsEpoch == epoch, length >= headerSize, length % alignment == 0, length <= bytes.count - start else {
+            return nil
+        }
+        // Inside the bytes, as the length was just compared with what is left of them.
+        let record = UnsafeRawBufferPointer(rebasing: bytes[start..<start + length])
+        let checksum = UInt64(littleEndian: record.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+        let textLength = Int(UInt32(littleEndian: record.loadUnaligned(fromByteOffset: 16, as: UInt32.self)))
+        guard checksum == self.checksum(of: record), textLength <= length - headerSize else { return nil }
+        let text = UnsafeRawBufferPointer(rebasing: record[headerSize..<headerSize + textLength])
+        guard let values = values(in: text) else { return nil }
+        return JournalRecord(values: values, end: start + length)
+    }
+
+    private static func values(in text: UnsafeRawBufferPointer) -> [String: StoredValue?]? {
+        do {
+            let object = try text.withMemoryRebound(to: UInt8.self) { (text) throws(JSONSyntaxError) in
+                try JSONReader.readObject(text, maximumDepth: maximumDepth)
+            }
+            var values: [String: StoredValue?] = [:]
+            for (key, entry) in object {
+                guard case .array(let elements) = entry, elements.count <= 1 else { return nil }
+                values.updateValue(elements.first, forKey: key)
+            }
+            return values
+        } catch {
+            // The checksum was right, so this was written by something else than this library.
+            return nil
+        }
+    }
+
+    /// The checksum of a record whose length is right: of all but the checksum itself.
+    package static func checksum(of record: UnsafeRawBufferPointer) -> UInt64 {
+        var checksum = Checksum()
+        for offset in stride(from: 0, to: record.count - 7, by: 8) where offset != 8 {
+            checksum.add(UInt64(littleEndian: record.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
+        }
+        return checksum.value
+    }
+}
+
+/// Tells whether words are those that were written.
+///
+/// Each word takes the sum to another one, so a change within one word is always noticed; any other but for one in 2⁶⁴.
+package struct Checksum {
+    package private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+    package init() {}
+
+    package mutating func add(_ word: UInt64) {
+        // Multiplying by an odd number loses nothing, and neither does the shift; it brings high bits down.
+        value = (value ^ word) &* 0x9E37_79B9_7F4A_7C15
+        value ^= value >> 32
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a store knows of its journal.
+struct JournalState {
+    /// The journal that was found last; `nil` while there is none.
+    var journal: Journal?
+    /// Which one that was, or was last.
+    private var id: UInt64 = 0
+    /// How far the journal has been read.
+    var position = JournalGeneration(epoch: 0, end: 0)
+    /// The published word when it was read.
+    var seen: UInt64 = 0
+    /// Where the record ends, in this epoch, that has set a key last; for those keys that the file has other values of.
+    var unfolded: [String: UInt32] = [:]
+    /// Whether records were found that are not as they were written.
+    var isDamaged = false
+    /// What was committed to a journal that is not the one at the path any more, and has to be taken over.
+    var stranded: Stranded?
+    /// Why the records could not be read when that was tried last.
+    var unreadable: SettingsError?
+    /// Why the file in the journal's place is none that can be used.
+    var problem: SettingsError?
+    /// Whether the disk is known to have the journal's name.
+    var isNamed = false
+
+    struct Stranded {
+        /// Where it was committed to, if that is still open.
+        var journal: Journal?
+        var position: JournalGeneration
+        var values: [String: StoredValue?]
+    }
+
+    /// Whether readers who have read up to a position can go on in a new epoch.
+    func continues(into epoch: JournalEpoch) -> Bool {
+        !isDamaged && position.epoch == epoch.epoch &- 1 && epoch.previousEnd != 0 && position.end == epoch.previousEnd
+    }
+
+    /// Goes on in a new epoch, whose first records were in the one before.
+    mutating func goOn(into epoch: JournalEpoch) {
+        // What was not in the file was written anew, as one record.
+        unfolded = unfolded.filter { $0.value > epoch.previousFolded }.mapValues { _ in epoch.firstEnd }
+        position = epoch.beginning
+    }
+
+    /// Forgets what is in the file by now.
+    mutating func dropFolded(upTo end: UInt32) {
+        unfolded = unfolded.filter { $0.value > end }
+    }
+
+    /// Takes another journal for the one that is known.
+    ///
+    /// - Parameters:
+    ///   - new: The journal that is at the path now.
+    ///   - value: Gives the value under a key.
+    /// - Returns: Whether it is another one, and not only opened again.
+    mutating func adopt(_ new: Journal, value: (String) -> StoredValue?) -> Bool {
+        defer { (journal, id, isNamed) = (new, new.id, false) }
+        guard new.id != id else { return false }
+        if let old = journal, old.isAlive {
+            if let epoch = old.current?.epoch { forgetFolded(epoch) }
+            if old.isRetired { unfolded = [:] }
+        }
+        if !unfolded.isEmpty {
+            var values = stranded?.values ?? [:]
+            for key in unfolded.keys { values.updateValue(value(key), forKey: key) }
+            stranded = Stranded(journal: journal, position: position, values: values)
+        }
+        (position, seen, unfolded, isDamaged) = (JournalGeneration(epoch: 0, end: 0), 0, [:], false)
+        return true
+    }
+
+    /// Forgets what is in the file by what the journal says.
+    private mutating func forgetFolded(_ epoch: JournalEpoch) {
+        if epoch.epoch == position.epoch {
+            dropFolded(upTo: epoch.folded)
+        } else if continues(into: epoch) {
+            goOn(into: epoch)
+        } else if !isDamaged {
+            // All of it was folded while nobody looked.
+            unfolded = [:]
+        }
+    }
+}
