@@ -26,7 +26,7 @@ extension FileStore {
             // The contents are let go of before they are changed: else they would be copied.
             let values = (consume transaction).storedAsJSON
             if !values.isEmpty {
-                try append(values, to: journal)
+                try append(values, to: journal, &news)
                 isChanged = true
             }
             return result
@@ -36,9 +36,7 @@ extension FileStore {
     }
 
     /// Appends the changes of a commit to the journal, whose lock is held and whose records are known.
-    private func append(_ values: [String: StoredValue?], to journal: Journal) throws {
-        var news = News()
-        defer { deliver(news) }
+    private func append(_ values: [String: StoredValue?], to journal: Journal, _ news: inout News) throws {
         do {
             try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
