@@ -100,7 +100,7 @@ extension Setting {
     public func set(_ value: Value) throws {
         let stored = try box.encode(value)
         do {
-            try box.engine.write([key: stored])
+            try box.engine.write(stored, forKey: key)
         } catch {
             var error = box.naming(error, as: .writeFailed)
             error.consequence = "the setting keeps the value it had"

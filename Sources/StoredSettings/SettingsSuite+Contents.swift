@@ -27,7 +27,7 @@ extension SettingsSuite {
     ///   - key: Any text that is not empty.
     /// - Throws: ``SettingsError`` when it cannot be saved. Then nothing has changed.
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
-        try naming { try engine.write([key: value]) }
+        try naming { try engine.write(value, forKey: key) }
     }
 
     /// The keys under which something is stored, in order.

@@ -155,10 +155,10 @@ extension SettingsEngine {
     }
 
     /// Stores some values, or removes what is under their keys.
-    func write(_ edits: [String: StoredValue?]) throws {
-        guard edits[""] == nil else { throw SettingsError.emptyKey }
+    func write(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
+        guard edits.allSatisfy({ !$0.key.isEmpty }) else { throw SettingsError.emptyKey }
         // Before anything that may pass can fail: what no store can hold must not be kept to spoil every later commit.
-        guard edits.values.allSatisfy({ $0?.isNested(within: StoredValue.maximumDepth) ?? true }) else {
+        guard edits.allSatisfy({ $0.value?.isNested(within: StoredValue.maximumDepth) ?? true }) else {
             throw SettingsError.unstorable("the value is nested deeper than \(StoredValue.maximumDepth) levels")
         }
         try retryingWithoutRefused {
@@ -170,10 +170,15 @@ extension SettingsEngine {
         }
     }
 
+    /// Stores a value, or removes what is under its key.
+    func write(_ value: StoredValue?, forKey key: String) throws {
+        try write(CollectionOfOne((key: key, value: value)))
+    }
+
     /// Stores a value where nothing can be thrown: what fails is reported, and the value is kept and tried again.
     func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
         do {
-            try write([key: value])
+            try write(value, forKey: key)
         } catch {
             var error = SettingsError.wrapping(error, as: .writeFailed)
             if error.code.mayPass {
@@ -193,11 +198,12 @@ extension SettingsEngine {
         guard !isFinished else { throw SettingsError.suiteFinished }
         var flushed: UnsavedChanges.Version?
         let result = try store.commit { transaction in
-            let unsaved = state.withLock { $0.unsaved.beginFlush() }
-            for (key, value) in unsaved.edits {
-                transaction[key] = value
+            if let unsaved = state.withLock({ $0.unsaved.isEmpty ? nil : $0.unsaved.beginFlush() }) {
+                for (key, value) in unsaved.edits {
+                    transaction[key] = value
+                }
+                flushed = unsaved.version
             }
-            flushed = unsaved.version
             return try body(&transaction)
         }
         if let flushed { endFlush(flushed) }

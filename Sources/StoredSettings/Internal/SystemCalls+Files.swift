@@ -184,7 +184,11 @@ extension SystemCalls {
     /// Writes all the bytes over what is in a file, and then cuts off what is left of it.
     package func rewrite(_ file: FileHandle, with bytes: [UInt8]) throws(SystemError) {
         try write(bytes, to: file)
-        _ = try call(.truncate, file.path) { ftruncate(file.descriptor, off_t(bytes.count)) }
+        try truncate(file, to: bytes.count)
+    }
+
+    package func truncate(_ file: FileHandle, to size: Int) throws(SystemError) {
+        _ = try call(.truncate, file.path) { ftruncate(file.descriptor, off_t(size)) }
     }
 
     /// Returns once what was written survives a loss of power.

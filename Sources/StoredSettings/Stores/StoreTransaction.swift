@@ -5,7 +5,12 @@
 /// A store makes one for the body of ``SettingsStore/commit(_:)`` and keeps its ``changes`` afterwards.
 public struct StoreTransaction: Sendable {
     private let base: [String: StoredValue]
-    private var edits: [String: StoredValue?] = [:]
+    private var edits: [(key: String, value: StoredValue?)] = []
+    /// Where the edit of a key stands, once there are too many to be looked through.
+    private var places: [String: Int] = [:]
+
+    /// Comparing a few keys is quicker than hashing one.
+    private static let fewEdits = 8
 
     /// Creates a transaction on some contents.
     ///
@@ -19,17 +24,29 @@ public struct StoreTransaction: Sendable {
     /// Assigning `nil` removes it.
     public subscript(key: String) -> StoredValue? {
         get {
-            if let edit = edits[key] { return edit }
-            return base[key]
+            place(of: key).map { edits[$0].value } ?? base[key]
         }
         set {
-            edits.updateValue(newValue, forKey: key)
+            if let place = place(of: key) {
+                edits[place].value = newValue
+            } else {
+                edits.append((key, newValue))
+                if edits.count > Self.fewEdits { notePlaces() }
+            }
         }
+    }
+
+    private func place(of key: String) -> Int? {
+        edits.count > Self.fewEdits ? places[key] : edits.firstIndex { $0.key == key }
+    }
+
+    private mutating func notePlaces() {
+        for place in places.count..<edits.count { places[edits[place].key] = place }
     }
 
     /// The keys that have a value, with the changes made so far, in order.
     public var keys: [String] {
-        Set(base.keys).union(edits.keys).filter { self[$0] != nil }.sorted()
+        Set(base.keys).union(edits.map(\.key)).filter { self[$0] != nil }.sorted()
     }
 
     /// Removes every value.
@@ -41,10 +58,12 @@ public struct StoreTransaction: Sendable {
 
     /// What differs from the contents it began with, in the order of the keys.
     public var changes: [StoreChange] {
-        edits.keys.sorted()
-            .compactMap { key in
-                let (old, new) = (base[key], self[key])
-                return old == new ? nil : StoreChange(key: key, old: old, new: new)
-            }
+        var changes: [StoreChange] = []
+        for (key, new) in edits {
+            let old = base[key]
+            if old != new { changes.append(StoreChange(key: key, old: old, new: new)) }
+        }
+        if changes.count > 1 { changes.sort { $0.key < $1.key } }
+        return changes
     }
 }

@@ -6,7 +6,9 @@ extension JSONWriter {
         switch value {
         case .null: text.append(contentsOf: "null".utf8)
         case .bool(let value): text.append(contentsOf: (value ? "true" : "false").utf8)
-        case .integer(let value): text.append(contentsOf: value.description.utf8)
+        // Most integers are small, whose digits are found much faster.
+        case .integer(let value):
+            text.append(contentsOf: (Int64(exactly: value)?.description ?? value.description).utf8)
         // The shortest text that reads back as the same bits. It always has a point or an exponent.
         case .double(let value) where value.isFinite: text.append(contentsOf: value.description.utf8)
         case .string(let value): write(value)

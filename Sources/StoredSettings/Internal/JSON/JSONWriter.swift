@@ -39,20 +39,38 @@ package struct JSONWriter {
 
     /// Gives the text of one value on one line, without spaces and without a newline.
     ///
-    /// - Parameters:
-    ///   - value: The value.
-    ///   - prefix: The bytes that the text is to be appended to.
-    ///   - maximumDepth: How many arrays and objects may stand one in another, the outermost included.
+    /// - Parameter value: The value.
     /// - Returns: UTF-8.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
-    package static func compactText(
-        of value: StoredValue,
-        after prefix: [UInt8] = [],
-        maximumDepth: Int = JSONReader.maximumDepth
-    ) throws -> [UInt8] {
-        var writer = JSONWriter(isPretty: false, maximumDepth: maximumDepth)
-        writer.text = prefix
+    package static func compactText(of value: StoredValue) throws -> [UInt8] {
+        var writer = JSONWriter(isPretty: false)
         try writer.write(value)
+        return writer.text
+    }
+
+    /// Gives the text of some changes: an object on one line, in which a key has an array of its new value, or an empty one.
+    ///
+    /// - Parameters:
+    ///   - changes: The changes, one for a key.
+    ///   - room: How many bytes to leave before the text.
+    ///   - maximumDepth: How many arrays and objects may stand one in another, the outermost included.
+    /// - Returns: UTF-8, behind so many zeros.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
+    package static func text(of changes: [StoreChange], after room: Int, maximumDepth: Int) throws -> [UInt8] {
+        // The object and the arrays, which are written here.
+        var writer = JSONWriter(isPretty: false, maximumDepth: maximumDepth - 2)
+        writer.text.reserveCapacity(room + 64 * changes.count)
+        writer.text.append(contentsOf: repeatElement(0, count: room))
+        for (index, change) in changes.enumerated() {
+            writer.text.append(index == 0 ? JSONByte.leftBrace : JSONByte.comma)
+            writer.write(change.key)
+            writer.text.append(JSONByte.colon)
+            writer.text.append(JSONByte.leftBracket)
+            if let value = change.new { try writer.write(value) }
+            writer.text.append(JSONByte.rightBracket)
+        }
+        if changes.isEmpty { writer.text.append(JSONByte.leftBrace) }
+        writer.text.append(JSONByte.rightBrace)
         return writer.text
     }
 }

@@ -19,4 +19,13 @@ extension StoredValue {
         case .dictionary(let values): .dictionary(values.mapValues(\.storedAsJSON))
         }
     }
+
+    /// Whether the value certainly has the same form in JSON.
+    var isStoredAsItself: Bool {
+        switch self {
+        case .null, .bool, .integer, .string: true
+        case .double(let value): value.isFinite
+        case .date, .data, .array, .dictionary: false
+        }
+    }
 }

@@ -24,27 +24,27 @@ extension FileStore {
             var transaction = StoreTransaction(base: state.withLock { $0.contents })
             let result = try body(&transaction)
             // The contents are let go of before they are changed: else they would be copied.
-            let values = (consume transaction).storedAsJSON
-            if !values.isEmpty {
-                try append(values, to: journal, &news)
+            let changes = (consume transaction).storedAsJSON
+            if !changes.isEmpty {
+                try append(changes, to: journal, &news)
                 isChanged = true
             }
             return result
         }
-        if isChanged { foldLater(isOwn: true) }
+        if isChanged { foldLater(isOwn: true, isUrgent: freshness.isLong) }
         return result
     }
 
     /// Appends the changes of a commit to the journal, whose lock is held and whose records are known.
-    private func append(_ values: [String: StoredValue?], to journal: Journal, _ news: inout News) throws {
+    private func append(_ changes: [StoreChange], to journal: Journal, _ news: inout News) throws {
         do {
             try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
-                let record = try JournalRecord.bytes(of: values, epoch: state.journal.position.epoch)
+                let record = try JournalRecord.bytes(of: changes, epoch: state.journal.position.epoch)
                 // Readers wait meanwhile: else they would take the record for another process's.
                 state.journal.position = try journal.append(record, after: state.journal.position)
                 state.journal.seen = state.journal.position.word
-                apply(values, end: state.journal.position.end, .local, &state, &news)
+                apply(changes, end: state.journal.position.end, .local, &state, &news)
                 freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
             }
         } catch {
@@ -144,12 +144,15 @@ extension FileStore {
 
 extension StoreTransaction {
     /// The changes, with every value in the form in which it will be read from the file.
-    fileprivate var storedAsJSON: [String: StoredValue?] {
-        var values: [String: StoredValue?] = [:]
-        for change in changes {
-            let new = change.new?.storedAsJSON
-            if change.old != new { values.updateValue(new, forKey: change.key) }
+    fileprivate var storedAsJSON: [StoreChange] {
+        var changes = changes
+        var isAnyOther = false
+        for index in changes.indices {
+            guard let new = changes[index].new, !new.isStoredAsItself else { continue }
+            changes[index].new = new.storedAsJSON
+            isAnyOther = true
         }
-        return values
+        if isAnyOther { changes.removeAll { $0.old == $0.new } }
+        return changes
     }
 }

@@ -136,11 +136,11 @@ extension FileStore {
     private func reuse(_ journal: Journal, _ epoch: JournalEpoch, _ state: inout State) throws {
         let end = state.journal.position.end
         let front = UInt32(JournalHeader.size)
-        var tail: [String: StoredValue?] = [:]
+        var tail: [StoreChange] = []
         if end > epoch.folded {
             // New records have come. They are moved only when the file has become long, and there is room before them.
             guard end > Journal.sizeBound, end - epoch.folded < epoch.folded / 2 else { return }
-            for key in state.journal.unfolded.keys { tail.updateValue(state.contents[key], forKey: key) }
+            tail = state.unfoldedChanges
         } else if end == front {
             return
         }
@@ -152,6 +152,7 @@ extension FileStore {
             previousEnd: end,
             limit: limit
         )
+        if tail.isEmpty { journal.shorten() }
         state.journal.position = generation
         state.journal.seen = generation.word
         state.journal.unfolded = state.journal.unfolded.filter { $0.value > epoch.folded }.mapValues { _ in generation.end }

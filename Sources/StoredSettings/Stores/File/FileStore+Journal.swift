@@ -185,7 +185,7 @@ extension FileStore {
         let position = state.journal.position
         let reading = try journal.records(from: position.end, to: published.end, epoch: position.epoch)
         for record in reading.records {
-            apply(record.values, end: UInt32(record.end), .external, &state, &news)
+            apply(record, &state, &news)
         }
         state.journal.position.end = reading.end
         news.isFoldDue = news.isFoldDue || !reading.records.isEmpty
@@ -217,21 +217,30 @@ extension FileStore {
         }
     }
 
-    /// Makes the changes of one commit visible and takes them down.
+    /// Takes over what a record says.
+    private func apply(_ record: JournalRecord, _ state: inout State, _ news: inout News) {
+        var changes: [StoreChange] = []
+        for (key, value) in record.values {
+            let old = state.contents[key]
+            if old == value {
+                state.journal.unfolded[key] = UInt32(record.end)
+            } else {
+                changes.append(StoreChange(key: key, old: old, new: value))
+            }
+        }
+        changes.sort { $0.key < $1.key }
+        apply(changes, end: UInt32(record.end), .external, &state, &news)
+    }
+
+    /// Makes the changes of a record visible and takes them down.
     func apply(
-        _ values: [String: StoredValue?],
+        _ changes: [StoreChange],
         end: UInt32,
         _ origin: SettingChangeOrigin,
         _ state: inout State,
         _ news: inout News
     ) {
-        var changes: [StoreChange] = []
-        for (key, value) in values {
-            state.journal.unfolded[key] = end
-            let old = state.contents[key]
-            if old != value { changes.append(StoreChange(key: key, old: old, new: value)) }
-        }
-        changes.sort { $0.key < $1.key }
+        for change in changes { state.journal.unfolded[change.key] = end }
         publish(changes, origin, &state, &news)
     }
 

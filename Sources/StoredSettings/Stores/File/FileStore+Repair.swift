@@ -17,7 +17,7 @@ extension FileStore {
         }
         if state.journal.isDamaged {
             try beginEpoch(of: journal, &state)
-        } else if let (_, generation) = journal.current, generation != journal.published {
+        } else if state.journal.position != journal.published, let (_, generation) = journal.current {
             // Whoever began the epoch has died before it was published.
             journal.publish(generation)
         }
@@ -30,11 +30,10 @@ extension FileStore {
 
     /// Writes what is known to be committed anew, behind all that is in the journal.
     private func beginEpoch(of journal: Journal, _ state: inout State) throws {
-        var values: [String: StoredValue?] = [:]
-        for key in state.journal.unfolded.keys { values.updateValue(state.contents[key], forKey: key) }
+        let changes = state.unfoldedChanges
         let size = max(try file.system.status(of: journal.file).size, JournalHeader.size)
         let start = UInt32(clamping: (size + 7) / 8 * 8)
-        let generation = try journal.begin(at: start, with: values, folded: 0, previousEnd: 0)
+        let generation = try journal.begin(at: start, with: changes, folded: 0, previousEnd: 0)
         state.journal.position = generation
         state.journal.unfolded = state.journal.unfolded.mapValues { _ in generation.end }
         state.journal.isDamaged = false
@@ -74,9 +73,13 @@ extension FileStore {
         _ news: inout News
     ) throws {
         guard !values.isEmpty else { return }
-        let record = try JournalRecord.bytes(of: values, epoch: state.journal.position.epoch)
+        let changes = values.map { StoreChange(key: $0.key, old: state.contents[$0.key], new: $0.value) }
+            .sorted { $0.key < $1.key }
+        let record = try JournalRecord.bytes(of: changes, epoch: state.journal.position.epoch)
         state.journal.position = try journal.append(record, after: state.journal.position)
-        apply(values, end: state.journal.position.end, .external, &state, &news)
+        // Most are visible already: they are those that this process has known all the time.
+        for change in changes { state.journal.unfolded[change.key] = state.journal.position.end }
+        apply(changes.filter { $0.old != $0.new }, end: state.journal.position.end, .external, &state, &news)
         news.isFoldDue = true
     }
 

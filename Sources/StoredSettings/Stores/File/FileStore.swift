@@ -27,6 +27,11 @@ final class FileStore: SettingsStore {
         var isClosed = false
         weak var observer: (any StoreObserver)?
         var watch: FileWatch?
+
+        /// What the journal has to say, as the changes of one record.
+        var unfoldedChanges: [StoreChange] {
+            journal.unfolded.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
+        }
     }
 
     struct Defect {

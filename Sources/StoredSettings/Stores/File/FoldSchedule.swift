@@ -18,6 +18,8 @@ final class FoldSchedule: Sendable {
     let isActive: Bool
     let isScheduled = Atomic(false)
     let isRepairScheduled = Atomic(false)
+    /// Whether the journal is being folded because it has become long.
+    let isUrgent = Atomic(false)
     /// Whether this process has set anything, and so owes it to others to fold.
     let hasCommitted = Atomic(false)
 
@@ -29,17 +31,33 @@ final class FoldSchedule: Sendable {
 extension FileStore {
     /// Sees to it that what is in the journal is folded.
     ///
-    /// - Parameter isOwn: Whether this process has put it there.
-    func foldLater(isOwn: Bool) {
+    /// - Parameters:
+    ///   - isOwn: Whether this process has put it there.
+    ///   - isUrgent: Whether not to wait for a pause.
+    func foldLater(isOwn: Bool, isUrgent: Bool = false) {
         guard schedule.isActive else { return }
         if isOwn, !schedule.hasCommitted.load(ordering: .relaxed) {
             schedule.hasCommitted.store(true, ordering: .relaxed)
             OpenStores.add(self)
         }
+        if isUrgent { foldAtOnce() }
         guard !schedule.isScheduled.load(ordering: .relaxed),
             !schedule.isScheduled.exchange(true, ordering: .relaxed)
         else { return }
         takeTurn(after: isOwn ? FoldSchedule.interval : FoldSchedule.courtesy, seen: 0, turns: 0)
+    }
+
+    /// Folds without waiting for a pause, unless that is being done.
+    private func foldAtOnce() {
+        guard !schedule.isUrgent.load(ordering: .relaxed), !schedule.isUrgent.exchange(true, ordering: .relaxed) else {
+            return
+        }
+        DispatchQueue.global(qos: .utility)
+            .async { [weak self] in
+                guard let self else { return }
+                foldNow()
+                schedule.isUrgent.store(false, ordering: .relaxed)
+            }
     }
 
     private func takeTurn(after delay: Double, seen word: UInt64, turns: Int) {

@@ -26,6 +26,11 @@ final class Freshness: Sendable {
         return current.load(ordering: .acquiring)
     }
 
+    /// Whether the journal has become so long that it should be folded soon.
+    var isLong: Bool {
+        JournalGeneration(word: seen.load(ordering: .relaxed)).end > Journal.sizeBound
+    }
+
     /// Takes down what is in memory now.
     func update(_ page: SharedPage?, seen word: UInt64, generation: UInt64) {
         guard let page else {

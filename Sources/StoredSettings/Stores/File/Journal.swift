@@ -26,8 +26,10 @@ final class Journal: Sendable {
     private let identity: (device: UInt64, inode: UInt64)
     private let forks = Forks.count
 
-    /// Longer than this, records are moved to the front although new ones keep coming.
-    static let sizeBound = 1 << 20
+    /// Longer than this, in bytes, it is folded at once, and its records are moved to the front although new ones come.
+    static let sizeBound = 1 << 22
+    /// The space of a file that is not longer than this, in bytes, is kept for the next records.
+    private static let keptSize = 1 << 16
 
     private init(_ file: FileHandle, _ status: FileStatus, isWritable: Bool, _ system: SystemCalls) throws {
         self.file = file
@@ -240,10 +242,10 @@ extension Journal {
 
     /// Makes the disk have the header before records are written over that the header on the disk counts on.
     private func keepLimit(for end: UInt32) throws(SystemError) {
-        guard var epoch = JournalHeader.epoch(in: page), epoch.limit != 0, end > epoch.limit else { return }
+        let limit = page[JournalHeader.limitWord]
+        guard limit != 0, UInt64(end) > limit else { return }
         try synchronize()
-        epoch.limit = 0
-        store(epoch)
+        page[JournalHeader.limitWord] = 0
     }
 
     func publish(_ generation: JournalGeneration) {
@@ -271,20 +273,20 @@ extension Journal {
     ///
     /// - Parameters:
     ///   - start: Where to write. What the header on the disk counts on must not be written over.
-    ///   - values: The changes.
+    ///   - changes: The changes.
     ///   - folded: What of the epoch before is in the settings file.
     ///   - previousEnd: Where the one before ended, when these changes and the file are what it had come to.
     ///   - limit: Where records have to stop until the disk has the new header.
     func begin(
         at start: UInt32,
-        with values: [String: StoredValue?],
+        with changes: [StoreChange],
         folded: UInt32,
         previousEnd: UInt32,
         limit: UInt32 = 0
     ) throws -> JournalGeneration {
         let last = JournalHeader.epoch(in: page)
         let number = max(last?.epoch ?? 0, published.epoch) &+ 1
-        let record = values.isEmpty ? [] : try JournalRecord.bytes(of: values, epoch: number)
+        let record = changes.isEmpty ? [] : try JournalRecord.bytes(of: changes, epoch: number)
         try system.write(record, to: file, at: Int(start))
         let epoch = JournalEpoch(
             serial: last?.serial ?? 0,
@@ -293,11 +295,23 @@ extension Journal {
             folded: start,
             firstEnd: start + UInt32(record.count),
             previousEnd: previousEnd,
-            previousFolded: folded,
-            limit: limit
+            previousFolded: folded
         )
+        page[JournalHeader.limitWord] = UInt64(limit)
         store(epoch)
         publish(epoch.beginning)
         return epoch.beginning
+    }
+
+    /// Gives back the space of an epoch that is gone, if it is much.
+    func shorten() {
+        do {
+            guard try system.status(of: file).size > Self.keptSize, published.end == UInt32(JournalHeader.size) else {
+                return
+            }
+            try system.truncate(file, to: JournalHeader.size)
+        } catch {
+            // It is as long as before, which does no harm.
+        }
     }
 }

@@ -34,8 +34,6 @@ struct JournalEpoch: Equatable {
     var previousEnd: UInt32
     /// How much of the epoch before was in the settings file.
     var previousFolded: UInt32
-    /// Where the records have to stop until the disk has this header; 0 when they need not.
-    var limit: UInt32 = 0
 
     /// Where the epoch is when it begins.
     var beginning: JournalGeneration { JournalGeneration(epoch: epoch, end: firstEnd) }
@@ -53,9 +51,11 @@ enum JournalHeader {
     static let idWord = 2
     static let generationWord = 8
     static let retiredWord = 9
+    /// Where the records have to stop until the disk has the header as it is; 0 when they need not.
+    static let limitWord = 10
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
-    private static let epochLength = 9
+    private static let epochLength = 8
 
     /// The words of a new journal.
     static func words(id: UInt64, epoch: UInt32) -> [UInt64] {
@@ -98,7 +98,7 @@ enum JournalHeader {
     private static func epoch(in page: SharedPage, at place: Int) -> JournalEpoch? {
         // Another process may be writing them: then the checksum is that of other words.
         let words = (0..<epochLength).map { page[place + $0] }
-        let numbers = words[1..<8].map { UInt32(truncatingIfNeeded: $0) }
+        let numbers = words[1..<7].map { UInt32(truncatingIfNeeded: $0) }
         let epoch = JournalEpoch(
             serial: words[0],
             epoch: numbers[0],
@@ -106,8 +106,7 @@ enum JournalHeader {
             folded: numbers[2],
             firstEnd: numbers[3],
             previousEnd: numbers[4],
-            previousFolded: numbers[5],
-            limit: numbers[6]
+            previousFolded: numbers[5]
         )
         return words == self.words(of: epoch) ? epoch : nil
     }
@@ -115,7 +114,6 @@ enum JournalHeader {
     private static func words(of epoch: JournalEpoch) -> [UInt64] {
         let numbers = [
             epoch.epoch, epoch.start, epoch.folded, epoch.firstEnd, epoch.previousEnd, epoch.previousFolded,
-            epoch.limit,
         ]
         var words = [epoch.serial] + numbers.map(UInt64.init)
         var checksum = Checksum()

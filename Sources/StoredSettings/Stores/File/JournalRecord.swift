@@ -16,13 +16,11 @@ package struct JournalRecord {
     /// Gives the bytes of a record.
     ///
     /// - Parameters:
-    ///   - values: The new values, `nil` for keys that are removed; in the form that JSON has for them.
+    ///   - changes: The changes of one commit, one for a key, with values in the form that JSON has for them.
     ///   - epoch: The journal's epoch.
     /// - Throws: ``SettingsError`` when a value has no JSON form, or the record would be too long.
-    package static func bytes(of values: [String: StoredValue?], epoch: UInt32) throws -> [UInt8] {
-        let header = [UInt8](repeating: 0, count: headerSize)
-        let object = StoredValue.dictionary(values.mapValues { .array($0.map { [$0] } ?? []) })
-        var bytes = try JSONWriter.compactText(of: object, after: header, maximumDepth: maximumDepth)
+    package static func bytes(of changes: [StoreChange], epoch: UInt32) throws -> [UInt8] {
+        var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
         let textLength = bytes.count - headerSize
         bytes.append(contentsOf: repeatElement(0, count: (alignment - textLength % alignment) % alignment))
         guard let length = UInt32(exactly: bytes.count) else {
