@@ -21,9 +21,15 @@ enum FileLock {
     /// - Parameters:
     ///   - file: The file to lock.
     ///   - system: Makes the calls.
+    ///   - patience: How long to wait without progress.
     ///   - progress: Tells the state of what the lock protects.
     /// - Throws: ``SystemError``, or ``SettingsError`` when another process does not let go of it.
-    static func acquire(_ file: FileHandle, _ system: SystemCalls, progress: () -> UInt64) throws {
+    static func acquire(
+        _ file: FileHandle,
+        _ system: SystemCalls,
+        patience: Duration = patience,
+        progress: () -> UInt64
+    ) throws {
         for _ in 0..<quickTries {
             if try system.tryLock(file) { return }
             SystemCalls.yield()

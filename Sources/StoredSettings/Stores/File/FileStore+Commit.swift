@@ -21,12 +21,13 @@ extension FileStore {
             if let failure, failure.time > arrival { throw failure.error }
             let journal = try beginAlone(&failure, &news)
             defer { unlock(journal) }
-            var transaction = StoreTransaction(base: state.withLock { $0.contents })
+            let (base, generation) = state.withLock { ($0.contents, $0.generation) }
+            var transaction = StoreTransaction(base: consume base)
             let result = try body(&transaction)
             // The contents are let go of before they are changed: else they would be copied.
             let changes = (consume transaction).storedAsJSON
             if !changes.isEmpty {
-                try append(changes, to: journal, &news)
+                try append(changes, to: journal, since: generation, &news)
                 isChanged = true
             }
             return result
@@ -36,7 +37,14 @@ extension FileStore {
     }
 
     /// Appends the changes of a commit to the journal, whose lock is held and whose records are known.
-    private func append(_ changes: [StoreChange], to journal: Journal, _ news: inout News) throws {
+    ///
+    /// - Parameter generation: That of the contents in which the changes were made.
+    private func append(
+        _ changes: [StoreChange],
+        to journal: Journal,
+        since generation: UInt64,
+        _ news: inout News
+    ) throws {
         do {
             try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
@@ -44,6 +52,8 @@ extension FileStore {
                 // Readers wait meanwhile: else they would take the record for another process's.
                 state.journal.position = try journal.append(record, after: state.journal.position)
                 state.journal.seen = state.journal.position.word
+                let isEdited = state.generation != generation
+                let changes = isEdited ? changes.map { $0.since(state.contents[$0.key]) } : changes
                 apply(changes, end: state.journal.position.end, .local, &state, &news)
                 freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
             }
@@ -76,7 +86,7 @@ extension FileStore {
             try FileLock.acquire(journal.file, file.system) { journal.published.word }
             do {
                 // The path may lead to another file by now, which those who come after lock.
-                let place = try journal.place(at: journal.file.path)
+                let place = try journal.place(at: state.withLock { $0.journal.path })
                 mustOpen = place == .elsewhere
                 let isInOrder = try state.withLock { state in
                     guard !state.isClosed else { throw SettingsError.suiteFinished }
@@ -118,6 +128,7 @@ extension FileStore {
         }
         if let known, known.isWritable, !mustOpen { return known }
         let path = try journalPath()
+        state.withLock { $0.journal.path = path }
         try file.system.makeDirectories(SettingsPath.directory(of: path))
         try checkWritable()
         let journal = try Journal.openOrCreate(at: path, like: try file.status(), file.system) {
@@ -139,6 +150,13 @@ extension FileStore {
             directory = SettingsPath.directory(of: directory)
         }
         try file.system.checkWritable(directory)
+    }
+}
+
+extension StoreChange {
+    /// The change for those who have seen another old value: somebody has edited the file meanwhile.
+    fileprivate func since(_ old: StoredValue?) -> StoreChange {
+        StoreChange(key: key, old: old, new: new)
     }
 }
 

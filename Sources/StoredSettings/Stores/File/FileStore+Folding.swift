@@ -13,10 +13,11 @@ import Darwin
 extension FileStore {
     /// Writes into the file what the journal has and the file has not.
     func fold() throws {
-        guard state.withLock({ $0.journal.journal != nil || !$0.isOpened }) else { return }
+        look()
+        // Where nothing was ever set there is nothing to fold, and nothing to be made for it.
+        guard state.withLock({ $0.journal.journal != nil }) else { return }
         do {
-            guard let lock = try lockFolding(isWaiting: true) else { return }
-            try fold(under: lock)
+            try fold(under: lockFolding(patience: FileLock.patience))
         } catch {
             throw writeError(error)
         }
@@ -24,20 +25,31 @@ extension FileStore {
 
     /// Takes the lock that lets one process fold at a time.
     ///
-    /// - Returns: The lock, which ends with the last reference to it; `nil` when another process has it.
-    func lockFolding(isWaiting: Bool) throws -> FileHandle? {
+    /// - Parameter patience: How long to wait while another process that has it gets nothing done.
+    /// - Returns: The lock, which ends with the last reference to it.
+    func lockFolding(patience: Duration) throws -> FileHandle {
+        let lock = try openFoldingLock()
+        try FileLock.acquire(lock, file.system, patience: patience) {
+            state.withLock { $0.journal.journal?.current?.epoch.serial ?? 0 }
+        }
+        return lock
+    }
+
+    /// The same without waiting.
+    ///
+    /// - Returns: `nil` when another process has the lock.
+    func tryToLockFolding() throws -> FileHandle? {
+        let lock = try openFoldingLock()
+        return try file.system.tryLock(lock) ? lock : nil
+    }
+
+    private func openFoldingLock() throws -> FileHandle {
         let path = try SettingsPath.target(of: file.path, file.system) + SettingsFile.lockSuffix
         // Reading is all that locking needs: a user who may not write the lock's file can still take turns. A FIFO in its
         // place must not keep everybody waiting for a writer.
-        var lock = try file.system.openIfPresent(path, O_RDONLY | O_NONBLOCK)
-        if lock == nil {
-            let new = try file.system.open(path, O_RDONLY | O_CREAT | O_NONBLOCK, mode: SettingsFile.newFileMode)
-            if let model = try file.status() { try file.system.copyPermissions(of: model, to: new) }
-            lock = new
-        }
-        guard let lock else { return nil }
-        guard isWaiting else { return try file.system.tryLock(lock) ? lock : nil }
-        try FileLock.acquire(lock, file.system) { state.withLock { $0.journal.journal?.current?.epoch.serial ?? 0 } }
+        if let lock = try file.system.openIfPresent(path, O_RDONLY | O_NONBLOCK) { return lock }
+        let lock = try file.system.open(path, O_RDONLY | O_CREAT | O_NONBLOCK, mode: SettingsFile.newFileMode)
+        if let model = try file.status() { try file.system.copyPermissions(of: model, to: lock) }
         return lock
     }
 
@@ -97,6 +109,8 @@ extension FileStore {
                 file.discard(draft)
                 return false
             }
+            // Whoever may use the file has to be able to use the journal.
+            try file.system.copyPermissions(of: reading.status, to: plan.journal.file)
             try file.synchronize(reading)
         } catch {
             file.discard(draft)

@@ -28,11 +28,14 @@ extension FileStore {
         freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
     }
 
+    private static let longestJournal = 1 << 31
+
     /// Writes what is known to be committed anew, behind all that is in the journal.
     private func beginEpoch(of journal: Journal, _ state: inout State) throws {
         let changes = state.unfoldedChanges
         let size = max(try file.system.status(of: journal.file).size, JournalHeader.size)
-        let start = UInt32(clamping: (size + 7) / 8 * 8)
+        // Behind what is there, unless that is absurdly long, which no journal of this library is.
+        let start = UInt32(size > Self.longestJournal ? JournalHeader.size : (size + 7) / 8 * 8)
         let generation = try journal.begin(at: start, with: changes, folded: 0, previousEnd: 0)
         state.journal.position = generation
         state.journal.unfolded = state.journal.unfolded.mapValues { _ in generation.end }
@@ -97,7 +100,7 @@ extension FileStore {
             guard let journal = state.journal.journal else { return !state.journal.unfolded.isEmpty }
             do {
                 return try state.journal.isDamaged || state.journal.stranded != nil
-                    || journal.place(at: journal.file.path) != .here
+                    || journal.place(at: state.journal.path) != .here
             } catch {
                 return true
             }

@@ -72,6 +72,10 @@ final class FileStore: SettingsStore {
         schedule = FoldSchedule(isActive: foldsInBackground)
     }
 
+    deinit {
+        OpenStores.remove(self)
+    }
+
     func setObserver(_ observer: any StoreObserver) {
         state.withLock { $0.observer = observer }
     }

@@ -11,6 +11,8 @@ final class FoldSchedule: Sendable {
     static let mostTurns = 9
     /// How long to leave folding to the process that has set, in seconds.
     static let courtesy = 0.5
+    /// How long to wait for another process to fold when this one ends.
+    static let patienceAtEnd = Duration.seconds(1)
     /// How long to wait after folding has failed, in seconds.
     static let retryDelay = 1.0
 
@@ -82,7 +84,7 @@ extension FileStore {
         schedule.isScheduled.store(false, ordering: .relaxed)
         do {
             guard !isFolded else { return }
-            guard let lock = try lockFolding(isWaiting: false) else { return foldLater(isOwn: false) }
+            guard let lock = try tryToLockFolding() else { return foldLater(isOwn: false) }
             try fold(under: lock)
             if !isFolded { foldLater(isOwn: false) }
         } catch {
@@ -116,8 +118,7 @@ extension FileStore {
     func foldAtEnd() {
         guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isFolded else { return }
         do {
-            guard let lock = try lockFolding(isWaiting: false) else { return }
-            try fold(under: lock)
+            try fold(under: lockFolding(patience: FoldSchedule.patienceAtEnd))
         } catch {
             var error = writeError(error)
             error.consequence = "what was set is safe in the journal, and the file is written when the suite is opened"

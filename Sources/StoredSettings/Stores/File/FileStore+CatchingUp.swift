@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension FileStore {
+    /// Takes over the records that were appended since the last time.
+    func catchUp(_ state: inout State, _ news: inout News) {
+        while let journal = state.journal.journal {
+            guard journal.isAlive, !journal.isRetired else {
+                // Somebody has cut it off, or removed it, and another one is in its place.
+                if findJournal(&state, &news) { beginAnew(&state, &news) }
+                return
+            }
+            let published = journal.published
+            guard published.word != state.journal.seen else { return }
+            do {
+                let position = state.journal.position
+                if published.epoch == position.epoch, published.end >= position.end, !state.journal.isDamaged {
+                    guard try takeRecords(of: journal, to: published, &state, &news) else { continue }
+                } else if let (epoch, _) = journal.current, state.journal.continues(into: epoch) {
+                    state.journal.goOn(into: epoch)
+                } else {
+                    return beginAnew(&state, &news)
+                }
+                state.journal.unreadable = nil
+            } catch {
+                return reportUnreadable(error, &state, &news)
+            }
+        }
+    }
+
+    /// - Returns: Whether all was as it should be, so that the loop makes progress.
+    private func takeRecords(
+        of journal: Journal,
+        to published: JournalGeneration,
+        _ state: inout State,
+        _ news: inout News
+    ) throws -> Bool {
+        let position = state.journal.position
+        let reading = try journal.records(from: position.end, to: published.end, epoch: position.epoch)
+        for record in reading.records {
+            apply(record, &state, &news)
+        }
+        state.journal.position.end = reading.end
+        news.isFoldDue = news.isFoldDue || !reading.records.isEmpty
+        if reading.isWhole {
+            state.journal.seen = published.word
+            return true
+        }
+        if let (epoch, _) = journal.current, epoch.epoch == position.epoch, epoch.folded > reading.end {
+            // They are in the file by now, and their place is being used again.
+            beginAnew(&state, &news)
+            return true
+        }
+        // Unless somebody has begun to write over them, they are damaged.
+        guard journal.published == published, journal.isAlive else { return false }
+        state.journal.isDamaged = true
+        state.journal.seen = published.word
+        reportDamage(journal, &news)
+        return true
+    }
+
+    /// Reads the file and the journal again.
+    func beginAnew(_ state: inout State, _ news: inout News) {
+        if state.defect != nil {
+            let contents = lastGoodCopy() ?? state.contents
+            return rebuild(&state, &news) { contents }
+        }
+        do {
+            try readFile(&state, &news)
+        } catch {
+            // What is wrong with the file is told by the next look.
+            freshness.mustLook()
+            let contents = lastGoodCopy() ?? state.contents
+            rebuild(&state, &news) { contents }
+        }
+    }
+
+    /// Takes over what a record says.
+    private func apply(_ record: JournalRecord, _ state: inout State, _ news: inout News) {
+        var changes: [StoreChange] = []
+        for (key, value) in record.values {
+            let old = state.contents[key]
+            if old == value {
+                state.journal.unfolded[key] = UInt32(record.end)
+            } else {
+                changes.append(StoreChange(key: key, old: old, new: value))
+            }
+        }
+        changes.sort { $0.key < $1.key }
+        apply(changes, end: UInt32(record.end), .external, &state, &news)
+    }
+
+    /// Makes the changes of a record visible and takes them down.
+    func apply(
+        _ changes: [StoreChange],
+        end: UInt32,
+        _ origin: SettingChangeOrigin,
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        for change in changes { state.journal.unfolded[change.key] = end }
+        publish(changes, origin, &state, &news)
+    }
+
+    /// Makes contents visible and takes down what they change.
+    func publish(
+        _ contents: [String: StoredValue],
+        _ origin: SettingChangeOrigin,
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        publish([StoreChange](from: state.contents, to: contents), origin, &state, &news)
+    }
+
+    private func publish(
+        _ changes: [StoreChange],
+        _ origin: SettingChangeOrigin,
+        _ state: inout State,
+        _ news: inout News
+    ) {
+        let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
+        guard !changes.isEmpty else { return }
+        for change in changes { state.contents[change.key] = change.new }
+        state.generation &+= 1
+        if let observer = state.observer {
+            news.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension Journal {
+    /// Begins an epoch with some changes, which are all that is not in the settings file.
+    ///
+    /// - Parameters:
+    ///   - start: Where to write. What the header on the disk counts on must not be written over.
+    ///   - changes: The changes.
+    ///   - folded: What of the epoch before is in the settings file.
+    ///   - previousEnd: Where the one before ended, when these changes and the file are what it had come to.
+    ///   - limit: Where records have to stop until the disk has the new header.
+    func begin(
+        at start: UInt32,
+        with changes: [StoreChange],
+        folded: UInt32,
+        previousEnd: UInt32,
+        limit: UInt32 = 0
+    ) throws -> JournalGeneration {
+        let last = JournalHeader.epoch(in: page)
+        let number = max(last?.epoch ?? 0, published.epoch) &+ 1
+        let record = changes.isEmpty ? [] : try JournalRecord.bytes(of: changes, epoch: number)
+        let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
+        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
+        try system.write(record, to: file, at: Int(start))
+        let epoch = JournalEpoch(
+            serial: last?.serial ?? 0,
+            epoch: number,
+            start: start,
+            folded: start,
+            firstEnd: end,
+            previousEnd: previousEnd,
+            previousFolded: folded
+        )
+        page[JournalHeader.limitWord] = UInt64(limit)
+        store(epoch)
+        publish(epoch.beginning)
+        return epoch.beginning
+    }
+
+    /// Gives back the space of an epoch that is gone, if it is much.
+    func shorten() {
+        do {
+            guard try system.status(of: file).size > Self.keptSize, published.end == UInt32(JournalHeader.size) else {
+                return
+            }
+            try system.truncate(file, to: JournalHeader.size)
+        } catch {
+            // It is as long as before, which does no harm.
+        }
+    }
+}

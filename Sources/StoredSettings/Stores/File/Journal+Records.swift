@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+extension Journal {
+    /// What was found when records were read.
+    struct Reading {
+        var records: [JournalRecord]
+        /// Where the last whole record ends.
+        var end: UInt32
+        /// Whether that is where they should end.
+        var isWhole: Bool
+    }
+
+    /// Reads the records between two places.
+    ///
+    /// - Parameters:
+    ///   - start: Where the first begins.
+    ///   - end: Where the last ends; `nil` to read as far as there are any.
+    ///   - epoch: Their epoch.
+    func records(from start: UInt32, to end: UInt32?, epoch: UInt32) throws(SystemError) -> Reading {
+        let size = try min(system.status(of: file).size, Int(end ?? .max))
+        var reading = Reading(records: [], end: start, isWhole: false)
+        // Part by part: a journal that is damaged may say that it is much longer than it is.
+        var length = Self.partLength
+        while Int(reading.end) < size {
+            let part = Int(reading.end)..<min(Int(reading.end) + length, size)
+            let bytes = try system.contents(of: file, in: part)
+            let count = reading.records.count
+            bytes.withUnsafeBytes { takeRecords(in: $0, from: part.lowerBound, epoch: epoch, &reading) }
+            if reading.records.count == count {
+                // A record may be longer than a part; what is none ends the search.
+                guard part.upperBound < size, length < Int(UInt32.max) else { break }
+                length *= 16
+            }
+        }
+        reading.isWhole = end.map { $0 == reading.end } ?? true
+        return reading
+    }
+
+    /// How much to read at once, in bytes.
+    private static let partLength = 1 << 16
+
+    private func takeRecords(
+        in bytes: UnsafeRawBufferPointer,
+        from start: Int,
+        epoch: UInt32,
+        _ reading: inout Reading
+    ) {
+        var offset = 0
+        while offset < bytes.count, var record = JournalRecord.read(bytes, at: offset, epoch: epoch) {
+            offset = record.end
+            record.end += start
+            reading.records.append(record)
+        }
+        reading.end += UInt32(offset)
+    }
+
+    /// The records that are not in the file, and how far the journal has come with them.
+    struct Replay {
+        var records: [JournalRecord]
+        var position: JournalGeneration
+        /// The published word.
+        var word: UInt64
+        var isWhole: Bool
+    }
+
+    /// Reads the records that are not in the file.
+    ///
+    /// - Parameter facts: The facts from before the file was read.
+    /// - Returns: `nil` when another epoch has begun since, or the records are not right.
+    func replay(from facts: JournalEpoch) throws(SystemError) -> Replay? {
+        let word = published.word
+        guard let (epoch, generation) = current, epoch.epoch == facts.epoch, generation.end >= facts.folded else {
+            return nil
+        }
+        let reading = try records(from: facts.folded, to: generation.end, epoch: epoch.epoch)
+        guard reading.isWhole else { return nil }
+        return Replay(records: reading.records, position: generation, word: word, isWhole: true)
+    }
+
+    /// Reads what is right in a journal that is damaged.
+    func salvage() throws(SystemError) -> Replay {
+        let published = published
+        // The facts of the epoch may be lost, or the word that says how far it has come.
+        var reading = try records(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch)
+        if let epoch = JournalHeader.epoch(in: page), reading.records.isEmpty || epoch.epoch == published.epoch {
+            var end: UInt32?
+            if epoch.epoch == published.epoch, published.end >= epoch.folded {
+                end = try min(published.end, UInt32(clamping: system.status(of: file).size))
+            }
+            reading = try records(from: epoch.folded, to: end, epoch: epoch.epoch)
+        }
+        let position = JournalGeneration(epoch: published.epoch, end: reading.end)
+        return Replay(records: reading.records, position: position, word: published.word, isWhole: false)
+    }
+
+    /// Appends a record and publishes it.
+    ///
+    /// - Returns: How far the journal has come with it.
+    func append(_ record: [UInt8], after generation: JournalGeneration) throws -> JournalGeneration {
+        let (end, isOverflow) = generation.end.addingReportingOverflow(UInt32(clamping: record.count))
+        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
+        try keepLimit(for: end)
+        try system.write(record, to: file, at: Int(generation.end))
+        let generation = JournalGeneration(epoch: generation.epoch, end: end)
+        publish(generation)
+        return generation
+    }
+
+    /// Makes the disk have the header before records are written over that the header on the disk counts on.
+    private func keepLimit(for end: UInt32) throws(SystemError) {
+        let limit = page[JournalHeader.limitWord]
+        guard limit != 0, UInt64(end) > limit else { return }
+        try synchronize()
+        page[JournalHeader.limitWord] = 0
+    }
+
+    func publish(_ generation: JournalGeneration) {
+        page[JournalHeader.generationWord] = generation.word
+        page.didPublish()
+    }
+
+    /// Changes the facts of the epoch.
+    func store(_ epoch: JournalEpoch) {
+        var epoch = epoch
+        epoch.serial += 1
+        JournalHeader.store(epoch, in: page)
+    }
+
+    /// Returns once all that is in the journal survives a loss of power.
+    func synchronize() throws(SystemError) {
+        try system.synchronizeContents(of: file)
+    }
+}
