@@ -62,9 +62,9 @@ extension Setting {
     /// take changes nothing, and a value that cannot be saved now stays readable and is tried again
     /// (``SettingsSuite/synchronize()`` throws while it is not saved). Where that is not enough, use ``set(_:)``.
     ///
-    /// Reading from a file costs one look at the file's status, and decodes only after a change. Assigning blocks the
-    /// thread until the disk has the new file, or for up to five seconds while another process does not let go of the
-    /// lock.
+    /// Reading makes no system call, and decodes only after a change. Assigning takes some microseconds and waits for no
+    /// disk; it blocks the thread for up to five seconds while another process does not let go of the lock. For when the
+    /// value survives a loss of power, see ``SettingsSuite/synchronize()``.
     public var value: Value {
         get { box.value }
         nonmutating set {

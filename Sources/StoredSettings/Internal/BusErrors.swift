@@ -66,13 +66,14 @@ enum BusErrors {
     }
 
     /// Runs inside the signal: it reads memory that is already there and makes system calls, and nothing else.
-    private static let handle: @convention(c) (CInt, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void =
-        { number, information, _ in
-            if let information, replacePage(at: address(in: information)) { return }
-            // What was there before takes over: for a fault, when the read is repeated.
-            _ = sigaction(number, &previous, nil)
-            if let information, information.pointee.si_code <= 0 { _ = raise(number) }
-        }
+    private static let handle:
+        @convention(c) (CInt, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void =
+            { number, information, _ in
+                if let information, replacePage(at: address(in: information)) { return }
+                // What was there before takes over: for a fault, when the read is repeated.
+                _ = sigaction(number, &previous, nil)
+                if let information, information.pointee.si_code <= 0 { _ = raise(number) }
+            }
 
     private static func address(in information: UnsafeMutablePointer<siginfo_t>) -> UInt {
         #if canImport(Darwin)

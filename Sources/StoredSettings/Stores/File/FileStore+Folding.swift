@@ -169,7 +169,8 @@ extension FileStore {
         if tail.isEmpty { journal.shorten() }
         state.journal.position = generation
         state.journal.seen = generation.word
-        state.journal.unfolded = state.journal.unfolded.filter { $0.value > epoch.folded }.mapValues { _ in generation.end }
+        state.journal.unfolded = state.journal.unfolded.filter { $0.value > epoch.folded }
+            .mapValues { _ in generation.end }
         freshness.update(journal.page, seen: generation.word, generation: state.generation)
     }
 
