@@ -30,6 +30,8 @@ final class SharedPage: @unchecked Sendable {
     /// - Parameters:
     ///   - file: A file of at least ``size`` bytes.
     ///   - isWritable: Whether words are going to be stored.
+    ///   - system: Makes the calls.
+    /// - Throws: ``SystemError`` when it cannot be mapped.
     init(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws(SystemError) {
         let start = try system.mapShared(file, Self.size, isWritable: isWritable)
         // The memory is the page's own, and is used as words and as nothing else.

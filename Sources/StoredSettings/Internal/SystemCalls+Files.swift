@@ -164,6 +164,7 @@ extension SystemCalls {
     ///   - bytes: What to write.
     ///   - file: The file.
     ///   - start: Where in the file to begin.
+    /// - Throws: ``SystemError``; then some of them may be written.
     package func write(_ bytes: [UInt8], to file: FileHandle, at start: Int = 0) throws(SystemError) {
         var done = 0
         while done < bytes.count {

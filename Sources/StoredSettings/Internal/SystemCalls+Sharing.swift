@@ -33,7 +33,9 @@ extension SystemCalls {
         _ = munmap(start, count)
     }
 
-    /// Puts zeros that are this process's own in the place of a mapping. Safe inside a signal.
+    /// Puts zeros that are this process's own in the place of a mapping.
+    ///
+    /// Safe inside a signal.
     static func mapZeros(at address: UInt, _ count: Int) -> Bool {
         let flags = MAP_PRIVATE | MAP_ANON | MAP_FIXED
         let start = mmap(UnsafeMutableRawPointer(bitPattern: address), count, PROT_READ | PROT_WRITE, flags, -1, 0)

@@ -58,6 +58,7 @@ extension SystemCalls {
     /// - Parameters:
     ///   - queue: Where the system tells of it.
     ///   - ending: The ending of files that are written to all the time.
+    /// - Returns: The directories.
     func readWatchEvents(from queue: FileHandle, ignoring ending: String) -> WatchEvents {
         var events = WatchEvents()
         #if !canImport(Darwin)

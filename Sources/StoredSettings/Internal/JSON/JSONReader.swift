@@ -73,6 +73,8 @@ extension JSONReader {
     /// - Parameters:
     ///   - bytes: The text.
     ///   - maximumDepth: How many arrays and objects may stand one in another, the outermost included.
+    /// - Returns: The entries.
+    /// - Throws: ``JSONSyntaxError``, with the place.
     package static func readObject(
         _ bytes: UnsafeBufferPointer<UInt8>,
         maximumDepth: Int = JSONReader.maximumDepth

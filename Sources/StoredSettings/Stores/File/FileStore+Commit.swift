@@ -38,7 +38,12 @@ extension FileStore {
 
     /// Appends the changes of a commit to the journal, whose lock is held and whose records are known.
     ///
-    /// - Parameter generation: That of the contents in which the changes were made.
+    /// - Parameters:
+    ///   - changes: The changes.
+    ///   - journal: The journal.
+    ///   - generation: That of the contents in which the changes were made.
+    ///   - news: Is told what is to be done afterwards.
+    /// - Throws: ``SettingsError`` when they cannot be appended; then nothing is changed.
     private func append(
         _ changes: [StoreChange],
         to journal: Journal,
@@ -119,7 +124,11 @@ extension FileStore {
 
     /// The journal, made if there is none.
     ///
-    /// - Parameter mustOpen: Whether the one that is known is not at its path any more.
+    /// - Parameters:
+    ///   - mustOpen: Whether the one that is known is not at its path any more.
+    ///   - news: Is told what is to be done afterwards.
+    /// - Returns: The journal.
+    /// - Throws: ``SystemError``, or ``SettingsError``, when there can be none.
     private func writableJournal(mustOpen: Bool, _ news: inout News) throws -> Journal {
         let known = try state.withLock { state in
             guard !state.isClosed else { throw SettingsError.suiteFinished }

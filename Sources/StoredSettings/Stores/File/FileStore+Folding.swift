@@ -27,6 +27,7 @@ extension FileStore {
     ///
     /// - Parameter patience: How long to wait while another process that has it gets nothing done.
     /// - Returns: The lock, which ends with the last reference to it.
+    /// - Throws: ``SystemError``, or ``SettingsError`` when the other process does not let go of it.
     func lockFolding(patience: Duration) throws -> FileHandle {
         let lock = try openFoldingLock()
         try FileLock.acquire(lock, file.system, patience: patience) {

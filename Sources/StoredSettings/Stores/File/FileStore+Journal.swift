@@ -37,7 +37,11 @@ extension FileStore {
 
     /// Makes the contents anew from those of the file and the journal's records that are not in it.
     ///
-    /// - Parameter base: Gives the contents of the file; asked again when they have become too old meanwhile.
+    /// - Parameters:
+    ///   - state: The store's state.
+    ///   - news: Is told what is to be done afterwards.
+    ///   - base: Gives the contents of the file; asked again when they have become too old meanwhile.
+    /// - Throws: What `base` throws.
     func rebuild(
         _ state: inout State,
         _ news: inout News,

@@ -11,7 +11,10 @@ extension FileStore {
 
     /// Takes over what others have committed and written, if it can be read.
     ///
-    /// - Parameter lookingAtFile: Whether to look at the file even if nobody has said that it may have changed.
+    /// - Parameters:
+    ///   - state: The store's state.
+    ///   - news: Is told what is to be done afterwards.
+    ///   - lookingAtFile: Whether to look at the file even if nobody has said that it may have changed.
     func refresh(_ state: inout State, _ news: inout News, lookingAtFile: Bool = false) {
         guard !state.isClosed else { return }
         let isLookDue = freshness.takeLookDue()
@@ -110,7 +113,9 @@ extension FileStore {
         rebuild(&state, &news) { contents }
     }
 
-    /// The contents of the copy, if it is of any use. If it is not, the error that is told is that of the file itself.
+    /// The contents of the copy, if it is of any use.
+    ///
+    /// If it is not, the error that is told is that of the file itself.
     func lastGoodCopy() -> [String: StoredValue]? {
         do {
             return try file.readLastGood()

@@ -17,6 +17,8 @@ extension Journal {
     ///   - folded: What of the epoch before is in the settings file.
     ///   - previousEnd: Where the one before ended, when these changes and the file are what it had come to.
     ///   - limit: Where records have to stop until the disk has the new header.
+    /// - Returns: How far the journal has come with it.
+    /// - Throws: ``SystemError`` or ``SettingsError`` when the changes cannot be written; then all is as it was.
     func begin(
         at start: UInt32,
         with changes: [StoreChange],

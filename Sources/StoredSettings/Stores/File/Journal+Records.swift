@@ -24,6 +24,8 @@ extension Journal {
     ///   - start: Where the first begins.
     ///   - end: Where the last ends; `nil` to read as far as there are any.
     ///   - epoch: Their epoch.
+    /// - Returns: The records that are whole, up to the first that is not.
+    /// - Throws: ``SystemError`` when they cannot be read.
     func records(from start: UInt32, to end: UInt32?, epoch: UInt32) throws(SystemError) -> Reading {
         let size = try min(system.status(of: file).size, Int(end ?? .max))
         var reading = Reading(records: [], end: start, isWhole: false)
@@ -75,6 +77,7 @@ extension Journal {
     ///
     /// - Parameter facts: The facts from before the file was read.
     /// - Returns: `nil` when another epoch has begun since, or the records are not right.
+    /// - Throws: ``SystemError`` when they cannot be read.
     func replay(from facts: JournalEpoch) throws(SystemError) -> Replay? {
         let word = published.word
         guard let (epoch, generation) = current, epoch.epoch == facts.epoch, generation.end >= facts.folded else {

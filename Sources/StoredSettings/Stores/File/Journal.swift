@@ -64,7 +64,10 @@ final class Journal: Sendable {
     /// - Parameters:
     ///   - path: Where it is.
     ///   - model: Whose owner and permissions it gets if it is made.
+    ///   - system: Makes the calls.
     ///   - lock: Locks a file that is not a journal yet, while it becomes one.
+    /// - Returns: The journal; one that was just begun is locked.
+    /// - Throws: ``SystemError``, or ``SettingsError`` when there is another file in its place.
     static func openOrCreate(
         at path: String,
         like model: FileStatus?,
@@ -134,7 +137,11 @@ extension Journal {
         case elsewhere
     }
 
-    /// - Parameter path: Where the journal should be.
+    /// Looks where the journal is.
+    ///
+    /// - Parameter path: Where it should be.
+    /// - Returns: Whether it is there.
+    /// - Throws: ``SystemError`` when that cannot be told.
     func place(at path: String) throws(SystemError) -> Place {
         guard forks == Forks.count, isAlive, let status = try system.status(at: path) else { return .elsewhere }
         guard (status.device, status.inode) == identity, status.size >= JournalHeader.size else { return .elsewhere }

@@ -39,7 +39,9 @@ struct JournalEpoch: Equatable {
     var beginning: JournalGeneration { JournalGeneration(epoch: epoch, end: firstEnd) }
 }
 
-/// The words of a journal's header. Documentation/FileFormat.md has the bytes.
+/// The words of a journal's header.
+///
+/// Documentation/FileFormat.md has the bytes.
 enum JournalHeader {
     static let size = SharedPage.size
     /// "SSJOURNL", as the bytes stand in the file.

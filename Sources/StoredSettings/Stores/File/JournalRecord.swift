@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The changes of one commit as they stand in the journal. Documentation/FileFormat.md has the bytes.
+/// The changes of one commit as they stand in the journal.
+///
+/// Documentation/FileFormat.md has the bytes.
 package struct JournalRecord {
     /// The new values, `nil` for keys that are removed.
     package var values: [String: StoredValue?]
@@ -18,6 +20,7 @@ package struct JournalRecord {
     /// - Parameters:
     ///   - changes: The changes of one commit, one for a key, with values in the form that JSON has for them.
     ///   - epoch: The journal's epoch.
+    /// - Returns: The bytes.
     /// - Throws: ``SettingsError`` when a value has no JSON form, or the record would be too long.
     package static func bytes(of changes: [StoreChange], epoch: UInt32) throws -> [UInt8] {
         var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
