@@ -18,6 +18,8 @@ extension FileStore {
                 } else if let (epoch, _) = journal.current, state.journal.continues(into: epoch) {
                     state.journal.goOn(into: epoch)
                 } else {
+                    if let (epoch, _) = journal.current { state.journal.strand(by: epoch) { state.contents[$0] } }
+                    if state.journal.stranded != nil { news.needsRepair = true }
                     return beginAnew(&state, &news)
                 }
                 state.journal.unreadable = nil
@@ -40,7 +42,7 @@ extension FileStore {
             apply(record, &state, &news)
         }
         state.journal.position.end = reading.end
-        news.isFoldDue = news.isFoldDue || !reading.records.isEmpty
+        if !reading.records.isEmpty { news.isFoldDue = true }
         if reading.isWhole {
             state.journal.seen = published.word
             return true

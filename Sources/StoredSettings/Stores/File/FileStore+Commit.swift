@@ -135,11 +135,14 @@ extension FileStore {
             if state.journal.journal == nil { refresh(&state, &news, lookingAtFile: true) }
             return state.journal.journal
         }
-        if let known, known.isWritable, !mustOpen { return known }
+        let isUsable = known?.isWritable == true && !mustOpen
+        if let known, isUsable, schedule.hasCommitted.load(ordering: .relaxed) { return known }
         let path = try journalPath()
         state.withLock { $0.journal.path = path }
         try file.system.makeDirectories(SettingsPath.directory(of: path))
+        // What cannot be folded is not to be committed.
         try checkWritable()
+        if let known, isUsable { return known }
         let journal = try Journal.openOrCreate(at: path, like: try file.status(), file.system) {
             try FileLock.acquire($0, file.system) { 0 }
         }

@@ -56,13 +56,30 @@ extension FileStore {
 
     /// Folds until nothing has come in between.
     func fold(under lock: FileHandle) throws {
-        while let plan = try makePlan() {
+        for _ in 0..<Self.mostPlans {
+            waitUntilSettled()
+            guard let plan = try makePlan() else { break }
             // The journal first: what is on the disk of it must not be behind the file.
             try plan.journal.synchronize()
             let draft = try file.draft(plan.contents, replacing: plan.status)
             if try carryOut(plan, draft) { break }
         }
         _ = consume lock
+    }
+
+    /// How often to begin again because somebody has changed the file meanwhile, before it is left for later.
+    private static let mostPlans = 20
+
+    /// Waits while the file may be one that somebody is in the middle of writing.
+    private func waitUntilSettled() {
+        for _ in 0..<Int(Self.settlingTime / 0.01) * 2 {
+            look()
+            let isSettled = state.withLock { state in
+                state.missingSince == nil && state.defect?.isPassing != true && state.reading?.isCertain != false
+            }
+            if isSettled { return }
+            SystemCalls.sleep(seconds: 0.01)
+        }
     }
 
     /// What is to be written, and what it was made of.
@@ -110,8 +127,7 @@ extension FileStore {
                 file.discard(draft)
                 return false
             }
-            // Whoever may use the file has to be able to use the journal.
-            try file.system.copyPermissions(of: reading.status, to: plan.journal.file)
+            try allowOthers(reading, plan.journal)
             try file.synchronize(reading)
         } catch {
             file.discard(draft)
@@ -134,6 +150,16 @@ extension FileStore {
             try reuse(journal, epoch, &state)
         }
         return true
+    }
+
+    /// Lets those use the journal who may use the file.
+    private func allowOthers(_ reading: SettingsFile.Reading, _ journal: Journal) throws(SystemError) {
+        do {
+            try file.system.copyPermissions(of: reading.status, to: journal.file)
+        } catch {
+            // Its owner does so with their next fold.
+            guard error.number == EPERM else { throw error }
+        }
     }
 
     /// - Returns: `nil` when the file is not the one that the draft was made of.

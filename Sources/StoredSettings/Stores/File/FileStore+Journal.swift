@@ -21,11 +21,11 @@ extension FileStore {
             state.journal.problem = nil
             guard let journal else {
                 // It was removed, or nobody has made one yet.
-                news.needsRepair = !state.journal.unfolded.isEmpty
+                if !state.journal.unfolded.isEmpty { news.needsRepair = true }
                 return false
             }
             let isOther = state.journal.adopt(journal) { state.contents[$0] }
-            news.needsRepair = state.journal.stranded != nil
+            if state.journal.stranded != nil { news.needsRepair = true }
             return isOther
         } catch {
             let error = journalError(error)
@@ -99,7 +99,7 @@ extension FileStore {
         state.journal.seen = replay.word
         state.journal.unfolded = unfolded
         state.journal.isDamaged = !replay.isWhole
-        news.isFoldDue = !unfolded.isEmpty
+        if !unfolded.isEmpty { news.isFoldDue = true }
         publish(contents, .external, &state, &news)
     }
 

@@ -36,7 +36,8 @@ extension FileStore {
         let size = max(try file.system.status(of: journal.file).size, JournalHeader.size)
         // Behind what is there, unless that is absurdly long, which no journal of this library is.
         let start = UInt32(size > Self.longestJournal ? JournalHeader.size : (size + 7) / 8 * 8)
-        let generation = try journal.begin(at: start, with: changes, folded: 0, previousEnd: 0)
+        let folded = JournalHeader.epoch(in: journal.page)?.folded ?? 0
+        let generation = try journal.begin(at: start, with: changes, folded: folded, previousEnd: 0)
         state.journal.position = generation
         state.journal.unfolded = state.journal.unfolded.mapValues { _ in generation.end }
         state.journal.isDamaged = false

@@ -97,7 +97,7 @@ extension FileStore {
     }
 
     var problem: SettingsError? {
-        withFreshState { $0.defect?.error ?? $0.journal.problem }
+        withFreshState { $0.defect?.error ?? $0.journal.problem ?? $0.journal.unreadable }
     }
 
     /// Runs a body on the newest contents that can be read.
@@ -157,6 +157,9 @@ extension FileStore {
 
 extension FileStore {
     var persistence: SettingsPersistence {
+        if let problem = state.withLock({ $0.journal.problem }) {
+            return .readOnly(path: file.path, reason: problem.fact)
+        }
         do {
             try checkWritable()
             return .durable(path: file.path)

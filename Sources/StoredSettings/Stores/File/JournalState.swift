@@ -62,13 +62,23 @@ struct JournalState {
             if let epoch = old.current?.epoch { forgetFolded(epoch) }
             if old.isRetired { unfolded = [:] }
         }
-        if !unfolded.isEmpty {
-            var values = stranded?.values ?? [:]
-            for key in unfolded.keys { values.updateValue(value(key), forKey: key) }
-            stranded = Stranded(journal: journal, position: position, values: values)
-        }
+        strand(in: journal, value)
         (position, seen, unfolded, isDamaged) = (JournalGeneration(epoch: 0, end: 0), 0, [:], false)
         return true
+    }
+
+    /// Notes what is not in an epoch that was begun by a process which did not know of it.
+    mutating func strand(by epoch: JournalEpoch, value: (String) -> StoredValue?) {
+        guard epoch.previousEnd == 0, epoch.epoch == position.epoch &+ 1 else { return }
+        dropFolded(upTo: epoch.previousFolded)
+        strand(in: nil, value)
+    }
+
+    private mutating func strand(in journal: Journal?, _ value: (String) -> StoredValue?) {
+        guard !unfolded.isEmpty else { return }
+        var values = stranded?.values ?? [:]
+        for key in unfolded.keys { values.updateValue(value(key), forKey: key) }
+        stranded = Stranded(journal: journal, position: position, values: values)
     }
 
     /// Forgets what is in the file by what the journal says.
