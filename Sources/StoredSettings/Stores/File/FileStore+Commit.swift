@@ -32,7 +32,7 @@ extension FileStore {
             }
             return result
         }
-        if isChanged { foldLater(isOwn: true, isUrgent: freshness.isLong) }
+        if isChanged { foldLater(isOwn: true, isUrgent: freshness.journalEnd > schedule.journalBound) }
         return result
     }
 

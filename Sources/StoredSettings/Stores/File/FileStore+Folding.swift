@@ -180,7 +180,7 @@ extension FileStore {
         var tail: [StoreChange] = []
         if end > epoch.folded {
             // New records have come. They are moved only when the file has become long, and there is room before them.
-            guard end > Journal.sizeBound, end - epoch.folded < epoch.folded / 2 else { return }
+            guard Int(end) > schedule.journalBound, end - epoch.folded < epoch.folded / 2 else { return }
             tail = state.unfoldedChanges
         } else if end == front {
             return

@@ -67,9 +67,16 @@ final class FileStore: SettingsStore {
     ///   - path: Where the file is, or is to be.
     ///   - system: Makes the calls.
     ///   - foldsInBackground: Whether the file is written by itself, a little after the last set.
-    init(path: String, system: SystemCalls = SystemCalls(), foldsInBackground: Bool = true) {
+    ///   - journalBound: How long the journal may become before it is folded at once, and shortened although new records
+    ///     come, in bytes.
+    init(
+        path: String,
+        system: SystemCalls = SystemCalls(),
+        foldsInBackground: Bool = true,
+        journalBound: Int = 1 << 22
+    ) {
         file = SettingsFile(path: path, system: system)
-        schedule = FoldSchedule(isActive: foldsInBackground)
+        schedule = FoldSchedule(isActive: foldsInBackground, journalBound: journalBound)
     }
 
     deinit {

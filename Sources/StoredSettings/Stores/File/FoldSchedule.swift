@@ -25,8 +25,11 @@ final class FoldSchedule: Sendable {
     /// Whether this process has set anything, and so owes it to others to fold.
     let hasCommitted = Atomic(false)
 
-    init(isActive: Bool) {
-        self.isActive = isActive
+    /// How long the journal may become before it is folded at once, in bytes.
+    let journalBound: Int
+
+    init(isActive: Bool, journalBound: Int) {
+        (self.isActive, self.journalBound) = (isActive, journalBound)
     }
 }
 

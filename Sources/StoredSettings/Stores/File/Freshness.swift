@@ -26,9 +26,9 @@ final class Freshness: Sendable {
         return current.load(ordering: .acquiring)
     }
 
-    /// Whether the journal has become so long that it should be folded soon.
-    var isLong: Bool {
-        JournalGeneration(word: seen.load(ordering: .relaxed)).end > Journal.sizeBound
+    /// Where the journal's records end, as far as was seen, in bytes.
+    var journalEnd: Int {
+        Int(JournalGeneration(word: seen.load(ordering: .relaxed)).end)
     }
 
     /// Takes down what is in memory now.

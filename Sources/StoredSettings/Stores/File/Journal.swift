@@ -26,8 +26,6 @@ final class Journal: Sendable {
     private let identity: (device: UInt64, inode: UInt64)
     private let forks = Forks.count
 
-    /// Longer than this, in bytes, it is folded at once, and its records are moved to the front although new ones come.
-    static let sizeBound = 1 << 22
     /// The space of a file that is not longer than this, in bytes, is kept for the next records.
     static let keptSize = 1 << 16
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// Holds the journal to the bytes that Documentation/FileFormat.md promises, which are read and made here by hand.
+@Suite("The journal's format")
+struct JournalFormatTests {
+    /// The checksum as the documentation has it.
+    private static func checksum(_ words: [UInt64]) -> UInt64 {
+        words.reduce(0xCBF2_9CE4_8422_2325) { sum, word in
+            let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
+            return product ^ (product >> 32)
+        }
+    }
+
+    private static func words(_ bytes: some Sequence<UInt8>) -> [UInt64] {
+        let bytes = Array(bytes)
+        return stride(from: 0, to: bytes.count, by: 8)
+            .map { start in (0..<8).reduce(0) { $0 | UInt64(bytes[start + $1]) << (8 * $1) } }
+    }
+
+    private static func bytes(_ words: [UInt64]) -> [UInt8] {
+        words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
+    }
+
+    /// A record with a text.
+    private static func record(_ text: String, epoch: UInt64) -> [UInt8] {
+        let text = Array(text.utf8)
+        let length = (24 + text.count + 7) / 8 * 8
+        var words = [UInt64(length) | epoch << 32, 0, UInt64(text.count)]
+        words += self.words(text + [UInt8](repeating: 0, count: length - 24 - text.count))
+        words[1] = checksum([words[0]] + words[2...])
+        return bytes(words)
+    }
+
+    @Test("a set leaves the bytes that the documentation says")
+    func written() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, foldsInBackground: false)
+            try store.commit { $0["port"] = 9090 }
+            try store.commit {
+                $0["port"] = nil
+                $0["na\"me"] = ["x", 1.5, nil]
+            }
+            let journal = try [UInt8](Data(contentsOf: URL(filePath: path + ".journal")))
+            let header = Self.words(journal.prefix(4_096))
+            let epoch = header[8] >> 32
+            let records =
+                Self.record(#"{"port":[9090]}"#, epoch: epoch)
+                + Self.record(#"{"na\"me":[["x",1.5,null]],"port":[]}"#, epoch: epoch)
+            #expect(Array(journal.dropFirst(4_096)) == records)
+            #expect(Array(journal.prefix(8)) == Array("SSJOURNL".utf8))
+            #expect(header[1] == 1)
+            #expect(header[2] != 0)
+            #expect(header[8] & 0xFFFF_FFFF == UInt64(4_096 + records.count))
+            let facts: [UInt64] = [1, epoch, 4_096, 4_096, 4_096, 0, 0]
+            #expect(Array(header[64..<72]) == facts + [Self.checksum(facts)])
+            let known = Set([0, 1, 2, 8] + Array(64..<72))
+            #expect(header.indices.allSatisfy { header[$0] == 0 || known.contains($0) })
+        }
+    }
+
+    @Test("a journal that somebody else has written by the documentation is read")
+    func read() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
+            let old = Self.record(#"{"a":[111]}"#, epoch: 7)
+            let new = Self.record(#"{"a":[10],"gone":[]}"#, epoch: 7) + Self.record(#"{"c":["é"]}"#, epoch: 7)
+            var header = [UInt64](repeating: 0, count: 512)
+            header[0] = Self.words("SSJOURNL".utf8)[0]
+            header[1] = 1
+            header[2] = 42
+            let end = UInt64(4_096 + old.count + new.count)
+            header[8] = 7 << 32 | end
+            // The second place holds the newer facts: the first record is in the file.
+            let older: [UInt64] = [5, 7, 4_096, 4_096, 4_096, 0, 0]
+            let newer: [UInt64] = [6, 7, 4_096, UInt64(4_096 + old.count), 4_096, 0, 0]
+            header.replaceSubrange(64..<72, with: older + [Self.checksum(older)])
+            header.replaceSubrange(128..<136, with: newer + [Self.checksum(newer)])
+            try Data(Self.bytes(header) + old + new).write(to: URL(filePath: path + ".journal"))
+            let store = FileStore(path: path, foldsInBackground: false)
+            #expect(store.contents() == ["a": 10, "b": 2, "c": "é"])
+            try store.fold()
+            #expect(try path.fileContents == "{\n  \"a\": 10,\n  \"b\": 2,\n  \"c\": \"é\"\n}\n")
+        }
+    }
+
+    @Test("when all is folded, the space of the journal is used again, and its readers go on")
+    func reuse() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            for round in 1...50 {
+                for key in ["a", "b", "c"] { try store.commit { $0[key] = .integer(Int128(round)) } }
+                #expect(
+                    reader.contents() == [
+                        "a": .integer(Int128(round)), "b": .integer(Int128(round)), "c": .integer(Int128(round)),
+                    ]
+                )
+                if round % 3 > 0 { try store.fold() }
+                if round % 4 > 0 { #expect(reader.value(forKey: "a") == .integer(Int128(round))) }
+            }
+            #expect(try Data(contentsOf: URL(filePath: path + ".journal")).count < 4_096 + 1_000)
+        }
+    }
+}

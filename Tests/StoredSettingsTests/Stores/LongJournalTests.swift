@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A long journal")
+struct LongJournalTests {
+    private static let text = StoredValue.string(String(repeating: "x", count: 3_000))
+
+    /// Sets something whenever a file takes its place, as a process does that never pauses.
+    private final class Setter: Sendable {
+        private let store = Mutex<FileStore?>(nil)
+        private let count = Mutex(0)
+
+        func begin(with store: FileStore?) { self.store.withLock { $0 = store } }
+
+        var system: SystemCalls {
+            SystemCalls(witness: { [self] call, path in
+                guard call == .rename, path.hasSuffix("settings.json"), let store = store.withLock(\.self) else {
+                    return
+                }
+                // On another thread, since this one holds the locks.
+                Thread.detachNewThread { [self] in
+                    let number = count.withLock { count in
+                        count += 1
+                        return count
+                    }
+                    do {
+                        try store.commit { $0["late\(number)"] = .integer(Int128(number)) }
+                    } catch {
+                        Issue.record(error)
+                    }
+                }
+            })
+        }
+    }
+
+    @Test("records that come while it is folded are moved to the front, and everybody goes on", .timeLimit(.minutes(2)))
+    func moved() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let setter = Setter()
+            let bound = 20_000
+            let store = FileStore(path: path, system: setter.system, foldsInBackground: false, journalBound: bound)
+            let (other, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            for number in 0..<10 { try store.commit { $0["big\(number)"] = Self.text } }
+            #expect(reader.contents().count == 10)
+            setter.begin(with: other)
+            try store.fold()
+            await eventually("the late set is made") { other.value(forKey: "late1") == 1 }
+            setter.begin(with: nil)
+            #expect(try #require(try Journal.open(at: path + ".journal", SystemCalls())).published.end < bound / 2)
+            // Whether it came before the journal's space was used again or after, nothing is lost, for nobody.
+            let expected = store.contents()
+            #expect(expected.count == 11)
+            #expect(reader.contents() == expected)
+            #expect(other.contents() == expected)
+            #expect(FileStore(path: path, foldsInBackground: false).contents() == expected)
+            for number in 0..<10 { try other.commit { $0["big\(number)"] = .integer(Int128(number)) } }
+            #expect(store.contents() == other.contents())
+            #expect(reader.contents() == other.contents())
+            try store.fold()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == other.contents())
+        }
+    }
+
+    @Test("what was moved is not written over before the disk has the header that says so")
+    func limit() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let calls = Mutex<[SystemCalls.Name]>([])
+            let system = SystemCalls(witness: { call, _ in calls.withLock { $0.append(call) } })
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            let journal = try #require(try Journal.open(at: path + ".journal", system))
+            let end = journal.published.end
+            journal.page[JournalHeader.limitWord] = UInt64(end) + 40
+            calls.withLock { $0 = [] }
+            try store.commit { $0["a"] = 2 }
+            try store.commit { $0["a"] = 3 }
+            let made = calls.withLock { $0 }
+            // The first still fits, the second has to wait for the disk before it is written.
+            #expect(made.filter { [.write, .sync].contains($0) } == [.write, .sync, .write])
+            #expect(journal.page[JournalHeader.limitWord] == 0)
+        }
+    }
+}
