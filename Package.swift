@@ -23,6 +23,9 @@ let package = Package(
         ),
         .executableTarget(name: "watch", dependencies: ["StoredSettings", "ExampleSettings"], path: "Examples/watch"),
 
+        // Kills, races and load, for longer than a test may take: `swift run -c release endurance`.
+        .executableTarget(name: "endurance", dependencies: ["StoredSettings"], path: "Tests/Endurance"),
+
         // Speed, each figure beside its floor: `swift run -c release Benchmarks`.
         .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings"]),
 
@@ -48,7 +51,9 @@ let package = Package(
         ),
         .testTarget(
             name: "MultiProcessTests",
-            dependencies: ["StoredSettings", "StoredSettingsTesting", "LawTable", "TestSupport", "settings-probe"]
+            dependencies: [
+                "StoredSettings", "StoredSettingsTesting", "LawTable", "TestSupport", "settings-probe", "endurance",
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

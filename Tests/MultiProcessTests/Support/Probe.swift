@@ -32,7 +32,7 @@ final class Probe: Sendable {
         _ = Foundation.signal(SIGPIPE, SIG_IGN)
         (output, errors) = (try OutputFile(), try OutputFile())
         var environment = ProcessInfo.processInfo.environment
-        process.executableURL = try Self.executable
+        process.executableURL = try program("settings-probe")
         switch place {
         case .file(let path):
             process.arguments = ["--file", path]
@@ -45,23 +45,6 @@ final class Probe: Sendable {
         process.standardOutput = output.handle
         process.standardError = errors.handle
         try process.run()
-    }
-
-    /// The program lies beside the tests' own.
-    private static var executable: URL {
-        get throws {
-            let arguments = CommandLine.arguments
-            let bundles = arguments.firstIndex(of: "--test-bundle-path").map { arguments[($0 + 1)...].prefix(1) } ?? []
-            let places = [Bundle.main.bundlePath, Bundle.main.executablePath ?? ""] + bundles + arguments.prefix(1)
-            let candidates = places.flatMap { place in
-                let url = URL(fileURLWithPath: place).standardizedFileURL
-                return [url, url.deletingLastPathComponent()].map { $0.appendingPathComponent("settings-probe") }
-            }
-            return try #require(
-                candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) },
-                "the helper program is built with the tests"
-            )
-        }
     }
 
     // MARK: - Talking

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Kills, races and loads the file store for as long as it is told, and prints what was found: what no test has the
+/// time for.
+///
+/// The program starts itself as the processes that share a file. What they are about to do, and what they have done,
+/// they write into a ledger that outlives them; the laws are checked against it.
+@main
+struct Endurance {
+    static func main() {
+        let arguments = CommandLine.arguments.dropFirst()
+        do {
+            if arguments.first == Child.flag { return try Child.run(Array(arguments.dropFirst())) }
+            let options = try Options(Array(arguments))
+            if options.isHelpWanted { return print(Options.help) }
+            let report = try run(options)
+            print(options.isJSON ? try report.json() : report.description)
+            exit(report.isClean ? 0 : 1)
+        } catch let error as UsageError {
+            Console.tell("endurance: \(error.message)")
+            exit(64)
+        } catch {
+            Console.tell("endurance: \(error)")
+            exit(1)
+        }
+    }
+
+    private static func run(_ options: Options) throws -> Report {
+        Interruption.listen()
+        let workspace = try Workspace()
+        defer { workspace.remove() }
+        var report = Report(machine: Machine(), seed: options.seed)
+        if options.parts.contains(.kill) {
+            report.kill = try Kill(rounds: options.rounds, seed: options.seed, in: workspace).run()
+        }
+        if options.parts.contains(.increments) {
+            report.increments = try Increments(in: workspace).run()
+        }
+        if options.parts.contains(.load) {
+            report.load = try Load(seconds: options.seconds, seed: options.seed, in: workspace).run()
+        }
+        report.findings = try workspace.findings.all()
+        return report
+    }
+}

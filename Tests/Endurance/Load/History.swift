@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// The laws: what may be read, given what the ledger says.
+///
+/// Whoever checks takes what was acknowledged *before* it reads, and what was begun *after* it. In between lies what may
+/// be there: an acknowledged change is seen by every later read in every process, and nothing is seen that nobody began.
+struct History {
+    let ledger: Ledger
+    let findings: Findings
+
+    // MARK: - One key
+
+    /// Reads a writer's own key.
+    ///
+    /// - Returns: What was read.
+    @discardableResult
+    func check(_ key: OwnKey, of writer: Int, _ read: () throws -> StoredValue?) rethrows -> StoredValue? {
+        let tally = ledger.tally(writer, key.rawValue)
+        let first = tally.acknowledged.value
+        let value = try read()
+        expect(key, of: writer, value, from: first, to: tally.begun.value)
+        return value
+    }
+
+    /// Reads a sum.
+    func check(sum: Int, _ read: () throws -> Int) rethrows {
+        let column = LoadPlan.column(ofSum: sum)
+        let first = ledger.sum(.acknowledged, column)
+        let value = try read()
+        expect(sum: sum, value, from: first, to: ledger.sum(.begun, column))
+    }
+
+    // MARK: - All at once
+
+    /// Reads everything as of one moment.
+    @discardableResult
+    func check(snapshot read: () throws -> [String: StoredValue]) rethrows -> [String: StoredValue] {
+        let (first, firstSums) = (numbers(.acknowledged), sums(.acknowledged))
+        let contents = try read()
+        let (last, lastSums) = (numbers(.begun), sums(.begun))
+        for writer in 0..<LoadPlan.writers {
+            for key in OwnKey.allCases {
+                let (from, to) = (first[writer][key.rawValue], last[writer][key.rawValue])
+                expect(key, of: writer, contents[key.name(writer)], from: from, to: to)
+            }
+        }
+        for sum in 0..<LoadPlan.sums {
+            expect(sum: sum, contents.integer(LoadPlan.sumKey(sum)), from: firstSums[sum], to: lastSums[sum])
+        }
+        expectWhole(contents[LoadPlan.pairKeys.0], contents[LoadPlan.pairKeys.1])
+        return contents
+    }
+
+    /// What a transaction has set together.
+    func expectWhole(_ left: StoredValue?, _ right: StoredValue?) {
+        if left != right { note("half a transaction: \(left.text) and \(right.text)") }
+    }
+
+    // MARK: - The law itself
+
+    private func expect(_ key: OwnKey, of writer: Int, _ value: StoredValue?, from first: Int, to last: Int) {
+        if key.admits(value, from: first, to: last) { return }
+        note("\(key.name(writer)) was \(value.text), with \(first) acknowledged before and \(last) begun")
+    }
+
+    private func expect(sum: Int, _ value: Int, from first: Int, to last: Int) {
+        if (first...max(first, last)).contains(value) { return }
+        note("\(LoadPlan.sumKey(sum)) was \(value), with \(first) acknowledged before and \(last) begun")
+    }
+
+    private func numbers(_ area: Ledger.Area) -> [[Int]] {
+        (0..<LoadPlan.writers).map { writer in OwnKey.allCases.map { ledger[area, writer, $0.rawValue].value } }
+    }
+
+    private func sums(_ area: Ledger.Area) -> [Int] {
+        (0..<LoadPlan.sums).map { ledger.sum(area, LoadPlan.column(ofSum: $0)) }
+    }
+
+    func note(_ text: String) {
+        findings.note("load: \(text)")
+    }
+}
+
+extension Dictionary where Key == String, Value == StoredValue {
+    /// The integer under a key: 0 when there is none.
+    func integer(_ key: String) -> Int {
+        guard case .integer(let integer)? = self[key] else { return 0 }
+        return Int(exactly: integer) ?? 0
+    }
+}
+
+extension StoredValue? {
+    /// The beginning of a value of this run, for a line.
+    fileprivate var text: String {
+        switch self {
+        case nil: "nothing"
+        case .integer(let integer)?: "\(integer)"
+        case .string(let text)?: "'\(text.prefix(40))', \(text.utf8.count) bytes"
+        case let other?: "\(other)"
+        }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// One of the processes that load the store, whichever way it ends.
+struct LoadProcess {
+    private let child: Child
+    private let claims: Claims
+    private let number: Int
+    private let seed: UInt64
+    /// How often a process with this number was started before.
+    private let incarnation: Int
+
+    init(_ child: Child, claims: Claims) throws {
+        guard child.numbers.count == 3 else { throw UsageError("\(Child.flag) is for the program itself") }
+        (self.child, self.claims) = (child, claims)
+        (number, seed, incarnation) = (child.numbers[0], UInt64(child.numbers[1]), child.numbers[2])
+    }
+
+    func run() {
+        let history = History(ledger: child.ledger, findings: child.findings)
+        let isResident = number < LoadPlan.residents
+        let watchers = isResident ? Watchers(process: number, of: child.suite, history) : nil
+        watchers?.start()
+        child.ledger[.process, number, LoadPlan.State.begun].value = 1
+        child.runThreads(LoadPlan.threads) { thread in
+            let writer = LoadPlan.writer(process: number, thread: thread)
+            var load = LoadThread(
+                writer: writer,
+                child: child,
+                history: history,
+                claims: claims,
+                isResident: isResident,
+                chance: Chance(seed: seed, stream: incarnation * LoadPlan.writers + writer + 1)
+            )
+            load.run()
+        }
+        child.ledger[.process, number, LoadPlan.State.isResting].value = 1
+        child.wait { child.ledger[.run, 0].value >= LoadPlan.Phase.leaving.rawValue }
+        watchers?.stop()
+    }
+}

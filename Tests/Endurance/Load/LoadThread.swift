@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+
+/// One thread that does all that there is to do, in an order that follows from a seed.
+struct LoadThread {
+    let writer: Int
+    let child: Child
+    let history: History
+    let claims: Claims
+    /// Whether the process keeps a suite, so that this thread need not.
+    let isResident: Bool
+    var chance: Chance
+
+    mutating func run() {
+        var opened: SettingsSuite?
+        while child.ledger[.run, 0].value == LoadPlan.Phase.loading.rawValue {
+            let suite = opened ?? child.suite
+            if opened == nil { count(.opens) }
+            opened = suite
+            do {
+                try perform(chance.below(1_000), in: suite)
+            } catch let error as SettingsError where !isResident && error.code == .suiteFinished {
+                // Another thread of this process has finished the suite. Nothing was changed, and a new suite will do.
+                opened = nil
+            } catch {
+                history.note("process \(getpid()), writer \(writer): \(error)")
+            }
+            if chance.below(isResident ? 200 : 20) == 0 {
+                opened = nil
+                // Long enough, now and then, for the other threads to let go as well.
+                if !isResident { pause(chance.milliseconds(0...20)) }
+            }
+        }
+    }
+
+    private mutating func perform(_ choice: Int, in suite: SettingsSuite) throws {
+        switch choice {
+        case ..<400: readNumber(in: suite)
+        case ..<480: try read(OwnKey.allCases[chance.below(3)], in: suite)
+        case ..<520: readSum(in: suite)
+        case ..<540: snapshot(of: suite)
+        case ..<740: try set(.number, in: suite)
+        case ..<790: try set(.flag, in: suite)
+        case ..<830: try set(.text, in: suite)
+        case ..<930: try update(in: suite)
+        case ..<985: try transact(in: suite)
+        case ..<987: try fold(suite)
+        case ..<988: try finish(suite)
+        case 988: pause(chance.milliseconds(200...300))
+        default: pause(chance.milliseconds(0...2))
+        }
+    }
+
+    // MARK: - Reading
+
+    private mutating func readNumber(in suite: SettingsSuite) {
+        let other = chance.below(LoadPlan.writers)
+        let setting = Setting(OwnKey.number.name(other), default: 0, suite: suite)
+        history.check(.number, of: other) { .integer(Int128(setting.value)) }
+        count(.reads)
+    }
+
+    private mutating func read(_ key: OwnKey, in suite: SettingsSuite) throws {
+        let other = chance.below(LoadPlan.writers)
+        history.check(key, of: other) { suite.storedValue(forKey: key.name(other)) }
+        count(.reads)
+    }
+
+    private mutating func readSum(in suite: SettingsSuite) {
+        let sum = chance.below(LoadPlan.sums)
+        let setting = Setting(LoadPlan.sumKey(sum), default: 0, suite: suite)
+        history.check(sum: sum) { setting.value }
+        count(.reads)
+    }
+
+    private func snapshot(of suite: SettingsSuite) {
+        history.check { suite.snapshot() }
+        count(.snapshots)
+    }
+
+    // MARK: - Changing
+
+    private func set(_ key: OwnKey, in suite: SettingsSuite) throws {
+        try timed {
+            try history.ledger.tally(writer, key.rawValue)
+                .next { number in
+                    try suite.setStoredValue(key.stored(number), forKey: key.name(writer))
+                }
+        }
+        count(.sets)
+        // A thread sees its own changes, too.
+        history.check(key, of: writer) { suite.storedValue(forKey: key.name(writer)) }
+    }
+
+    private mutating func update(in suite: SettingsSuite) throws {
+        let counter = chance.below(LoadPlan.counters)
+        try raise(counter) {
+            try Setting(LoadPlan.sumKey(counter), default: 0, suite: suite).update { $0 += 1 }
+        }
+        count(.updates)
+    }
+
+    private func transact(in suite: SettingsSuite) throws {
+        let (left, right) = LoadPlan.pairKeys
+        try raise(LoadPlan.pair) {
+            try suite.transaction { settings in
+                history.expectWhole(settings[storedValueFor: left], settings[storedValueFor: right])
+                let next = settings[Setting(left, default: 0, suite: suite)] + 1
+                settings[storedValueFor: left] = .integer(Int128(next))
+                settings[storedValueFor: right] = .integer(Int128(next))
+                return next
+            }
+        }
+        count(.transactions)
+    }
+
+    private func raise(_ sum: Int, _ change: () throws -> Int) throws {
+        let value = try timed {
+            try history.ledger.tally(writer, LoadPlan.column(ofSum: sum)).oneMore(change)
+        }
+        if let other = claims.claim(value, ofSum: sum, by: writer) {
+            history.note("writers \(writer) and \(other) both made \(LoadPlan.sumKey(sum)) \(value)")
+        }
+    }
+
+    private func fold(_ suite: SettingsSuite) throws {
+        try suite.settle()
+        count(.folds)
+    }
+
+    private func finish(_ suite: SettingsSuite) throws {
+        if isResident { return }
+        suite.finish()
+        count(.finishes)
+    }
+
+    // MARK: - Counting
+
+    private func timed<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let start = ContinuousClock.now
+        let result = try body()
+        let microseconds = Int((ContinuousClock.now - start).seconds * 1e6)
+        child.ledger[.done, writer, LoadPlan.Done.longest.rawValue].raise(to: microseconds)
+        return result
+    }
+
+    private func count(_ done: LoadPlan.Done) {
+        child.ledger[.done, writer, done.rawValue].add()
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// All that a run has found.
+struct Report: Encodable {
+    var machine: Machine
+    var seed: UInt64
+    var kill: Kill.Result?
+    var increments: Increments.Result?
+    var load: LoadResult?
+    /// The laws that were seen to be broken.
+    var findings: [String] = []
+
+    init(machine: Machine, seed: UInt64) {
+        (self.machine, self.seed) = (machine, seed)
+    }
+
+    var isClean: Bool { findings.isEmpty }
+
+    func json() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+
+    var description: String {
+        let parts = [kill?.description, increments?.description, load?.description].compactMap { $0 }
+        let end = isClean ? "All laws held." : "BROKEN, \(findings.count) findings:"
+        let lines = findings.prefix(40).map { "  \($0)" }
+        return ([machine.description + "; seed \(seed)"] + parts + [end] + lines).joined(separator: "\n")
+    }
+}

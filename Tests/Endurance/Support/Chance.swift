@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Choices that follow from a seed (xorshift64*).
+struct Chance: RandomNumberGenerator {
+    private var state: UInt64
+
+    /// - Parameters:
+    ///   - seed: The run's.
+    ///   - stream: What tells apart those who choose in one run.
+    init(seed: UInt64, stream: Int = 0) {
+        // Never zero, which would stay zero.
+        state = (seed &+ UInt64(truncatingIfNeeded: stream) &* 0x9E37_79B9_7F4A_7C15) | 1
+        for _ in 0..<8 { _ = next() }
+    }
+
+    mutating func next() -> UInt64 {
+        state ^= state >> 12
+        state ^= state << 25
+        state ^= state >> 27
+        return state &* 0x2545_F491_4F6C_DD1D
+    }
+
+    mutating func below(_ limit: Int) -> Int {
+        Int.random(in: 0..<limit, using: &self)
+    }
+
+    mutating func milliseconds(_ range: ClosedRange<Double>) -> Duration {
+        .microseconds(Int.random(in: Int(range.lowerBound * 1e3)...Int(range.upperBound * 1e3), using: &self))
+    }
+}
+
+/// Lets time pass on this thread.
+func pause(_ duration: Duration) {
+    let (seconds, attoseconds) = duration.components
+    var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    nanosleep(&time, nil)
+}
+
+extension Duration {
+    var seconds: Double { self / .seconds(1) }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+
+/// What a settings file holds, read by somebody else's JSON parser.
+struct Document {
+    private let values: [String: Any]
+
+    init(at path: String) throws {
+        let object = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
+        guard let values = object as? [String: Any] else { throw Failure("\(path) holds no object") }
+        self.values = values
+    }
+
+    func integer(_ key: String) -> Int? {
+        values[key] as? Int
+    }
+
+    /// The keys whose value is another one than in some contents of integers and texts.
+    func differences(from contents: [String: StoredValue]) -> [String] {
+        Set(values.keys).union(contents.keys).filter { stored($0) != contents[$0] }.sorted()
+    }
+
+    private func stored(_ key: String) -> StoredValue? {
+        if let integer = values[key] as? Int { return .integer(Int128(integer)) }
+        return (values[key] as? String).map { .string($0) }
+    }
+}
+
+extension SettingsSuite {
+    /// Has everything that was set written into the file that people see.
+    func settle() throws {
+        try synchronize()
+    }
+}
