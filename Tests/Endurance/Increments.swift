@@ -14,7 +14,7 @@ struct Increments {
         var seconds = 0.0
 
         var description: String {
-            let (all, rate) = (processes * updatesPerProcess, Double(processes * updatesPerProcess) / seconds)
+            let (all, rate) = (processes * updatesPerProcess, Double(sum) / seconds)
             return """
                 increments: \(processes) processes × \(Format.count(updatesPerProcess)) updates of one key: \
                 \(Format.count(sum))\(sum == all ? ", exact" : " of \(Format.count(all))")
@@ -48,9 +48,9 @@ struct Increments {
         let start = ContinuousClock.now
         ledger[.run, 0].value = 1
         var complaints: [String] = []
-        // Until the last has returned, and not until it has ended.
+        // Until the last update has returned, and not until the last process has ended.
         _ = try wait(.seconds(600)) {
-            ledger.sum(.process) == 2 * Self.processes || !processes.allSatisfy(\.isRunning)
+            processes.indices.allSatisfy { ledger[.process, $0].value == 2 || !processes[$0].isRunning }
         }
         var result = Result()
         result.seconds = (ContinuousClock.now - start).seconds
