@@ -42,7 +42,7 @@ struct Writer {
                 pause(.milliseconds(260))
             case .folds:
                 for _ in 0..<5 { try tally.next(setting.set) }
-                try suite.settle()
+                try suite.fold()
             }
         }
     }

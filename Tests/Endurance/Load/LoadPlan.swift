@@ -75,6 +75,7 @@ enum LoadPlan {
         case snapshots
         case opens
         case folds
+        case synchronizations
         case finishes
         /// By process.
         case changes

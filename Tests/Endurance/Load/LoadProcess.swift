@@ -23,13 +23,16 @@ struct LoadProcess {
         let watchers = isResident ? Watchers(process: number, of: child.suite, history) : nil
         watchers?.start()
         child.ledger[.process, number, LoadPlan.State.begun].value = 1
+        let finishes = Finishes()
         child.runThreads(LoadPlan.threads) { thread in
+            let visit = Visit(child, finishes)
             let writer = LoadPlan.writer(process: number, thread: thread)
             var load = LoadThread(
                 writer: writer,
                 child: child,
-                history: history,
+                history: History(ledger: child.ledger, findings: child.findings) { visit.isOver },
                 claims: claims,
+                visit: visit,
                 isResident: isResident,
                 chance: Chance(seed: seed, stream: incarnation * LoadPlan.writers + writer + 1)
             )

@@ -9,46 +9,47 @@ struct LoadThread {
     let child: Child
     let history: History
     let claims: Claims
+    let visit: Visit
     /// Whether the process keeps a suite, so that this thread need not.
     let isResident: Bool
     var chance: Chance
 
     mutating func run() {
-        var opened: SettingsSuite?
         while child.ledger[.run, 0].value == LoadPlan.Phase.loading.rawValue {
-            let suite = opened ?? child.suite
-            if opened == nil { count(.opens) }
-            opened = suite
+            let (suite, isNew) = visit.enter()
+            if isNew { count(.opens) }
             do {
-                try perform(chance.below(1_000), in: suite)
-            } catch let error as SettingsError where !isResident && error.code == .suiteFinished {
+                try perform(chance.below(10_000), in: suite)
+            } catch let error as SettingsError where error.code == .suiteFinished && visit.isOver {
                 // Another thread of this process has finished the suite. Nothing was changed, and a new suite will do.
-                opened = nil
             } catch {
-                history.note("process \(getpid()), writer \(writer): \(error)")
+                history.note("writer \(writer): \(error)")
             }
             if chance.below(isResident ? 200 : 20) == 0 {
-                opened = nil
+                visit.leave()
                 // Long enough, now and then, for the other threads to let go as well.
                 if !isResident { pause(chance.milliseconds(0...20)) }
             }
         }
+        visit.leave()
     }
 
     private mutating func perform(_ choice: Int, in suite: SettingsSuite) throws {
         switch choice {
-        case ..<400: readNumber(in: suite)
-        case ..<480: try read(OwnKey.allCases[chance.below(3)], in: suite)
-        case ..<520: readSum(in: suite)
-        case ..<540: snapshot(of: suite)
-        case ..<740: try set(.number, in: suite)
-        case ..<790: try set(.flag, in: suite)
-        case ..<830: try set(.text, in: suite)
-        case ..<930: try update(in: suite)
-        case ..<985: try transact(in: suite)
-        case ..<987: try fold(suite)
-        case ..<988: try finish(suite)
-        case 988: pause(chance.milliseconds(200...300))
+        case ..<4_000: readNumber(in: suite)
+        case ..<4_800: try read(OwnKey.allCases[chance.below(3)], in: suite)
+        case ..<5_200: readSum(in: suite)
+        case ..<5_400: snapshot(of: suite)
+        case ..<7_400: try set(.number, in: suite)
+        case ..<7_900: try set(.flag, in: suite)
+        case ..<8_300: try set(.text, in: suite)
+        case ..<9_300: try update(in: suite)
+        case ..<9_850: try transact(in: suite)
+        case ..<9_865: try fold(suite)
+        case ..<9_875: try synchronize(suite)
+        case ..<9_885: try finish(suite)
+        // Longer than the store waits before it folds.
+        case ..<9_887: pause(chance.milliseconds(200...300))
         default: pause(chance.milliseconds(0...2))
         }
     }
@@ -126,13 +127,18 @@ struct LoadThread {
     }
 
     private func fold(_ suite: SettingsSuite) throws {
-        try suite.settle()
+        try suite.fold()
         count(.folds)
+    }
+
+    private func synchronize(_ suite: SettingsSuite) throws {
+        try suite.synchronize()
+        count(.synchronizations)
     }
 
     private func finish(_ suite: SettingsSuite) throws {
         if isResident { return }
-        suite.finish()
+        visit.finish(suite)
         count(.finishes)
     }
 

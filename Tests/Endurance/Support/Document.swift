@@ -27,10 +27,3 @@ struct Document {
         return (values[key] as? String).map { .string($0) }
     }
 }
-
-extension SettingsSuite {
-    /// Has everything that was set written into the file that people see.
-    func settle() throws {
-        try synchronize()
-    }
-}
