@@ -4,7 +4,7 @@ import Foundation
 
 /// Kills processes at random moments of their sets and of their folding, and has a fresh process look what is kept.
 ///
-/// The law: of each writer, the number kept is the last one acknowledged, or the one that was under way.
+/// The law: under each key, the number kept is the last one acknowledged, or the one that was under way.
 final class Kill {
     /// So often another file is begun, which is not there at first.
     private static let roundsPerFile = 20
@@ -56,20 +56,20 @@ final class Kill {
 
     private func perform(_ round: Round, number: Int) throws {
         let path = workspace.path("kill-\(number / Self.roundsPerFile)/settings.json")
-        let before = ledger.sum(.acknowledged)
+        let before = acknowledged
         try kill(round, settingsAt: path, number: number)
         result.rounds += 1
         result.roundsByPattern["\(round.pattern)", default: 0] += 1
-        result.acknowledged += ledger.sum(.acknowledged) - before
+        result.acknowledged += acknowledged - before
 
         let looker = try start(.look, settingsAt: path, [round.isLookerAbrupt ? 1 : 0])
         if let complaint = try looker.finish() { return note("the looker: \(complaint)", number) }
-        for writer in 0..<Round.maximumWriters { check(writer, number: number) }
+        for (writer, key) in Self.keys { check(writer, key, number: number) }
         if !round.isLookerAbrupt { try checkDocument(at: path, number: number) }
     }
 
     private func kill(_ round: Round, settingsAt path: String, number: Int) throws {
-        let (sets, bursts) = (ledger.sum(.acknowledged), ledger.sum(.done))
+        let (sets, bursts) = (acknowledged, ledger.sum(.done))
         let processes = try (0..<round.processes)
             .map {
                 try start(.write, settingsAt: path, [round.threads, $0 * round.threads, round.pattern.rawValue])
@@ -77,7 +77,7 @@ final class Kill {
         let hasBegun = try wait {
             switch round.start {
             case .none: true
-            case .set: ledger.sum(.acknowledged) > sets
+            case .set: acknowledged > sets
             case .burst: ledger.sum(.done) > bursts
             }
         }
@@ -89,16 +89,27 @@ final class Kill {
         }
     }
 
-    private func check(_ writer: Int, number: Int) {
-        let (kept, tally) = (ledger[.kept, writer].value, ledger.tally(writer))
+    /// All sets that were acknowledged since the file was begun.
+    private var acknowledged: Int {
+        (0..<Writer.keys).reduce(0) { $0 + ledger.sum(.acknowledged, $1) }
+    }
+
+    private static var keys: [(writer: Int, key: Int)] {
+        (0..<Round.maximumWriters).flatMap { writer in (0..<Writer.keys).map { (writer, $0) } }
+    }
+
+    private func check(_ writer: Int, _ key: Int, number: Int) {
+        let (kept, tally, name) = (
+            ledger[.kept, writer, key].value, ledger.tally(writer, key), Writer.name(writer, key)
+        )
         let (acknowledged, begun) = (tally.acknowledged.value, tally.begun.value)
         if kept < acknowledged {
             result.lost += acknowledged - kept
-            note("writer \(writer) lost \(kept + 1)...\(acknowledged)", number)
+            note("\(name) is \(kept), and \(acknowledged) was acknowledged", number)
         }
         if kept > acknowledged {
             // And none of an earlier round, whose end has been seen.
-            if kept != begun { note("writer \(writer) has \(kept), and had begun \(begun)", number) }
+            if kept != begun { note("\(name) is \(kept), and \(begun) was begun last", number) }
             result.keptUnacknowledged += 1
         }
         // What somebody has seen is acknowledged.
@@ -108,9 +119,10 @@ final class Kill {
     /// Whoever ends in order leaves all that is kept in the file that people see.
     private func checkDocument(at path: String, number: Int) throws {
         let document = try Document(at: path)
-        for writer in 0..<Round.maximumWriters {
-            let (seen, kept) = (document.integer("writer\(writer)") ?? 0, ledger[.kept, writer].value)
-            if seen != kept { note("the file has \(seen) of writer \(writer), and kept is \(kept)", number) }
+        for (writer, key) in Self.keys {
+            let (name, kept) = (Writer.name(writer, key), ledger[.kept, writer, key].value)
+            let seen = document.integer(name) ?? 0
+            if seen != kept { note("the file has \(seen) for \(name), and kept is \(kept)", number) }
         }
     }
 

@@ -3,8 +3,11 @@
 import Foundation
 import StoredSettings
 
-/// A process that sets 1, 2, 3 and so on, each thread a key of its own, and notes each number when its set has returned.
+/// A process that sets 1, 2, 3 and so on, each thread keys of its own, and notes each number when its set has returned.
 struct Writer {
+    /// A writer goes round its keys: what is kept then tells of its last sets, and not of the very last alone.
+    static let keys = 16
+
     private let child: Child
     private let threads: Int
     private let firstWriter: Int
@@ -18,9 +21,12 @@ struct Writer {
         (threads, firstWriter, self.pattern) = (child.numbers[0], child.numbers[1], pattern)
     }
 
-    /// The key of a writer.
-    static func setting(_ writer: Int, in suite: SettingsSuite) -> Setting<Int> {
-        Setting("writer\(writer)", default: 0, suite: suite)
+    static func name(_ writer: Int, _ key: Int) -> String {
+        "writer\(writer)-\(key)"
+    }
+
+    static func setting(_ writer: Int, _ key: Int, in suite: SettingsSuite) -> Setting<Int> {
+        Setting(name(writer, key), default: 0, suite: suite)
     }
 
     func run() {
@@ -30,19 +36,20 @@ struct Writer {
     /// Does not end but by being killed, or with its parent.
     private func write(_ writer: Int) throws {
         let suite = child.suite
-        let setting = Self.setting(writer, in: suite)
-        let tally = child.ledger.tally(writer)
+        let settings = (0..<Self.keys).map { Self.setting(writer, $0, in: suite) }
+        let tallies = (0..<Self.keys).map { child.ledger.tally(writer, $0) }
+        var sets = 0
         while true {
+            let key = sets % Self.keys
+            try tallies[key].next(settings[key].set)
+            sets += 1
             switch pattern {
-            case .steady:
-                try tally.next(setting.set)
-            case .bursts:
-                for _ in 0..<20 { try tally.next(setting.set) }
+            case .steady: break
+            case .bursts where sets.isMultiple(of: 20):
                 child.ledger[.done, writer].add()
                 pause(.milliseconds(260))
-            case .folds:
-                for _ in 0..<5 { try tally.next(setting.set) }
-                try suite.fold()
+            case .folds where sets.isMultiple(of: 5): try suite.fold()
+            case .bursts, .folds: break
             }
         }
     }
@@ -64,7 +71,9 @@ struct Looker {
     func run() throws {
         let suite = child.suite
         for writer in 0..<Round.maximumWriters {
-            child.ledger[.kept, writer].value = try Writer.setting(writer, in: suite).load() ?? 0
+            for key in 0..<Writer.keys {
+                child.ledger[.kept, writer, key].value = try Writer.setting(writer, key, in: suite).load() ?? 0
+            }
         }
         let start = ContinuousClock.now
         try Setting(Self.key, default: 0, suite: suite).update { $0 += 1 }
