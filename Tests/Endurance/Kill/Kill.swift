@@ -7,7 +7,7 @@ import Foundation
 /// The law: under each key, the number kept is the last one acknowledged, or the one that was under way.
 final class Kill {
     /// So often another file is begun, which is not there at first.
-    private static let roundsPerFile = 20
+    private static let roundsPerFile = 10
 
     private let rounds: Int
     private let workspace: Workspace
@@ -43,11 +43,11 @@ final class Kill {
 
     func run() throws -> Result {
         let beginning = ContinuousClock.now
-        ledger.clear()
         for number in 0..<rounds {
             Console.showProgress("kill: \(number) of \(rounds)")
-            if number > 0, number.isMultiple(of: Self.roundsPerFile) { ledger.clear() }
-            try perform(Round(&chance), number: number)
+            let isFirst = number.isMultiple(of: Self.roundsPerFile)
+            if isFirst { ledger.clear() }
+            try perform(Round(&chance, isFirst: isFirst), number: number)
         }
         Console.showProgress("")
         result.seconds = (ContinuousClock.now - beginning).seconds
@@ -71,8 +71,9 @@ final class Kill {
     private func kill(_ round: Round, settingsAt path: String, number: Int) throws {
         let (sets, bursts) = (acknowledged, ledger.sum(.done))
         let processes = try (0..<round.processes)
-            .map {
-                try start(.write, settingsAt: path, [round.threads, $0 * round.threads, round.pattern.rawValue])
+            .map { process in
+                let writer = round.firstWriter + process * round.threads
+                return try start(.write, settingsAt: path, [round.threads, writer, round.pattern.rawValue])
             }
         let hasBegun = try wait {
             switch round.start {
@@ -99,17 +100,15 @@ final class Kill {
     }
 
     private func check(_ writer: Int, _ key: Int, number: Int) {
-        let (kept, tally, name) = (
-            ledger[.kept, writer, key].value, ledger.tally(writer, key), Writer.name(writer, key)
-        )
+        let (kept, tally) = (ledger[.kept, writer, key].value, ledger.tally(writer, key))
         let (acknowledged, begun) = (tally.acknowledged.value, tally.begun.value)
         if kept < acknowledged {
             result.lost += acknowledged - kept
-            note("\(name) is \(kept), and \(acknowledged) was acknowledged", number)
+            note("key \(key) of writer \(writer) is \(kept), and \(acknowledged) was acknowledged", number)
         }
         if kept > acknowledged {
             // And none of an earlier round, whose end has been seen.
-            if kept != begun { note("\(name) is \(kept), and \(begun) was begun last", number) }
+            if kept != begun { note("key \(key) of writer \(writer) is \(kept), and \(begun) was begun last", number) }
             result.keptUnacknowledged += 1
         }
         // What somebody has seen is acknowledged.
@@ -120,9 +119,9 @@ final class Kill {
     private func checkDocument(at path: String, number: Int) throws {
         let document = try Document(at: path)
         for (writer, key) in Self.keys {
-            let (name, kept) = (Writer.name(writer, key), ledger[.kept, writer, key].value)
-            let seen = document.integer(name) ?? 0
-            if seen != kept { note("the file has \(seen) for \(name), and kept is \(kept)", number) }
+            let seen = document.integer(Writer.name(writer, key)) ?? 0
+            let kept = ledger[.kept, writer, key].value
+            if seen != kept { note("the file has \(seen) in key \(key) of writer \(writer), not \(kept)", number) }
         }
     }
 

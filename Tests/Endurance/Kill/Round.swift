@@ -27,15 +27,20 @@ struct Round {
     let pattern: Pattern
     let processes: Int
     let threads: Int
+    let firstWriter: Int
     let start: Start
     let delay: Duration
     /// Whether the one who looks afterwards ends without a chance to tidy up, so that the next finds what the killed left.
     let isLookerAbrupt: Bool
 
-    init(_ chance: inout Chance) {
+    /// - Parameters:
+    ///   - chance: Chooses.
+    ///   - isFirst: Whether there is no file yet, so that it is worth while to be killed while it is made.
+    init(_ chance: inout Chance, isFirst: Bool) {
         isLookerAbrupt = chance.below(2) == 0
         (processes, threads) = [(1, 1), (1, 1), (1, 4), (2, 2), (4, 1)][chance.below(5)]
-        switch chance.below(10) {
+        firstWriter = chance.below(Self.maximumWriters - processes * threads + 1)
+        switch isFirst ? 0 : chance.below(10) {
         case 0:
             (pattern, start, delay) = (.steady, .none, chance.milliseconds(0...60))
         case 1..<6:
@@ -47,7 +52,4 @@ struct Round {
             (pattern, start, delay) = (.folds, .set, chance.milliseconds(0...40))
         }
     }
-
-    /// Of how many threads the numbers are to be checked.
-    var writers: Int { processes * threads }
 }

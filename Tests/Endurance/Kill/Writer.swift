@@ -21,8 +21,9 @@ struct Writer {
         (threads, firstWriter, self.pattern) = (child.numbers[0], child.numbers[1], pattern)
     }
 
+    /// A key of a writer: every other writer has long ones, with which the journal soon reaches its bound.
     static func name(_ writer: Int, _ key: Int) -> String {
-        "writer\(writer)-\(key)"
+        "writer\(writer)-\(key)" + String(repeating: "-", count: writer.isMultiple(of: 2) ? 0 : 2_000)
     }
 
     static func setting(_ writer: Int, _ key: Int, in suite: SettingsSuite) -> Setting<Int> {
