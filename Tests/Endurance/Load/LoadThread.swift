@@ -15,11 +15,14 @@ struct LoadThread {
     var chance: Chance
 
     mutating func run() {
+        // Who only reads may learn a little late that there is a file at all. From the first set on, nothing is late.
+        var hasSet = false
         while child.ledger[.run, 0].value == LoadPlan.Phase.loading.rawValue {
             let (suite, isNew) = visit.enter()
             if isNew { count(.opens) }
             do {
-                try perform(chance.below(10_000), in: suite)
+                try hasSet ? perform(chance.below(10_000), in: suite) : set(.number, in: suite)
+                hasSet = true
             } catch let error as SettingsError where error.code == .suiteFinished && visit.isOver {
                 // Another thread of this process has finished the suite. Nothing was changed, and a new suite will do.
             } catch {
