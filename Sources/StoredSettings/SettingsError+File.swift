@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
-    static func lockTimedOut(_ path: String) -> SettingsError {
+    static func lockTimedOut(_ path: String, after patience: Duration) -> SettingsError {
         SettingsError(
             .lockTimedOut,
-            fact: "another process has held the lock for \(FileLock.patience.components.seconds) seconds",
+            fact: "another process has held the lock for \(patience.components.seconds) seconds",
             consequence: "the change is not made",
             remedy: "see which process has \(path) open, and let it go on or end it",
             location: Location(file: path)

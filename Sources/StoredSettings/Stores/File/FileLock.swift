@@ -43,7 +43,7 @@ enum FileLock {
                 // Who has just written is about to let go, so the next tries come close together.
                 (state, deadline, pause) = (newState, .now + patience, shortestPause)
             }
-            guard ContinuousClock.now < deadline else { throw SettingsError.lockTimedOut(file.path) }
+            guard ContinuousClock.now < deadline else { throw SettingsError.lockTimedOut(file.path, after: patience) }
             SystemCalls.sleep(seconds: pause)
             pause = min(pause * 2, longestPause)
         }

@@ -60,6 +60,8 @@ final class FileStore: SettingsStore {
     let writer = Locked<LockFailure?>(nil)
     let freshness = Freshness()
     let schedule: FoldSchedule
+    /// The thread that closes the store; 0 while none does.
+    private let closer = Atomic<UInt>(0)
 
     /// Creates a store, which reads and makes nothing yet.
     ///
@@ -211,8 +213,16 @@ extension FileStore {
     }
 
     /// Folds what is not folded, and lets go of files and watches.
+    ///
+    /// Whoever calls this while another thread is doing so waits for it.
     func close() {
-        guard !state.withLock({ $0.isClosed }) else { return }
+        let thread = SystemCalls.currentThread()
+        let (isFirst, closer) = closer.compareExchange(expected: 0, desired: thread, ordering: .acquiringAndReleasing)
+        guard isFirst else {
+            // Unless it is a reporter that is called while the store is closed, which would wait for itself.
+            while closer != thread, !state.withLock({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
+            return
+        }
         foldAtEnd()
         let (watch, reading, journal) = state.withLock { state in
             state.isClosed = true

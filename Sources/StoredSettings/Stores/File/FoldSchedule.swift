@@ -12,7 +12,7 @@ final class FoldSchedule: Sendable {
     /// How long to leave folding to the process that has set, in seconds.
     static let courtesy = 0.5
     /// How long to wait for another process to fold when this one ends.
-    static let patienceAtEnd = Duration.seconds(1)
+    static let patienceAtEnd = Duration.seconds(2)
     /// How long to wait after folding has failed, in seconds.
     static let retryDelay = 1.0
 
@@ -124,6 +124,8 @@ extension FileStore {
             try fold(under: lockFolding(patience: FoldSchedule.patienceAtEnd))
         } catch {
             var error = writeError(error)
+            // Another process folds, and when it is done it sees that there is more.
+            guard error.code != .lockTimedOut else { return }
             error.consequence = "what was set is safe in the journal, and the file is written when the suite is opened"
             deliver(News(errors: [error]))
         }
