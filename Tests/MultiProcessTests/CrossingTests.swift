@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import LawTable
 import StoredSettings
 import TestSupport
@@ -19,8 +20,12 @@ struct CrossingTests {
                 #expect(probe.complaints.isEmpty)
             }
             #expect(LawTable.all.compactMap { $0.failure(in: suite, prefix: "back") } == [])
-            // A process that has had nothing but the file.
-            try await withProbe(at: place) { probe in
+            // A process that has nothing but a copy of the file.
+            try suite.fold()
+            let copy = Probe.Place.file("\(directory)/copy/settings.json")
+            try FileManager.default.createDirectory(atPath: "\(directory)/copy", withIntermediateDirectories: false)
+            try FileManager.default.copyItem(atPath: place.path, toPath: copy.path)
+            try await withProbe(at: copy) { probe in
                 try await probe.expect("cross back again")
             }
         }

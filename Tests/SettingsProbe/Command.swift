@@ -11,8 +11,24 @@ enum Command: String {
     case set
     /// `assign KEY INTEGER`: assigns it, where nothing is thrown.
     case assign
+    /// `text KEY`: answers the stored value under the key, as it is written in messages; `none` when there is none.
+    case text
+    /// `keys`: answers how many keys there are.
+    case keys
+    /// `remove KEY`
+    case remove
     /// `synchronize`
     case synchronize
+    /// `fold`
+    case fold
+    /// `foldRepeatedly KEY LAST`: folds again and again until the key is LAST.
+    case foldRepeatedly
+    /// `finish`: ends the suite.
+    case finish
+    /// `exit`: ends the process where it stands.
+    case exit
+    /// `persistence`: answers `durable`, `readOnly` or `ephemeral`.
+    case persistence
     /// `fill PREFIX COUNT`: sets as many keys of that prefix.
     case fill
     /// `increment KEY COUNT`: so many updates of one key.
@@ -30,6 +46,17 @@ enum Command: String {
     case hold
     /// `cross FROM TO`: reads the whole table from under one prefix and stores it under another.
     case cross
+    /// `lock SUFFIX`: locks the file beside the settings that ends so, says `holding`, and lets go after one more line.
+    case lock
+    /// `fork KEY COUNT`: goes on as two processes, both of which make so many updates of the key.
+    case fork
+    /// `forkInside KEY`: forks in the middle of a transaction that raises the key; answers `done` when only the parent's
+    /// part of it is made.
+    case forkInside
+    /// `become USER`: goes on as the user of that number, who may do less.
+    case become
+    /// `memory`: uses suites that keep nothing, in all the ways there are.
+    case memory
 
     @MainActor
     func perform(on suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
@@ -37,7 +64,15 @@ enum Command: String {
         case .get: return "\(try integer(suite, arguments).value)"
         case .set: try integer(suite, arguments).set(arguments.integer(1))
         case .assign: try integer(suite, arguments).value = arguments.integer(1)
+        case .text: return suite.storedValue(forKey: try arguments.text(0))?.description ?? "none"
+        case .keys: return "\(suite.keys.count)"
+        case .remove: try suite.reset(arguments.text(0))
         case .synchronize: try suite.synchronize()
+        case .fold: try suite.fold()
+        case .foldRepeatedly: try foldRepeatedly(suite, arguments)
+        case .finish: suite.finish()
+        case .exit: leave()
+        case .persistence: return persistence(of: suite)
         case .fill: try fill(suite, arguments)
         case .increment: try increment(suite, arguments)
         case .count: try count(suite, arguments)
@@ -46,12 +81,25 @@ enum Command: String {
         case .compare: return try await compare(suite, arguments)
         case .hold: try hold(suite, arguments)
         case .cross: return try cross(suite, arguments)
+        case .lock: try holdLock(beside: suite, arguments.text(0))
+        case .fork: try fork { try increment(suite, arguments) }
+        case .forkInside: try forkInside(suite, integer(suite, arguments))
+        case .become: try become(user: arguments.integer(0))
+        case .memory: try keepNothing()
         }
         return "done"
     }
 
     private func integer(_ suite: SettingsSuite, _ arguments: Arguments, at index: Int = 0) throws -> Setting<Int> {
         Setting(try arguments.text(index), default: 0, suite: suite)
+    }
+
+    private func persistence(of suite: SettingsSuite) -> String {
+        switch suite.persistence {
+        case .durable: "durable"
+        case .readOnly: "readOnly"
+        case .ephemeral: "ephemeral"
+        }
     }
 
     private func fill(_ suite: SettingsSuite, _ arguments: Arguments) throws {
@@ -65,6 +113,13 @@ enum Command: String {
         for _ in 0..<(try arguments.integer(1)) {
             try setting.update { $0 += 1 }
         }
+    }
+
+    private func foldRepeatedly(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let (setting, last) = (try integer(suite, arguments), try arguments.integer(1))
+        repeat {
+            try suite.fold()
+        } while setting.value < last
     }
 
     private func count(_ suite: SettingsSuite, _ arguments: Arguments) throws {

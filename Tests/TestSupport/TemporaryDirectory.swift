@@ -8,12 +8,25 @@ package func withTemporaryDirectory<Result>(_ body: (String) async throws -> Res
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
     do {
         let result = try await body(url.path)
-        try FileManager.default.removeItem(at: url)
+        try await remove(url)
         return result
     } catch {
-        try FileManager.default.removeItem(at: url)
+        try await remove(url)
         throw error
     }
+}
+
+/// Removes a directory, in which a store that was just let go of may still be at work.
+private func remove(_ url: URL) async throws {
+    for _ in 0..<1_000 {
+        do {
+            return try FileManager.default.removeItem(at: url)
+        } catch {
+            // What was written while the rest was removed is removed at the next turn.
+            await pause()
+        }
+    }
+    try FileManager.default.removeItem(at: url)
 }
 
 extension String {

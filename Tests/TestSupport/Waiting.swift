@@ -40,7 +40,7 @@ package func within<Result: Sendable>(
 }
 
 /// Between two looks at a condition.
-private func pause() async {
+func pause() async {
     do {
         try await Task.sleep(for: .milliseconds(2))
     } catch {

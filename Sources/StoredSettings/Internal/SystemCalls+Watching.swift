@@ -21,9 +21,9 @@ extension SystemCalls {
         #endif
     }
 
-    /// Has a queue tell of events in a directory.
+    /// Has a queue tell of events in a directory, or of a file.
     ///
-    /// - Returns: The number by which the queue calls the directory.
+    /// - Returns: The number by which the queue calls it.
     func addWatch(_ path: String, to queue: FileHandle) throws(SystemError) -> CInt {
         #if canImport(Darwin)
         throw SystemError(call: .watch, path: path, number: ENOSYS)
@@ -31,7 +31,7 @@ extension SystemCalls {
         let events =
             IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
             | IN_DELETE_SELF | IN_MOVE_SELF
-        let mask = UInt32(truncatingIfNeeded: events) | UInt32(truncatingIfNeeded: IN_ONLYDIR)
+        let mask = UInt32(truncatingIfNeeded: events)
         return try call(.watch, path) { inotify_add_watch(queue.descriptor, path, mask) }
         #endif
     }

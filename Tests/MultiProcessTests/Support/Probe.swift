@@ -22,25 +22,44 @@ final class Probe: Sendable {
         }
     }
 
+    /// How the process is started.
+    struct Launch: Sendable {
+        /// A program with its arguments that is given the helper's command line as further ones, and becomes it.
+        var wrapper: [String] = []
+        /// The current directory; the tests' own when there is none.
+        var directory: String?
+        /// Variables that the process has otherwise than the tests; without a value, not at all.
+        var environment: [String: String?] = [:]
+    }
+
     private let process = Process()
     private let input = Pipe()
     private let output: OutputFile
     private let errors: OutputFile
 
-    init(at place: Place) throws {
+    init(at place: Place, _ launch: Launch = Launch()) throws {
         // A helper that has died must not take the tests along when it is talked to.
         _ = Foundation.signal(SIGPIPE, SIG_IGN)
         (output, errors) = (try OutputFile(), try OutputFile())
         var environment = ProcessInfo.processInfo.environment
-        process.executableURL = try program("settings-probe")
+        let arguments: [String]
         switch place {
         case .file(let path):
-            process.arguments = ["--file", path]
+            arguments = ["--file", path]
         case .suite(let name, let home):
-            process.arguments = ["--suite", name]
+            arguments = ["--suite", name]
             environment["STORED_SETTINGS_HOME"] = home
         }
+        for (name, value) in launch.environment { environment[name] = value }
         process.environment = environment
+        if let wrapper = launch.wrapper.first {
+            process.executableURL = URL(fileURLWithPath: wrapper)
+            process.arguments = try launch.wrapper.dropFirst() + [program("settings-probe").path] + arguments
+        } else {
+            process.executableURL = try program("settings-probe")
+            process.arguments = arguments
+        }
+        if let directory = launch.directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
         process.standardInput = input
         process.standardOutput = output.handle
         process.standardError = errors.handle
@@ -80,6 +99,19 @@ final class Probe: Sendable {
         #expect(answer == expected, sourceLocation: sourceLocation)
     }
 
+    /// Expects the process to read a value before long: for what it has to notice by itself.
+    func expectSoon(
+        _ key: String,
+        is value: Int,
+        within limit: Duration = .seconds(10),
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        try await eventually("\(key) is \(value)", within: limit, sourceLocation: sourceLocation) {
+            try send("get \(key)")
+            return try await line(sourceLocation: sourceLocation) == "\(value)"
+        }
+    }
+
     /// All the whole lines that the process has said before it ended, and nobody has read.
     func remainingLines() -> [String] {
         var lines: [String] = []
@@ -97,6 +129,18 @@ final class Probe: Sendable {
         if !isGone { kill(process.processIdentifier, number) }
     }
 
+    /// Lets the process come to its own end, waits for that, and expects that it was no trap.
+    func finish(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try input.fileHandleForWriting.close()
+        await eventually("the helper ends by itself", sourceLocation: sourceLocation) { isGone }
+        await eventually("its status is known", sourceLocation: sourceLocation) { !process.isRunning }
+        #expect(process.terminationReason == .exit, sourceLocation: sourceLocation)
+        #expect(process.terminationStatus == 0, sourceLocation: sourceLocation)
+    }
+
+    /// The number of the process.
+    var identifier: pid_t { process.processIdentifier }
+
     /// Kills the process, as `kill -9` does, and waits until it is gone.
     func end() async {
         signal(SIGKILL)
@@ -113,15 +157,24 @@ final class Probe: Sendable {
     }
 }
 
-/// Starts helpers and waits until they are ready; whatever happens, none is left.
+/// Starts helpers at one place and waits until they are ready; whatever happens, none is left.
 func withProbes<Result>(
     _ count: Int,
     at place: Probe.Place,
+    _ launch: Probe.Launch = Probe.Launch(),
+    _ body: ([Probe]) async throws -> Result
+) async throws -> Result {
+    try await withProbes(Array(repeating: (place, launch), count: count), body)
+}
+
+/// Starts a helper for each of some places and waits until they are ready; whatever happens, none is left.
+func withProbes<Result>(
+    _ places: [(Probe.Place, Probe.Launch)],
     _ body: ([Probe]) async throws -> Result
 ) async throws -> Result {
     var probes: [Probe] = []
     do {
-        for _ in 0..<count { probes.append(try Probe(at: place)) }
+        for (place, launch) in places { probes.append(try Probe(at: place, launch)) }
         for probe in probes { try await probe.expect(says: "ready") }
         let result = try await body(probes)
         for probe in probes { await probe.end() }
@@ -133,6 +186,10 @@ func withProbes<Result>(
 }
 
 /// Starts a helper and waits until it is ready; whatever happens, it is not left.
-func withProbe<Result>(at place: Probe.Place, _ body: (Probe) async throws -> Result) async throws -> Result {
-    try await withProbes(1, at: place) { try await body($0[0]) }
+func withProbe<Result>(
+    at place: Probe.Place,
+    _ launch: Probe.Launch = Probe.Launch(),
+    _ body: (Probe) async throws -> Result
+) async throws -> Result {
+    try await withProbes(1, at: place, launch) { try await body($0[0]) }
 }

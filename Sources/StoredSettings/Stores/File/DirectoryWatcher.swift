@@ -3,7 +3,7 @@
 import Dispatch
 import Synchronization
 
-/// Tells when something happens in a directory.
+/// Tells when something happens in a directory, or to a file.
 ///
 /// There is one for the process, since a user may have no more than 128 of the system's queues of such events.
 final class DirectoryWatcher: Sendable {
@@ -43,10 +43,10 @@ final class DirectoryWatcher: Sendable {
     private let state = Locked(State())
     private let dispatchQueue = DispatchQueue(label: "StoredSettings.DirectoryWatcher", qos: .utility)
 
-    /// Watches a directory.
+    /// Watches a directory or a file.
     ///
     /// - Parameters:
-    ///   - path: The directory.
+    ///   - path: Where it is.
     ///   - system: Makes the calls.
     ///   - handler: Called on a queue of the system, after one or more things have happened.
     /// - Returns: The watch.

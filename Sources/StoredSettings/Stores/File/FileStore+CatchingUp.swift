@@ -80,6 +80,8 @@ extension FileStore {
     private func apply(_ record: JournalRecord, _ state: inout State, _ news: inout News) {
         var changes: [StoreChange] = []
         for (key, value) in record.values {
+            // Newer than what is still to be carried over from the journal before this one.
+            state.journal.stranded?.values.removeValue(forKey: key)
             let old = state.contents[key]
             if old == value {
                 state.journal.unfolded[key] = UInt32(record.end)

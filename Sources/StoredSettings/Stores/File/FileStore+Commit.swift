@@ -53,6 +53,10 @@ extension FileStore {
         do {
             try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
+                // The body has forked, and this is the child: the lock is the parent's.
+                guard !journal.isInherited else {
+                    throw SystemError(call: .lock, path: journal.file.path, number: ENOLCK)
+                }
                 let record = try JournalRecord.bytes(of: changes, epoch: state.journal.position.epoch)
                 // Readers wait meanwhile: else they would take the record for another process's.
                 state.journal.position = try journal.append(record, after: state.journal.position)
@@ -114,6 +118,8 @@ extension FileStore {
     private static let mostJournals = 100
 
     func unlock(_ journal: Journal) {
+        // A body may have forked: then the lock is the parent's.
+        guard !journal.isInherited else { return }
         do {
             try file.system.unlock(journal.file)
         } catch {
@@ -135,7 +141,8 @@ extension FileStore {
             if state.journal.journal == nil { refresh(&state, &news, lookingAtFile: true) }
             return state.journal.journal
         }
-        let isUsable = known?.isWritable == true && !mustOpen
+        // A lock that is shared with the process this one was forked from excludes nobody, and is not to be let go of here.
+        let isUsable = known?.isWritable == true && known?.isInherited == false && !mustOpen
         if let known, isUsable, schedule.hasCommitted.load(ordering: .relaxed) { return known }
         let path = try journalPath()
         state.withLock { $0.journal.path = path }

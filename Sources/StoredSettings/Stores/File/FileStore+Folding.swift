@@ -14,6 +14,7 @@ extension FileStore {
     /// Writes into the file what the journal has and the file has not.
     func fold() throws {
         look()
+        if let problem = state.withLock({ $0.journal.problem }) { throw problem }
         // Where nothing was ever set there is nothing to fold, and nothing to be made for it.
         guard state.withLock({ $0.journal.journal != nil }) else { return }
         do {
@@ -56,6 +57,8 @@ extension FileStore {
 
     /// Folds until nothing has come in between.
     func fold(under lock: FileHandle) throws {
+        // Not left to the end of the last reference: a process that was forked meanwhile has another one.
+        defer { unlockFolding(lock) }
         for _ in 0..<Self.mostPlans {
             waitUntilSettled()
             guard let plan = try makePlan() else { break }
@@ -64,7 +67,14 @@ extension FileStore {
             let draft = try file.draft(plan.contents, replacing: plan.status)
             if try carryOut(plan, draft) { break }
         }
-        _ = consume lock
+    }
+
+    private func unlockFolding(_ lock: FileHandle) {
+        do {
+            try file.system.unlock(lock)
+        } catch {
+            // It is closed in a moment, which lets go of the lock, too.
+        }
     }
 
     /// How often to begin again because somebody has changed the file meanwhile, before it is left for later.

@@ -46,7 +46,7 @@ extension FileStore {
     /// Takes over what was committed to a journal that somebody has put this one in the place of.
     private func takeOverStranded(_ journal: Journal, _ state: inout State, _ news: inout News) throws {
         guard var stranded = state.journal.stranded else { return }
-        if let old = stranded.journal, old.isAlive {
+        if let old = stranded.journal, old.isAlive, !old.isInherited {
             // Nobody commits to it any more when it is locked: who does so looks at the path afterwards.
             try FileLock.acquire(old.file, file.system) { old.published.word }
             defer { unlockStranded(old) }

@@ -210,6 +210,8 @@ extension FileStore {
             if state.watch == nil, !state.isClosed { state.watch = watch }
         }
         watch.start(makingDirectories: makingDirectories)
+        // What has changed since the last look, and before the watch, nobody would tell.
+        look()
     }
 
     /// Folds what is not folded, and lets go of files and watches.

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Sees to it that somebody looks at a file whenever it may have changed.
 ///
-/// What is watched are directories: that of the path, and that of the file it leads to. Where they cannot be watched, or
-/// are gone, it has the file looked at every so often.
+/// What is watched are directories, that of the path and that of the file it leads to, and the file itself. Where they
+/// cannot be watched, or are gone, it has the file looked at every so often.
 final class FileWatch: Sendable {
     private struct State {
         var watches: [DirectoryWatcher.Watch] = []
@@ -54,12 +54,9 @@ final class FileWatch: Sendable {
     private func arm() {
         do {
             let target = try SettingsPath.target(of: file.path, file.system)
-            let watches = try Set([file.path, target].map(SettingsPath.directory(of:)))
-                .map { directory in
-                    try DirectoryWatcher.shared.watch(directory, file.system) { [weak self] in
-                        self?.handleEvent(isChanged: $0)
-                    }
-                }
+            var watches = try Set([file.path, target].map(SettingsPath.directory(of:))).map(watch)
+            // One that is mounted alone is changed in another directory, whose events are not those of this one.
+            if try file.system.status(at: target)?.isRegular == true { watches.append(try watch(target)) }
             let ended = state.withLock { state in
                 state.timer?.cancel()
                 state.timer = nil
@@ -72,6 +69,10 @@ final class FileWatch: Sendable {
             // Nothing is lost: changes are noticed a little later.
             poll()
         }
+    }
+
+    private func watch(_ path: String) throws -> DirectoryWatcher.Watch {
+        try DirectoryWatcher.shared.watch(path, file.system) { [weak self] in self?.handleEvent(isChanged: $0) }
     }
 
     private func handleEvent(isChanged: Bool) {

@@ -127,6 +127,9 @@ extension Journal {
     /// Whether the memory is still this journal's: somebody may have cut off the file, and begun another journal in it.
     var isAlive: Bool { page[JournalHeader.idWord] == id }
 
+    /// Whether another process has opened it, which this one was forked from.
+    var isInherited: Bool { forks != Forks.count }
+
     /// Whether the journal is still the one at the path.
     enum Place {
         case here
@@ -141,7 +144,7 @@ extension Journal {
     /// - Returns: Whether it is there.
     /// - Throws: ``SystemError`` when that cannot be told.
     func place(at path: String) throws(SystemError) -> Place {
-        guard forks == Forks.count, isAlive, let status = try system.status(at: path) else { return .elsewhere }
+        guard !isInherited, isAlive, let status = try system.status(at: path) else { return .elsewhere }
         guard (status.device, status.inode) == identity, status.size >= JournalHeader.size else { return .elsewhere }
         return status.size < Int(published.end) ? .cut : .here
     }

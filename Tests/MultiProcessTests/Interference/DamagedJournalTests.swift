@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import TestSupport
+import Testing
+
+@Suite("A journal that is damaged under running processes")
+struct DamagedJournalTests {
+    @Test("what was folded is there for all, and what is set next is seen by all", arguments: JournalDamage.allCases)
+    func folded(damage: JournalDamage) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/suite/settings.json")
+            try await withProbes(3, at: place) { probes in
+                try await probes[0].expect("set n 1")
+                try await probes[1].expect("set m 2")
+                try await probes[0].expect("fold")
+                for probe in probes { try await probe.expect("get m", says: "2") }
+
+                try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
+                for probe in probes { try await probe.expect("get n", says: "1") }
+                try await expectLife(of: probes, at: place, ["n": 1, "m": 2], damage)
+            }
+        }
+    }
+
+    @Test(
+        "what was acknowledged and not folded is kept by the processes that knew it",
+        arguments: JournalDamage.allCases
+    )
+    func unfolded(damage: JournalDamage) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/suite/settings.json")
+            try await withProbes(3, at: place) { probes in
+                try await probes[0].expect("set n 0")
+                try await probes[0].expect("fold")
+                try await withoutFolding(of: place.path) {
+                    try await probes[0].expect("set n 1")
+                    try await probes[1].expect("set m 2")
+                    for probe in probes {
+                        try await probe.expect("get n", says: "1")
+                        try await probe.expect("get m", says: "2")
+                    }
+                    try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
+                    for probe in probes {
+                        try await probe.expect("get n", says: "1")
+                        try await probe.expect("get m", says: "2")
+                    }
+                    // One set by anybody is enough to have them in the new journal.
+                    try await probes[2].expect("set k 3")
+                }
+                for probe in probes { try await expectSoon(probe, ["n": 1, "m": 2, "k": 3]) }
+                try await withProbe(at: place) { late in
+                    try await expectSoon(late, ["n": 1, "m": 2, "k": 3])
+                }
+                try await expectLife(of: probes, at: place, ["n": 1, "m": 2, "k": 3], damage)
+            }
+        }
+    }
+
+    @Test(
+        "what one process has carried over is not written over by the next that does",
+        arguments: JournalDamage.allCases
+    )
+    func carriedOverOnce(damage: JournalDamage) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/suite/settings.json")
+            try await withProbes(3, at: place) { probes in
+                try await probes[0].expect("set n 0")
+                try await probes[0].expect("fold")
+                try await withoutFolding(of: place.path) {
+                    // All know the one value, which all would carry over; then one of them sets another.
+                    try await probes[0].expect("set n 1")
+                    for probe in probes { try await probe.expect("get n", says: "1") }
+                    try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
+                    try await probes[1].expect("set n 2")
+                    try await probes[0].expect("set m 3")
+                    try await probes[2].expect("set k 4")
+                }
+                for probe in probes { try await expectSoon(probe, ["n": 2, "m": 3, "k": 4]) }
+                try await expectLife(of: probes, at: place, ["n": 2, "m": 3, "k": 4], damage)
+            }
+        }
+    }
+
+    /// A process that has not set anything since may need to be told by the directory.
+    private func expectSoon(
+        _ probe: Probe,
+        _ contents: [String: Int],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        for (key, value) in contents.sorted(by: { $0.key < $1.key }) {
+            try await probe.expectSoon(key, is: value, sourceLocation: sourceLocation)
+        }
+    }
+
+    /// All processes read, set and update as if nothing had happened.
+    private func expectLife(
+        of probes: [Probe],
+        at place: Probe.Place,
+        _ contents: [String: Int],
+        _ damage: JournalDamage
+    ) async throws {
+        for (index, probe) in probes.enumerated() { try await probe.expect("set own\(index) \(index)") }
+        for probe in probes { try await expectSoon(probe, ["own0": 0, "own1": 1, "own2": 2]) }
+        // By now all have the same journal: reads are coherent again, and no update is lost.
+        for (index, probe) in probes.enumerated() {
+            try await probe.expect("set shared \(index)")
+            for other in probes { try await other.expect("get shared", says: "\(index)") }
+        }
+        for probe in probes { try probe.send("increment total 300") }
+        for probe in probes { try await probe.expect() }
+        for probe in probes { try await probe.expect("get total", says: "900") }
+
+        try await probes[0].expect("fold")
+        let stored = try document(at: place.path)
+        for (key, value) in contents { #expect(stored[key] as? Int == value, "\(key)") }
+        #expect(stored["total"] as? Int == 900)
+        if damage != .replacedByNewOne { #expect(stored["foreign"] == nil) }
+    }
+
+    @Test("truncated again and again while four processes update, it costs no process its life")
+    func truncatedWhileUsed() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(4, at: place) { probes in
+                try await probes[0].expect("set n 0")
+                let journal = JournalFile(of: place.path)
+                for size in [0, 8, 64, 600, 4_095, 4_096, 4_100, 8_192] {
+                    for probe in probes { try probe.send("increment n 500") }
+                    try journal.truncate(to: size)
+                    for probe in probes { _ = try await probe.line() }
+                }
+                for (index, probe) in probes.enumerated() {
+                    try await probe.expect("set own\(index) 1")
+                }
+                for probe in probes {
+                    try await probe.expect("set n 7")
+                    try await probe.expect("get n", says: "7")
+                    try await probe.expect("fold")
+                }
+                for probe in probes { try await probe.finish() }
+                #expect(try document(at: place.path)["n"] as? Int == 7)
+            }
+        }
+    }
+}

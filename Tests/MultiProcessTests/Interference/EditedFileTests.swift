@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import TestSupport
+import Testing
+
+@Suite("A settings file that somebody changes under running processes")
+struct EditedFileTests {
+    /// How people and programs put other text into a file.
+    enum Edit: CaseIterable, Sendable {
+        case inPlace
+        case replaced
+        case movedAsideAndWritten
+        case removedAndWritten
+
+        func apply(_ text: String, to path: String) throws {
+            switch self {
+            case .inPlace: try path.overwriteFile(with: text)
+            case .replaced: try path.replaceFile(with: text)
+            case .movedAsideAndWritten:
+                #expect(rename(path, path + "~") == 0)
+                try path.overwriteFile(with: text)
+            case .removedAndWritten:
+                try FileManager.default.removeItem(atPath: path)
+                try path.overwriteFile(with: text)
+            }
+        }
+    }
+
+    @Test(
+        "what is written there by hand serves everywhere, and what was set and not folded stands over it",
+        arguments: Edit.allCases
+    )
+    func edited(edit: Edit) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                try await probes[0].expect("set a 1")
+                try await probes[0].expect("set b 1")
+                try await probes[0].expect("fold")
+                try await probes[1].expect("get b", says: "1")
+                try await withoutFolding(of: place.path) {
+                    try await probes[0].expect("set b 2")
+                    try edit.apply(#"{"a": 10, "b": 10, "by hand": [true]}"#, to: place.path)
+                    for probe in probes {
+                        try await probe.expectSoon("a", is: 10)
+                        try await probe.expect("get b", says: "2")
+                    }
+                    // A process that opens them now sees the same.
+                    try await withProbe(at: place) { late in
+                        try await late.expect("get a", says: "10")
+                        try await late.expect("get b", says: "2")
+                    }
+                }
+                try await probes[1].expect("set c 3")
+                try await probes[1].expect("fold")
+                let stored = try document(at: place.path)
+                #expect(stored["a"] as? Int == 10 && stored["b"] as? Int == 2 && stored["c"] as? Int == 3)
+                #expect(stored["by hand"] as? [Bool] == [true])
+                for probe in probes { #expect(probe.complaints == "") }
+            }
+        }
+    }
+
+    @Test("an edit that nobody has noticed yet is merged by the next fold, not written over", arguments: Edit.allCases)
+    func editedJustNow(edit: Edit) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbe(at: place) { probe in
+                try await probe.expect("set a 1")
+                try await probe.expect("fold")
+                for round in 1...20 {
+                    // Within the second in which there is no watch yet, and after it.
+                    try edit.apply(#"{"a": \#(round), "by hand": \#(round)}"#, to: place.path)
+                    try await probe.expect("set b \(round)")
+                    try await probe.expect("fold")
+                    #expect(
+                        try document(at: place.path) as? [String: Int] == ["a": round, "b": round, "by hand": round]
+                    )
+                    try await probe.expect("get a", says: "\(round)")
+                }
+            }
+        }
+    }
+
+    @Test("a hand edit is noticed by a process that has no stream, within a moment of its first second")
+    func withoutStream() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try place.path.overwriteFile(with: #"{"n": 1}"#)
+            let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
+            try await withProbe(at: place) { probe in
+                try await probe.expect("get n", says: "1")
+                #expect(here.value == 1)
+                // Before the watch has begun.
+                try place.path.overwriteFile(with: #"{"n": 2}"#)
+                try await probe.expectSoon("n", is: 2, within: .seconds(3))
+                await eventually("it is noticed here", within: .seconds(3)) { here.value == 2 }
+                // When it has.
+                try place.path.replaceFile(with: #"{"n": 3}"#)
+                try await probe.expectSoon("n", is: 3, within: .seconds(3))
+                await eventually("it is noticed here", within: .seconds(3)) { here.value == 3 }
+            }
+        }
+    }
+
+    /// Ways to have no settings in the file's place.
+    enum Breakage: CaseIterable, Sendable {
+        case truncated
+        case directory
+        case fullDirectory
+        case halfWritten
+        case binary
+
+        func apply(to path: String) throws {
+            switch self {
+            case .truncated: try path.overwriteFile(with: "")
+            case .halfWritten: try path.overwriteFile(with: "{\n  \"a\": 1,\n  \"b\"")
+            case .binary: try Data((0...255).map { UInt8($0) }).write(to: URL(fileURLWithPath: path))
+            case .directory, .fullDirectory:
+                try FileManager.default.removeItem(atPath: path)
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+                if self == .fullDirectory { try "\(path)/kept".overwriteFile(with: "kept") }
+            }
+        }
+
+        /// Whether what was put there is still there as it was.
+        func isUntouched(at path: String) throws -> Bool {
+            switch self {
+            case .truncated: return try path.fileContents == ""
+            case .halfWritten: return try path.fileContents == "{\n  \"a\": 1,\n  \"b\""
+            case .binary: return try Data(contentsOf: URL(fileURLWithPath: path)) == Data((0...255).map { UInt8($0) })
+            case .directory: return try FileManager.default.contentsOfDirectory(atPath: path) == []
+            case .fullDirectory: return try FileManager.default.contentsOfDirectory(atPath: path) == ["kept"]
+            }
+        }
+
+        var code: String {
+            switch self {
+            case .directory, .fullDirectory: "readFailed"
+            case .truncated, .halfWritten, .binary: "malformedFile"
+            }
+        }
+    }
+
+    @Test(
+        "what is no settings is left as it is while the last good values and all sets serve, until it is mended",
+        arguments: Breakage.allCases
+    )
+    func broken(breakage: Breakage) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                try await probes[0].expect("set a 1")
+                try await probes[0].expect("set b 2")
+                try await probes[0].expect("fold")
+                try await probes[1].expect("get a", says: "1")
+                try breakage.apply(to: place.path)
+                try await probes[0].expect("set c 3")
+                try await probes[1].expect("get c", says: "3")
+                for probe in probes {
+                    try await eventually("the fold is refused", within: .seconds(10)) {
+                        try probe.send("fold")
+                        return try await probe.line() == "error \(breakage.code)"
+                    }
+                    try await probe.expect("get a", says: "1")
+                    try await probe.expect("synchronize")
+                    await eventually("it complains") { probe.complaints.contains(place.path) }
+                }
+                try await withProbe(at: place) { late in
+                    for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
+                        try await late.expect("get \(key)", says: "\(value)")
+                    }
+                    try await late.expect("set b 4")
+                }
+                #expect(try breakage.isUntouched(at: place.path))
+
+                try FileManager.default.removeItem(atPath: place.path)
+                try place.path.overwriteFile(with: #"{"a": 10, "b": 20, "d": 40}"#)
+                for probe in probes { try await probe.expectSoon("d", is: 40) }
+                for probe in probes {
+                    for (key, value) in [("a", 10), ("b", 4), ("c", 3)] {
+                        try await probe.expect("get \(key)", says: "\(value)")
+                    }
+                }
+                try await eventually("it is folded by itself") {
+                    try document(at: place.path) as? [String: Int] == ["a": 10, "b": 4, "c": 3, "d": 40]
+                }
+            }
+        }
+    }
+
+    @Test("a file that is removed leaves the defaults, but for what was set and not folded")
+    func removed() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                try await probes[0].expect("set a 1")
+                try await probes[0].expect("fold")
+                try await withoutFolding(of: place.path) {
+                    try await probes[0].expect("set b 2")
+                    try FileManager.default.removeItem(atPath: place.path)
+                    for probe in probes {
+                        try await probe.expectSoon("a", is: 0)
+                        try await probe.expect("get b", says: "2")
+                    }
+                }
+                try await probes[1].expect("fold")
+                #expect(try document(at: place.path) as? [String: Int] == ["b": 2])
+            }
+        }
+    }
+}

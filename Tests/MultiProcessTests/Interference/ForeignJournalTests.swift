@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@Suite("A journal that this version does not understand")
+struct ForeignJournalTests {
+    /// What makes a journal another's.
+    enum Foreignness: CaseIterable, Sendable {
+        case newerVersion
+        case magic
+
+        func apply(to journal: JournalFile) throws {
+            switch self {
+            case .newerVersion: try journal.overwriteWord(at: JournalFile.versionOffset, with: 2)
+            case .magic: try journal.overwriteWord(at: JournalFile.magicOffset, with: 0x4C41_4E52_554F_4A21)
+            }
+        }
+
+        var code: SettingsError.Code {
+            switch self {
+            case .newerVersion: .newerFormat
+            case .magic: .malformedJournal
+            }
+        }
+    }
+
+    @Test(
+        "the file's values are served, the error is told, sets are refused, nothing is written, and removing it mends all",
+        arguments: Foreignness.allCases
+    )
+    func opened(foreignness: Foreignness) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbe(at: place) { probe in
+                try await probe.expect("set n 1")
+                try await probe.expect("finish")
+            }
+            let journal = JournalFile(of: place.path)
+            try foreignness.apply(to: journal)
+            let before = try contents(of: directory)
+
+            let reporter = RecordingReporter()
+            let suite = SettingsSuite(fileAt: place.path, reporter: reporter)
+            let n = Setting("n", default: 0, suite: suite)
+            let refused = SettingsError(foreignness.code, fact: "")
+            #expect(n.value == 1)
+            #expect(n.explain().problem?.code == foreignness.code)
+            #expect(throws: refused) { try n.load() }
+            #expect(throws: refused) { try n.set(2) }
+            #expect(throws: refused) { try suite.fold() }
+            #expect(reporter.errors.map(\.code) == [foreignness.code])
+            #expect(reporter.errors.first?.location?.file == journal.path)
+            try await withProbe(at: place) { probe in
+                try await probe.expect("get n", says: "1")
+                try await probe.expect("set n 2", says: "error \(foreignness.code)")
+                try await probe.expect("fold", says: "error \(foreignness.code)")
+                try await probe.expect("finish")
+                #expect(probe.complaints.contains(journal.path))
+            }
+            #expect(n.value == 1)
+            #expect(try contents(of: directory) == before)
+
+            try journal.remove()
+            try n.set(3)
+            #expect(n.value == 3)
+            #expect(n.explain().problem == nil)
+            try await withProbe(at: place) { probe in
+                try await probe.expect("get n", says: "3")
+                try await probe.expect("set n 4")
+            }
+            #expect(n.value == 4)
+        }
+    }
+
+    @Test(
+        "put in the place of the one that is used, it takes no sets, and what was not folded is kept until it is gone",
+        arguments: Foreignness.allCases
+    )
+    func appearing(foreignness: Foreignness) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            let journal = JournalFile(of: place.path)
+            try await withProbes(2, at: place) { probes in
+                try await withoutFolding(of: place.path) {
+                    try await probes[0].expect("set n 1")
+                    try await probes[1].expect("get n", says: "1")
+                    let copy = JournalFile(of: "\(directory)/copy")
+                    try FileManager.default.copyItem(atPath: journal.path, toPath: copy.path)
+                    try foreignness.apply(to: copy)
+                    let foreign = try copy.bytes
+                    #expect(rename(copy.path, journal.path) == 0)
+                    for probe in probes {
+                        try await probe.expect("set m 2", says: "error \(foreignness.code)")
+                        try await probe.expect("get n", says: "1")
+                        try await probe.expect("get m", says: "0")
+                    }
+                    #expect(try journal.bytes == foreign)
+                    try journal.remove()
+                }
+                try await probes[1].expect("set m 3")
+                for probe in probes {
+                    try await probe.expectSoon("m", is: 3)
+                    try await probe.expectSoon("n", is: 1)
+                }
+                try await probes[0].expect("fold")
+                #expect(try document(at: place.path) as? [String: Int] == ["n": 1, "m": 3])
+            }
+        }
+    }
+
+    private func contents(of directory: String) throws -> [String: Data] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        return try Dictionary(
+            uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\($0)"))) }
+        )
+    }
+}

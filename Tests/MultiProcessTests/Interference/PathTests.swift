@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import TestSupport
+import Testing
+
+@Suite("One file by different paths")
+struct PathTests {
+    @Test("processes that name one file by links, dots and relative paths share it: reads are coherent, sums exact")
+    func processes() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(
+                atPath: "\(directory)/real/deep",
+                withIntermediateDirectories: true
+            )
+            for (link, target) in [("link", "real"), ("real/file.json", "deep/settings.json")] {
+                try FileManager.default.createSymbolicLink(
+                    atPath: "\(directory)/\(link)",
+                    withDestinationPath: target
+                )
+            }
+            let inside = Probe.Launch(directory: "\(directory)/real/deep")
+            let places: [(Probe.Place, Probe.Launch)] = [
+                (.file("\(directory)/real/deep/settings.json"), Probe.Launch()),
+                (.file("\(directory)//link/./deep/../deep/settings.json"), Probe.Launch()),
+                (.file("\(directory)/link/file.json"), Probe.Launch()),
+                (.file("settings.json"), inside),
+                (.file("../../link/../real/./file.json"), inside),
+            ]
+            try await withProbes(places) { probes in
+                for probe in probes { try await probe.expect("get n", says: "0") }
+                // The first set, which may be noticed a little later only.
+                try await probes[0].expect("set n 0")
+                try await probes[0].expect("set first 1")
+                for probe in probes { try await probe.expectSoon("first", is: 1) }
+                for (index, probe) in probes.enumerated() {
+                    try await probe.expect("set n \(index + 1)")
+                    for other in probes { try await other.expect("get n", says: "\(index + 1)") }
+                }
+                for probe in probes { try probe.send("increment total 500") }
+                for probe in probes { try await probe.expect() }
+                for probe in probes { try await probe.expect("fold") }
+            }
+            #expect(try document(at: "\(directory)/real/deep/settings.json")["total"] as? Int == 2_500)
+            let names = try FileManager.default.subpathsOfDirectory(atPath: directory)
+            #expect(names.count { $0.hasSuffix(".journal") } == 1)
+        }
+    }
+
+    @Test("suites of one process that name one file by different paths are one: sets, streams and unsaved values")
+    func oneProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: "\(directory)/real", withIntermediateDirectories: false)
+            try FileManager.default.createSymbolicLink(atPath: "\(directory)/link", withDestinationPath: "real")
+            let paths = ["real/s.json", "link/s.json", "link/../real/./s.json", "real//s.json"]
+            let settings = paths.map { path in
+                Setting("n", default: 0, suite: SettingsSuite(fileAt: "\(directory)/\(path)"))
+            }
+            var changes = settings[3].changes.makeAsyncIterator()
+            for (index, setting) in settings.enumerated() {
+                try setting.set(index + 1)
+                #expect(settings.map(\.value) == Array(repeating: index + 1, count: settings.count))
+                #expect(await changes.next()?.new == index + 1)
+            }
+            await withTaskGroup(of: Void.self) { group in
+                for setting in settings {
+                    group.addTask {
+                        do {
+                            for _ in 0..<500 { try setting.update { $0 += 1 } }
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+            }
+            #expect(settings.map(\.value) == Array(repeating: 2_004, count: settings.count))
+            try settings[1].suite.fold()
+            #expect(try document(at: "\(directory)/real/s.json")["n"] as? Int == 2_004)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@Suite("Promise 4: it never destroys what it cannot read")
+struct BrokenFileTests {
+    private static let broken = "{\n  \"a\": 1,\n  \"b\": oops\n}\n"
+
+    @Test("the last good values serve, the place is told, sets are kept, and all is merged when the file is mended")
+    func brokenAndMended() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let reporter = RecordingReporter()
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
+            let mine = Setting("mine", default: 0, suite: suite)
+            try await withProbe(at: .file(path)) { other in
+                try await other.expect("set a 11")
+                try await other.expect("set b 22")
+                #expect(a.value == 11 && b.value == 22)
+                try await other.expect("fold")
+
+                try path.overwriteFile(with: Self.broken)
+                try await expectReport(reporter, of: suite, path)
+                try await expectComplaint(other, path)
+                #expect(a.value == 11 && b.value == 22)
+                try await other.expect("get a", says: "11")
+
+                reporter.removeAll()
+                mine.value = 3
+                #expect(mine.value == 3)
+                #expect(reporter.errors.isEmpty)
+                try await other.expect("get mine", says: "3")
+                try await other.expect("assign theirs 4")
+                try await other.expect("get theirs", says: "4")
+                try suite.synchronize()
+                try await other.expect("synchronize")
+                #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.fold() }
+                try await other.expect("fold", says: "error malformedFile")
+                #expect(throws: SettingsError(.malformedFile, fact: "")) { try a.load() }
+                #expect(try path.fileContents == Self.broken)
+
+                try await expectLastGoodInNewProcess(path)
+                #expect(try path.fileContents == Self.broken)
+
+                try path.overwriteFile(with: #"{"a": 111, "b": 222, "c": 333, "new": {"kept": [1]}}"#)
+                try await eventually("the file holds what was set meanwhile") {
+                    let stored = try document(at: path)
+                    return stored["mine"] as? Int == 3 && stored["theirs"] as? Int == 4
+                }
+                // What a hand has written stands, but for what was set meanwhile.
+                let expected = [("a", 111), ("b", 5), ("c", 333), ("mine", 3), ("theirs", 4)]
+                for (key, value) in expected {
+                    #expect(Setting(key, default: 0, suite: suite).value == value)
+                    try await other.expect("get \(key)", says: "\(value)")
+                }
+                #expect(suite.storedValue(forKey: "new") == ["kept": [1]])
+                try suite.synchronize()
+                try await other.expect("fold")
+                let stored = try document(at: path)
+                #expect(Set(stored.keys) == ["a", "b", "c", "mine", "theirs", "new"])
+                #expect(expected.allSatisfy { stored[$0.0] as? Int == $0.1 })
+            }
+        }
+    }
+
+    /// A process that has never seen the file whole.
+    private func expectLastGoodInNewProcess(_ path: String) async throws {
+        try await withProbe(at: .file(path)) { probe in
+            try await probe.expect("get b", says: "22")
+            try await probe.expect("get a", says: "11")
+            try await probe.expect("get mine", says: "3")
+            try await expectComplaint(probe, path)
+            try await probe.expect("set b 5")
+            try await probe.expect("synchronize")
+            try await probe.expect("fold", says: "error malformedFile")
+        }
+    }
+
+    private func expectReport(_ reporter: RecordingReporter, of suite: SettingsSuite, _ path: String) async throws {
+        await eventually("the reporter hears of the file") {
+            // What looks like an edit that is not finished is not told at once, but when it is looked at again.
+            _ = suite.keys
+            return !reporter.errors.isEmpty
+        }
+        let error = try #require(reporter.errors.first)
+        #expect(error.code == .malformedFile)
+        #expect(error.location == SettingsError.Location(file: path, line: 3, column: 8))
+    }
+
+    private func expectComplaint(_ probe: Probe, _ path: String) async throws {
+        try await eventually("the helper complains of the place") {
+            try await probe.expect("get a", says: "11")
+            return probe.complaints.contains("\(path):3:8")
+        }
+    }
+
+    @Test("what was set before the file was broken, and not folded yet, is kept as what is set afterwards")
+    func brokenBeforeFolding() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try place.path.overwriteFile(with: #"{"a": 1}"#)
+            try await withoutFolding(of: place.path) {
+                try await withProbe(at: place) { probe in
+                    try await probe.expect("set b 2")
+                    try place.path.overwriteFile(with: Self.broken)
+                    try await probe.expect("set c 3")
+                    await probe.end()
+                }
+            }
+            try await withProbe(at: place) { probe in
+                // Nothing has been folded, so there is no last good copy, and `a` is out of reach.
+                for (key, value) in [("a", 0), ("b", 2), ("c", 3)] {
+                    try await probe.expect("get \(key)", says: "\(value)")
+                }
+                #expect(try place.path.fileContents == Self.broken)
+                try place.path.replaceFile(with: #"{"a": 10, "b": 20}"#)
+                try await eventually("all is merged") {
+                    try document(at: place.path) as? [String: Int] == ["a": 10, "b": 2, "c": 3]
+                }
+                try await probe.expect("get a", says: "10")
+            }
+        }
+    }
+
+    @Test("keys that nobody here knows are kept, and a value of another type is, until it is assigned over")
+    func unknown() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            let future = #"{"deep": [1, null, {"x": -0.5}], "version": 9}"#
+            try place.path.overwriteFile(with: #"{"future": \#(future), "n": "text"}"#)
+            try await withProbes(2, at: place) { probes in
+                try await probes[0].expect("get n", says: "0")
+                try await probes[1].expect("set m 1")
+                try await probes[0].expect("fold")
+                #expect(try document(at: place.path)["n"] as? String == "text")
+                try await probes[1].expect("set n 5")
+                try await probes[0].expect("get n", says: "5")
+                try await probes[1].expect("fold")
+                let stored = try document(at: place.path)
+                #expect(stored["n"] as? Int == 5 && stored["m"] as? Int == 1)
+                let expected = try JSONSerialization.jsonObject(with: Data(future.utf8)) as? NSDictionary
+                #expect(stored["future"] as? NSDictionary == expected)
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import TestSupport
+import Testing
+
+/// The helper's default is 0.
+@Suite("Promise 6: a default is never written, and never wins")
+struct DefaultsTests {
+    @Test("reading, synchronizing, folding and ending write no default, and make no file")
+    func reading() async throws {
+        try await withTemporaryDirectory { home in
+            try await withProbe(at: .suite("read", home: home)) { probe in
+                try await probe.expect("get n", says: "0")
+                try await probe.expect("synchronize")
+                try await probe.expect("fold")
+                try await probe.expect("finish")
+                try await probe.finish()
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: home) == [])
+        }
+    }
+
+    @Test("what a process has stored wins over the defaults of all others, which serve again when it is removed")
+    func stored() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            let suite = SettingsSuite(fileAt: place.path)
+            let here = Setting("n", default: 7, suite: suite)
+            try await withProbe(at: place) { probe in
+                try await probe.expect("set n 5")
+                #expect(here.value == 5)
+                try await probe.expect("remove n")
+                #expect(here.value == 7)
+                try await probe.expect("get n", says: "0")
+                #expect(try here.load() == nil)
+                try suite.fold()
+                #expect(try document(at: place.path).isEmpty)
+            }
+        }
+    }
+
+    @Test("a value that was set is stored, be it one process's default: it is not another's")
+    func setToDefault() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            let suite = SettingsSuite(fileAt: place.path)
+            let here = Setting("n", default: 7, suite: suite)
+            try await withProbe(at: place) { probe in
+                try here.set(7)
+                try await probe.expect("get n", says: "7")
+                try await probe.expect("set n 0")
+                #expect(here.value == 0)
+                try suite.fold()
+                #expect(try document(at: place.path)["n"] as? Int == 0)
+            }
+        }
+    }
+
+    @Test("the default that serves in place of an undecodable value is not written over it")
+    func undecodable() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try place.path.overwriteFile(with: #"{"n": ["text"]}"#)
+            try await withProbe(at: place) { probe in
+                try await probe.expect("get n", says: "0")
+                try await probe.expect("set m 1")
+                try await probe.expect("fold")
+                try await probe.finish()
+            }
+            #expect(try document(at: place.path)["n"] as? [String] == ["text"])
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("FileStore beside those who edit its file")
+struct FileStoreEditTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ path: String) -> SettingsSuite {
+        SettingsSuite(fileAt: path, reporter: reporter)
+    }
+
+    @Test("a broken file is reported with line and column, left as it is, and read again once it is mended")
+    func brokenFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let port = Setting("port", default: 1, suite: suite)
+            port.value = 2
+            try suite.fold()
+            let broken = "{\n  \"port\": 3,\n  oops\n}"
+            try path.overwriteFile(with: broken)
+            await eventually("the broken file is reported") {
+                _ = port.value
+                return !reporter.errors.isEmpty
+            }
+            let error = try #require(reporter.errors.first)
+            #expect(error.code == .malformedFile)
+            #expect(error.location == SettingsError.Location(file: path, line: 3, column: 3))
+            #expect(port.value == 2)
+
+            // What is set meanwhile is kept in the journal.
+            reporter.removeAll()
+            try port.set(4)
+            port.value = 5
+            #expect(port.value == 5)
+            try suite.synchronize()
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.fold() }
+            #expect(try path.fileContents == broken)
+            #expect(reporter.errors.isEmpty)
+
+            try path.overwriteFile(with: #"{"port": 3, "other": true}"#)
+            try await eventually("what was set is merged into the mended file") {
+                try path.fileContents == "{\n  \"other\": true,\n  \"port\": 5\n}\n"
+            }
+            #expect(suite.snapshot() == ["other": true, "port": 5])
+            #expect(port.explain().problem == nil)
+        }
+    }
+
+    @Test("a suite that meets a broken file serves the last good copy")
+    func lastGoodCopy() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            for value in [2, 3] as [StoredValue] {
+                let suite = suite(path)
+                try suite.setStoredValue(value, forKey: "port")
+                // What finishing folds is in the file before it is broken.
+                suite.finish()
+            }
+            try path.overwriteFile(with: "")
+            let late = suite(path)
+            #expect(late.storedValue(forKey: "port") == 3)
+            await eventually("the empty file is reported") { reporter.errors.map(\.code) == [.malformedFile] }
+            #expect(try path.fileContents == "")
+        }
+    }
+
+    @Test("a file that an editor moves aside before it writes it anew is not taken for removed")
+    func movedAside() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let port = Setting("port", default: 1, suite: suite)
+            try port.set(2)
+            try suite.fold()
+            let changes = port.changes
+            try FileManager.default.moveItem(atPath: path, toPath: path + "~")
+            #expect(port.value == 2)
+            try path.overwriteFile(with: #"{"port": 3}"#)
+            var iterator = changes.makeAsyncIterator()
+            #expect(await iterator.next() == SettingChange(old: 2, new: 3, origin: .external))
+        }
+    }
+
+    @Test("a file that is removed leaves the defaults, after a moment, and a set begins a new one")
+    func removed() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let port = Setting("port", default: 1, suite: suite)
+            try port.set(2)
+            try suite.fold()
+            var values = port.values.makeAsyncIterator()
+            #expect(await values.next() == 2)
+            try FileManager.default.removeItem(atPath: path)
+            #expect(await values.next() == 1)
+            try suite.setStoredValue(5, forKey: "other")
+            try suite.fold()
+            #expect(try path.fileContents == "{\n  \"other\": 5\n}\n")
+        }
+    }
+
+    @Test("who meets a file that was broken just now is told at once, by reads, loads and explanations")
+    func brokenJustNow() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{\"port\": 2")
+            let port = Setting("port", default: 1, suite: suite(path))
+            #expect(port.value == 1)
+            #expect(reporter.errors.map(\.code) == [.malformedFile])
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
+            #expect(port.explain().problem?.code == .malformedFile)
+            port.value = 3
+            #expect(port.value == 3)
+            #expect(port.explain().place == .durable(path: path))
+            #expect(port.explain().problem?.code == .malformedFile)
+            try path.overwriteFile(with: "{\"port\": 2}")
+            try await eventually("the change is folded") { try path.fileContents == "{\n  \"port\": 3\n}\n" }
+            #expect(try port.load() == 3)
+            #expect(port.explain().problem == nil)
+        }
+    }
+
+    @Test(
+        "what is not an object of settings is broken too",
+        arguments: ["[]", "null", "{}{}", "{\"a\": 1, \"a\": 2}", "{\"a\": 1e999}"]
+    )
+    func notSettings(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: text)
+            let suite = suite(path)
+            #expect(suite.keys == [])
+            #expect(reporter.errors.map(\.code) == [.malformedFile])
+            try suite.setStoredValue(1, forKey: "x")
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.fold() }
+            #expect(suite.snapshot() == ["x": 1])
+            #expect(try path.fileContents == text)
+        }
+    }
+
+    @Test("a directory in the file's place is reported and left alone")
+    func unreadable() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            let suite = suite(path)
+            #expect(suite.keys.isEmpty)
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+            try suite.setStoredValue(1, forKey: "x")
+            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.fold() }
+            #expect(suite.snapshot() == ["x": 1])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
+        }
+    }
+
+    @Test("a FIFO in the file's place keeps nobody waiting", .timeLimit(.minutes(1)))
+    func fifo() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            #expect(mkfifo(path, 0o600) == 0)
+            let suite = suite(path)
+            #expect(suite.keys.isEmpty)
+            try suite.setStoredValue(1, forKey: "x")
+            #expect(throws: SettingsError.self) { try suite.fold() }
+            #expect(suite.keys == ["x"])
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("FileStore keeps modes and owners")
+struct FileStorePermissionTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ path: String) -> SettingsSuite {
+        SettingsSuite(fileAt: path, reporter: reporter)
+    }
+
+    /// What lies in the directory of a suite whose changes have been folded.
+    private static let fileNames: Set = [
+        "settings.json", "settings.json.journal", "settings.json.last-good", "settings.json.lock",
+    ]
+
+    @Test("directories are made for their owner alone, files too, and an existing file keeps its mode")
+    func modes() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/new/settings.json"
+            let suite = suite(path)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.fold()
+            #expect(try (directory + "/new").filePermissions == 0o700)
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory + "/new")
+            #expect(Set(names) == Self.fileNames)
+            for name in names {
+                #expect(try (directory + "/new/" + name).filePermissions == 0o600, "\(name)")
+            }
+            try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+            try suite.setStoredValue(2, forKey: "a")
+            try suite.fold()
+            #expect(try path.filePermissions == 0o640)
+        }
+    }
+
+    @Test(
+        "root keeps a file its owner's, and makes what lies beside it theirs",
+        .enabled(if: geteuid() == 0, "only root can")
+    )
+    func owners() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chown(path, 4_321, 4_322) == 0)
+            try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
+            let suite = suite(path)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.fold()
+            for suffix in ["", ".journal", ".lock", ".last-good"] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: path + suffix)
+                #expect(attributes[.ownerAccountID] as? Int == 4_321)
+                #expect(attributes[.groupOwnerAccountID] as? Int == 4_322)
+                #expect(attributes[.posixPermissions] as? Int == 0o660)
+            }
+        }
+    }
+
+    @Test("a user who may not keep the group leaves its permissions out", arguments: [true, false])
+    func groups(mayKeepGroup: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chown(path, geteuid(), 4_322) == 0 || geteuid() != 0)
+            try FileManager.default.setAttributes([.posixPermissions: 0o664], ofItemAtPath: path)
+            let system = SystemCalls { call, _ in call == .changeOwner && !mayKeepGroup ? EPERM : nil }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.fold()
+            let isSameGroup =
+                try FileManager.default.attributesOfItem(atPath: path)[.groupOwnerAccountID] as? Int == 4_322
+            #expect(try path.filePermissions == (mayKeepGroup || isSameGroup ? 0o664 : 0o604))
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("FileStore and those who keep a lock")
+struct FileStoreWaitingTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ path: String) -> SettingsSuite {
+        SettingsSuite(fileAt: path, reporter: reporter)
+    }
+
+    @Test("threads that wait for a lock which nobody lets go of wait together, not one after another")
+    func stuckLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            try suite.setStoredValue(1, forKey: "a")
+            let lock = try HeldLock(path + ".journal")
+            await withTaskGroup(of: Void.self) { group in
+                for index in 0..<3 {
+                    group.addTask {
+                        await onThread {
+                            let start = ContinuousClock.now
+                            #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
+                                try suite.setStoredValue(2, forKey: "key\(index)")
+                            }
+                            #expect(ContinuousClock.now - start < FileLock.patience * 1.8)
+                        }
+                    }
+                }
+            }
+            lock.release()
+            try suite.setStoredValue(2, forKey: "a")
+        }
+    }
+
+    @Test("who cannot fold, because somebody else does not end doing so, can set all the same")
+    func stuckFold() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = suite(path)
+            let lock = try HeldLock(path + ".lock")
+            try suite.setStoredValue(1, forKey: "a")
+            await onThread {
+                #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try suite.fold() }
+            }
+            try suite.setStoredValue(2, forKey: "b")
+            try suite.synchronize()
+            #expect(suite.snapshot() == ["a": 1, "b": 2])
+            #expect(!FileManager.default.fileExists(atPath: path))
+            lock.release()
+            try await eventually("what was set is folded") {
+                guard FileManager.default.fileExists(atPath: path) else { return false }
+                return try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
+            }
+        }
+    }
+
+    @Test("a FIFO in the lock's place keeps nobody waiting", .timeLimit(.minutes(1)))
+    func fifoAsLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            #expect(mkfifo(path + ".lock", 0o600) == 0)
+            let suite = suite(path)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.fold()
+        }
+    }
+
+    @Test("a FIFO in the journal's place keeps nobody waiting, and is left alone", .timeLimit(.minutes(1)))
+    func fifoAsJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            #expect(mkfifo(path + ".journal", 0o600) == 0)
+            let suite = suite(path)
+            #expect(suite.storedValue(forKey: "a") == 1)
+            #expect(throws: SettingsError.self) { try suite.setStoredValue(2, forKey: "a") }
+            #expect(suite.storedValue(forKey: "a") == 1)
+            try JournalFile(of: path).remove()
+            try suite.setStoredValue(2, forKey: "a")
+        }
+    }
+}
+
+/// Runs a body that blocks on a thread of its own.
+private func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+            body()
+            continuation.resume()
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// Engines are told apart by paths, so two can be on one file when a path has changed its meaning since.
+@Suite("Two stores of one process on one file")
+struct TwoStoresTests {
+    @Test("their reads are coherent, their sums exact, and either folds for both")
+    func twoStores() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: "\(directory)/real", withIntermediateDirectories: false)
+            try FileManager.default.createSymbolicLink(atPath: "\(directory)/link", withDestinationPath: "real")
+            let suites = ["real", "link"]
+                .map {
+                    SettingsSuite(store: FileStore(path: "\(directory)/\($0)/settings.json"))
+                }
+            let settings = suites.map { Setting("n", default: 0, suite: $0) }
+            try settings[0].set(0)
+            #expect(settings[1].value == 0)
+            for value in 1...100 {
+                try settings[value % 2].set(value)
+                #expect(settings[(value + 1) % 2].value == value)
+                if value % 10 == 0 { try suites[value / 10 % 2].fold() }
+            }
+            await withTaskGroup(of: Void.self) { group in
+                for setting in settings {
+                    group.addTask {
+                        do {
+                            for _ in 0..<1_000 { try setting.update { $0 += 1 } }
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+            }
+            #expect(settings.map(\.value) == [2_100, 2_100])
+            try suites[0].fold()
+            let text = try "\(directory)/real/settings.json".fileContents
+            #expect(text == "{\n  \"n\": 2100\n}\n")
+            for suite in suites { suite.finish() }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// With faults, since no permission keeps root from reading.
+@Suite("A file that may not be read any more")
+struct UnreadableFileTests {
+    private let reporter = RecordingReporter()
+    private let faults = Faults()
+
+    private func suite(_ path: String) -> SettingsSuite {
+        SettingsSuite(store: FileStore(path: path, system: faults.system), reporter: reporter)
+    }
+
+    /// Somebody takes the permission away: the file's state is another one, and it cannot be opened.
+    private func makeUnreadable(_ path: String, _ number: CInt) throws {
+        faults.fail(.open, with: number) { $0 == path }
+        try FileManager.default.setAttributes([.posixPermissions: 0o000], ofItemAtPath: path)
+    }
+
+    private func makeReadable(_ path: String) throws {
+        faults.stop()
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    }
+
+    @Test(
+        "the values from before are served, it is told once, sets are kept in the journal, and all is merged in the end",
+        arguments: [EACCES, EPERM, EIO]
+    )
+    func unreadable(number: CInt) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let suite = suite(path)
+            let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
+            try a.set(1)
+            try suite.fold()
+            let changes = b.changes
+            let text = try path.fileContents
+            try makeUnreadable(path, number)
+            await eventually("it is reported") { reporter.errors.map(\.code) == [.readFailed] }
+            #expect(reporter.errors.first?.location?.file == path)
+            #expect(a.value == 1)
+            #expect(throws: SettingsError(.readFailed, fact: "")) { try a.load() }
+            try b.set(2)
+            #expect(b.value == 2)
+            try suite.synchronize()
+            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.fold() }
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+
+            // Another store, which has never read the file, has the last good copy.
+            let late = self.suite(path)
+            #expect(late.snapshot() == ["a": 1, "b": 2])
+            late.finish()
+
+            try makeReadable(path)
+            #expect(try path.fileContents == text)
+            try await eventually("it is folded") { try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n" }
+            #expect(try a.load() == 1)
+            _ = changes
+        }
+    }
+
+    @Test("a journal that may not be read lets the file's values serve, refuses sets, and is no loss when it may be")
+    func unreadableJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let writer = SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+            try writer.setStoredValue(2, forKey: "b")
+            faults.fail(.open, with: EACCES) { $0 == path + ".journal" }
+            let suite = suite(path)
+            #expect(suite.snapshot() == ["a": 1])
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+            #expect(reporter.errors.first?.location?.file == path + ".journal")
+            #expect(throws: SettingsError.self) { try suite.setStoredValue(3, forKey: "c") }
+            faults.stop()
+            await eventually("the journal is read") { suite.snapshot() == ["a": 1, "b": 2] }
+            try suite.setStoredValue(3, forKey: "c")
+            #expect(writer.snapshot() == ["a": 1, "b": 2, "c": 3])
+            #expect(reporter.errors.count == 1)
+        }
+    }
+}
