@@ -2,9 +2,17 @@
 
 import Foundation
 
-/// A directory of a test's own, removed with all that is in it at the end.
-package func withTemporaryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
+/// A directory of a test's own, removed with all that is in it at the end; if wanted, where nothing is written to a
+/// disk, which makes synchronizing free.
+package func withTemporaryDirectory<Result>(
+    inMemory isInMemory: Bool = false,
+    _ body: (String) async throws -> Result
+) async throws -> Result {
+    let memory = "/dev/shm"
+    let parent =
+        isInMemory && FileManager.default.isWritableFile(atPath: memory)
+        ? URL(fileURLWithPath: memory) : FileManager.default.temporaryDirectory
+    let url = parent.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
     do {
         let result = try await body(url.path)

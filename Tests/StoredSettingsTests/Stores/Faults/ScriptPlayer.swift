@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+
+@testable import StoredSettings
+
+/// Plays a script on a file store, and keeps a model of what the store must hold.
+final class ScriptPlayer: Sendable {
+    let path: String
+    let reporter = RecordingReporter()
+
+    private let system: SystemCalls
+    private let state: Mutex<(suite: SettingsSuite, model: ScriptModel)>
+
+    init(path: String, system: SystemCalls) {
+        self.path = path
+        self.system = system
+        state = Mutex((Self.suite(path, system, reporter), ScriptModel()))
+    }
+
+    /// A suite over a store of its own, as if another process had it, which folds when it is told to alone.
+    static func suite(_ path: String, _ system: SystemCalls, _ reporter: RecordingReporter) -> SettingsSuite {
+        SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+    }
+
+    var suite: SettingsSuite { state.withLock(\.suite) }
+
+    /// What the store must hold by now; it may be asked for in the middle of a step.
+    var model: ScriptModel { state.withLock(\.model) }
+
+    private func change(_ body: @Sendable (inout ScriptModel) -> Void) {
+        state.withLock { body(&$0.model) }
+    }
+
+    /// Plays one step.
+    ///
+    /// - Throws: What the step throws; then it has changed nothing.
+    func play(_ step: Script.Step) throws {
+        switch step {
+        case .read: _ = suite.snapshot()
+        case .set(let key, let value): try commit([key: value]) { try $0.setStoredValue(value, forKey: key) }
+        case .remove(let key): try commit([key: nil]) { try $0.reset(key) }
+        case .update(let key, let increment):
+            let count = count(key)
+            try commit([key: .integer(Int128(count.value + increment))]) { _ in try count.update { $0 += increment } }
+        case .transaction(let changes):
+            try commit(changes) { suite in
+                try suite.transaction { transaction in
+                    for (key, value) in changes { transaction[storedValueFor: key] = value }
+                }
+            }
+        case .assign(let key, let number): assign(number, to: key)
+        case .synchronize:
+            try suite.synchronize()
+            change { $0.flush() }
+            change { $0.synchronize() }
+        case .fold:
+            try suite.fold()
+            change { $0.synchronize() }
+            change { $0.noticeEdits() }
+        case .edit(let changes): try edit(changes)
+        case .reopen: reopen()
+        }
+    }
+
+    private func count(_ key: String) -> Setting<Int> { Setting(key, default: 0, suite: suite) }
+
+    private func commit(_ changes: ScriptModel.Changes, _ body: (SettingsSuite) throws -> Void) throws {
+        change { $0.begin(changes) }
+        do {
+            try body(suite)
+            change { $0.acknowledge() }
+        } catch {
+            change { $0.fail() }
+            throw error
+        }
+    }
+
+    private func assign(_ number: Int, to key: String) {
+        change { $0.begin([key: .integer(Int128(number))]) }
+        count(key).value = number
+        let isSaved = !suite.engine.isUnsaved(key)
+        change { isSaved ? $0.acknowledge() : $0.keep() }
+    }
+
+    /// Edits the file as an editor does that makes sure of what it writes.
+    private func edit(_ changes: ScriptModel.Contents) throws {
+        let directory = URL(fileURLWithPath: path).deletingLastPathComponent()
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        var contents = try FileManager.default.fileExists(atPath: path) ? Self.contents(ofFileAt: path) : [:]
+        contents.merge(changes) { $1 }
+        try path.replaceFile(with: String(decoding: JSONWriter.text(of: contents), as: UTF8.self))
+        change { $0.edit(changes) }
+    }
+
+    static func contents(ofFileAt path: String) throws -> ScriptModel.Contents {
+        try JSONReader.readObject(Array(path.fileContents.utf8))
+    }
+
+    private func reopen() {
+        let (errors, keys) = (reporter.errors.count, model.unsaved.keys)
+        let ended = suite
+        ended.finish()
+        let isLost = keys.contains { ended.engine.isUnsaved($0) }
+        let isSynchronized = reporter.errors.count == errors
+        let next = Self.suite(path, system, reporter)
+        state.withLock { state in
+            isLost ? state.model.lose() : state.model.flush()
+            if isSynchronized { state.model.synchronize() }
+            state.model.noticeEdits()
+            state.suite = next
+        }
+    }
+}
