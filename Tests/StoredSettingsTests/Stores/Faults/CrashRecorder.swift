@@ -26,9 +26,6 @@ final class CrashRecorder: Sendable {
         var failure: (any Error)?
     }
 
-    /// How often chance is asked at every moment.
-    private static let draws = 3
-
     private let thread = SystemCalls.currentThread()
     private let state: Mutex<State>
 
@@ -101,7 +98,7 @@ final class CrashRecorder: Sendable {
             guard let model = state.player?.model else { return }
             var moment = Moment(place: "\(state.place), after \(call)", model: model, killed: state.disk.now)
             for left in PowerLoss.allCases {
-                for _ in 0..<(left == .torn ? Self.draws : 1) {
+                for _ in 0..<left.draws {
                     moment.powerless.append((left, left.image(of: state.disk, using: &state.generator)))
                 }
             }

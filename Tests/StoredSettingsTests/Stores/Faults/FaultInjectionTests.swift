@@ -12,7 +12,7 @@ struct FaultInjectionTests {
     private func fail(_ failure: CallFailure, lastsForever: Bool = false) async throws {
         var defects: [String] = []
         var count = 0
-        while count < Self.mostCalls, defects.count < 10 {
+        while count < Self.mostCalls, defects.count < 20 {
             let trial = try await withTemporaryDirectory(inMemory: true) { directory in
                 let trial = FaultTrial(failure, call: count + 1, lastsForever: lastsForever, in: directory)
                 try trial.run(.standard)

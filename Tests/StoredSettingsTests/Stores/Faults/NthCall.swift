@@ -95,16 +95,10 @@ final class NthCall: Sendable {
     /// The call that failed; `nil` when there were not as many.
     var victim: Call? { state.withLock(\.victim) }
 
-    /// Lets every call succeed while a body runs, without counting any.
-    func pause<Result>(_ body: () throws -> Result) rethrows -> Result {
-        state.withLock { $0.isPaused = true }
-        defer { state.withLock { $0.isPaused = false } }
-        return try body()
-    }
-
-    /// Lets every call succeed from now on.
-    func stop() {
-        state.withLock { $0.isPaused = true }
+    /// Whether every call succeeds, and none is counted.
+    var isPaused: Bool {
+        get { state.withLock(\.isPaused) }
+        set { state.withLock { $0.isPaused = newValue } }
     }
 
     private func fault(_ call: Call) -> CInt? {

@@ -25,6 +25,21 @@ struct Script: Sendable {
             return true
         }
 
+        /// Whether it makes sure that the disk has everything.
+        var isSynchronizing: Bool {
+            switch self {
+            case .synchronize, .fold, .reopen: true
+            default: false
+            }
+        }
+
+        var isChange: Bool {
+            switch self {
+            case .set, .assign, .transaction, .update, .remove: true
+            default: false
+            }
+        }
+
         var isEdit: Bool {
             if case .edit = self { return true }
             return false

@@ -67,6 +67,7 @@ struct ScriptModel: Sendable {
         unnoticed.merge(changes) { $1 }
     }
 
+    /// Takes note that the file has been looked at.
     mutating func noticeEdits() {
         unnoticed = [:]
     }

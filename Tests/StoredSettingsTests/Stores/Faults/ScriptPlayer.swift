@@ -23,7 +23,7 @@ final class ScriptPlayer: Sendable {
 
     /// A suite over a store of its own, as if another process had it, which folds when it is told to alone.
     static func suite(_ path: String, _ system: SystemCalls, _ reporter: RecordingReporter) -> SettingsSuite {
-        SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+        SettingsSuite(store: FileStore(path: path, system: system, foldsInBackground: false), reporter: reporter)
     }
 
     var suite: SettingsSuite { state.withLock(\.suite) }
@@ -44,8 +44,8 @@ final class ScriptPlayer: Sendable {
         case .set(let key, let value): try commit([key: value]) { try $0.setStoredValue(value, forKey: key) }
         case .remove(let key): try commit([key: nil]) { try $0.reset(key) }
         case .update(let key, let increment):
-            let count = count(key)
-            try commit([key: .integer(Int128(count.value + increment))]) { _ in try count.update { $0 += increment } }
+            let new = (model.contents[key]?.integer ?? 0) + Int128(increment)
+            try commit([key: .integer(new)]) { _ in try count(key).update { $0 += increment } }
         case .transaction(let changes):
             try commit(changes) { suite in
                 try suite.transaction { transaction in
@@ -59,6 +59,7 @@ final class ScriptPlayer: Sendable {
             change { $0.synchronize() }
         case .fold:
             try suite.fold()
+            change { $0.flush() }
             change { $0.synchronize() }
             change { $0.noticeEdits() }
         case .edit(let changes): try edit(changes)
@@ -113,5 +114,12 @@ final class ScriptPlayer: Sendable {
             state.model.noticeEdits()
             state.suite = next
         }
+    }
+}
+
+extension StoredValue {
+    fileprivate var integer: Int128? {
+        guard case .integer(let number) = self else { return nil }
+        return number
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 
 @testable import StoredSettings
 
@@ -99,23 +100,27 @@ struct SimulatedDisk {
 
     /// What the process leaves when it dies: all that it has written.
     var now: DiskImage {
-        image(names: { $0[$0.count - 1] }, bytes: { $0[$0.count - 1] })
+        var unused = SeededGenerator(seed: 0)
+        return image(using: &unused, names: { names, _ in names[names.count - 1] }) { versions, _ in
+            versions[versions.count - 1]
+        }
     }
 
     /// What is left on the disk, by a choice among what each directory and each file has held since it was safe.
     func image(
-        names: ([[String: ID]]) -> [String: ID],
-        bytes: ([[UInt8]]) -> [UInt8]
+        using generator: inout SeededGenerator,
+        names: ([[String: ID]], inout SeededGenerator) -> [String: ID],
+        bytes: ([[UInt8]], inout SeededGenerator) -> [UInt8]
     ) -> DiskImage {
         var image = DiskImage()
         func add(_ id: ID, at path: String) {
             if let versions = files[id] {
-                image.entries[path] = .file(bytes(versions))
+                image.entries[path] = .file(bytes(versions, &generator))
                 return
             }
             guard let versions = directories[id] else { return }
             if !path.isEmpty { image.entries[path] = .directory }
-            for (name, id) in names(versions).sorted(by: { $0.key < $1.key }) {
+            for (name, id) in names(versions, &generator).sorted(by: { $0.key < $1.key }) {
                 add(id, at: path.isEmpty ? name : "\(path)/\(name)")
             }
         }
