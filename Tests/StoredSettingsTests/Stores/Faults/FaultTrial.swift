@@ -58,7 +58,7 @@ final class FaultTrial {
                 expect(error == nil && reported.isEmpty, "fails after \(victim) did: \(error as Any), \(reported)")
             }
         }
-        try finish()
+        finish()
     }
 
     private func play(_ step: Script.Step) -> (thrown: (any Error)?, reported: [SettingsError]) {
@@ -119,7 +119,7 @@ final class FaultTrial {
     }
 
     /// Checks that all goes on as if nothing had happened once the calls succeed again.
-    private func finish() throws {
+    private func finish() {
         place = "at the end, after \(fault.victim.map { "\(failure.testDescription) of \($0)" } ?? "no failure")"
         fault.isPaused = true
         for step in [Script.Step.synchronize, .set("next", 1), .fold] {
@@ -128,8 +128,12 @@ final class FaultTrial {
         }
         let (found, contents) = (player.suite.snapshot(), player.model.contents)
         expect(found == contents, "reads \(difference(found, [contents]))")
-        let file = try ScriptPlayer.contents(ofFileAt: player.path)
-        expect(file == contents, "the file holds \(difference(file, [contents]))")
+        do {
+            let file = try ScriptPlayer.contents(ofFileAt: player.path)
+            expect(file == contents, "the file holds \(difference(file, [contents]))")
+        } catch {
+            expect(false, "the file cannot be read: \(error)")
+        }
         expect(reopened(player.path) == contents, "reopened: \(difference(reopened(player.path), [contents]))")
         player.suite.finish()
         texts += player.reporter.errors.map(Self.text)
