@@ -19,6 +19,7 @@ final class CrashRecorder: Sendable {
 
     private struct State {
         var disk: SimulatedDisk
+        let cases: [PowerLoss]
         var generator = SeededGenerator(seed: 3)
         var moments: [Moment] = []
         var player: ScriptPlayer?
@@ -45,7 +46,7 @@ final class CrashRecorder: Sendable {
             try path.overwriteFile(with: "{}")
             script.steps.removeAll { $0.isEdit }
         }
-        let recorder = try CrashRecorder(directory)
+        let recorder = try CrashRecorder(directory, isMountedAlone: isMountedAlone)
         let player = ScriptPlayer(path: path, system: recorder.system(isMountedAlone ? path : nil))
         recorder.state.withLock { $0.player = player }
         // The player knows the recorder, too.
@@ -64,8 +65,9 @@ final class CrashRecorder: Sendable {
         }
     }
 
-    private init(_ directory: String) throws {
-        state = try Mutex(State(disk: SimulatedDisk(root: directory)))
+    private init(_ directory: String, isMountedAlone: Bool) throws {
+        let cases = PowerLoss.cases(isWrittenOver: isMountedAlone)
+        state = try Mutex(State(disk: SimulatedDisk(root: directory), cases: cases))
     }
 
     private func system(_ mount: String?) -> SystemCalls {
@@ -97,7 +99,7 @@ final class CrashRecorder: Sendable {
         state.withLock { state in
             guard let model = state.player?.model else { return }
             var moment = Moment(place: "\(state.place), after \(call)", model: model, killed: state.disk.now)
-            for left in PowerLoss.allCases {
+            for left in state.cases {
                 for _ in 0..<left.draws {
                     moment.powerless.append((left, left.image(of: state.disk, using: &state.generator)))
                 }

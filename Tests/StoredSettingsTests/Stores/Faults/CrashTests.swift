@@ -27,8 +27,7 @@ struct CrashTests {
             let (death, powerLoss) = (moment.model.afterDeath, moment.model.afterPowerLoss)
             defects += try await examiner.defects(of: moment.killed, allowed: death, mayJournalBeTorn: false)
                 .map { "\(moment.place), killed: \($0)" }
-            // No file that is written over can be safe from being torn.
-            for (left, image) in moment.powerless where !(isMountedAlone && left == .torn) {
+            for (left, image) in moment.powerless {
                 defects += try await examiner.defects(of: image, allowed: powerLoss, mayJournalBeTorn: true)
                     .map { "\(moment.place), powerless, \(left) left: \($0)" }
             }

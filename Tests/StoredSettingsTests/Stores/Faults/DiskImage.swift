@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Testing
 
 /// Some files, as they are at one moment.
 struct DiskImage: Hashable, Sendable {
@@ -23,6 +22,7 @@ struct DiskImage: Hashable, Sendable {
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
             case .file(let bytes):
                 try Data(bytes).write(to: URL(fileURLWithPath: path))
+                try ScriptPlayer.makeOld(path)
             }
         }
     }

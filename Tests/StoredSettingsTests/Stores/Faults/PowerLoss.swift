@@ -21,6 +21,13 @@ enum PowerLoss: Sendable, CaseIterable, CustomTestStringConvertible {
     /// How much a disk writes as one.
     private static let sector = 512
 
+    /// What may happen to a file.
+    ///
+    /// - Parameter isWrittenOver: Whether it is not replaced; such a file cannot be safe from being torn.
+    static func cases(isWrittenOver: Bool) -> [PowerLoss] {
+        allCases.filter { $0 != (isWrittenOver ? .torn : .mixed) }
+    }
+
     /// How often to look at what may be left: more than once where chance has it.
     var draws: Int {
         switch self {

@@ -63,7 +63,7 @@ final class ScriptPlayer: Sendable {
             change { $0.synchronize() }
             change { $0.noticeEdits() }
         case .edit(let changes): try edit(changes)
-        case .reopen: reopen()
+        case .reopen: try reopen()
         }
     }
 
@@ -94,9 +94,7 @@ final class ScriptPlayer: Sendable {
         var contents = try FileManager.default.fileExists(atPath: path) ? Self.contents(ofFileAt: path) : [:]
         contents.merge(changes) { $1 }
         try path.replaceFile(with: String(decoding: JSONWriter.text(of: contents), as: UTF8.self))
-        // Nobody need wait whether the editor goes on writing.
-        let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
-        try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
+        try Self.makeOld(path)
         change { $0.edit(changes) }
     }
 
@@ -104,10 +102,19 @@ final class ScriptPlayer: Sendable {
         try JSONReader.readObject(Array(path.fileContents.utf8))
     }
 
-    private func reopen() {
+    /// Makes a file, if there is one, look as if it had been there for long, so that nobody waits to see whether somebody
+    /// goes on writing it.
+    static func makeOld(_ path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
+        try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
+    }
+
+    private func reopen() throws {
         let (errors, keys) = (reporter.errors.count, model.unsaved.keys)
         let ended = suite
         ended.finish()
+        try Self.makeOld(path)
         let isLost = keys.contains { ended.engine.isUnsaved($0) }
         let isSynchronized = reporter.errors.count == errors
         let next = Self.suite(path, system, reporter)
