@@ -66,7 +66,7 @@ final class CrashRecorder: Sendable {
     }
 
     private init(_ directory: String, isMountedAlone: Bool) throws {
-        let cases = PowerLoss.cases(isWrittenOver: isMountedAlone)
+        let cases = isMountedAlone ? PowerLoss.ofOverwrittenFiles : PowerLoss.ofReplacedFiles
         state = try Mutex(State(disk: SimulatedDisk(root: directory), cases: cases))
     }
 

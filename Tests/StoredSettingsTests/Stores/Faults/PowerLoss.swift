@@ -21,18 +21,15 @@ enum PowerLoss: Sendable, CaseIterable, CustomTestStringConvertible {
     /// How much a disk writes as one.
     private static let sector = 512
 
-    /// What may happen to a file.
-    ///
-    /// - Parameter isWrittenOver: Whether it is not replaced; such a file cannot be safe from being torn.
-    static func cases(isWrittenOver: Bool) -> [PowerLoss] {
-        allCases.filter { $0 != (isWrittenOver ? .torn : .mixed) }
-    }
+    /// What may happen to files that are replaced, and to some that are written over, which cannot be safe from being torn.
+    static var ofReplacedFiles: [PowerLoss] { allCases }
+    static var ofOverwrittenFiles: [PowerLoss] { allCases.filter { $0 != .torn } }
 
     /// How often to look at what may be left: more than once where chance has it.
     var draws: Int {
         switch self {
         case .nothing, .names, .namesAndLengths, .bytes: 1
-        case .mixed: 12
+        case .mixed: 8
         case .torn: 3
         }
     }

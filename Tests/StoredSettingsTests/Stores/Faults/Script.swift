@@ -75,6 +75,8 @@ struct Script: Sendable {
         .reopen,
         .update("count", by: 1),
         .set("port", 2),
+        .transaction(["port": 20, "ratio": 3]),
+        .set("port", 21),
         .fold,
         .fold,
         .set("port", 3),

@@ -101,9 +101,11 @@ struct SimulatedDisk {
     /// What the process leaves when it dies: all that it has written.
     var now: DiskImage {
         var unused = SeededGenerator(seed: 0)
-        return image(using: &unused, names: { names, _ in names[names.count - 1] }) { versions, _ in
-            versions[versions.count - 1]
-        }
+        return image(
+            using: &unused,
+            names: { names, _ in names[names.count - 1] },
+            bytes: { versions, _ in versions[versions.count - 1] }
+        )
     }
 
     /// What is left on the disk, by a choice among what each directory and each file has held since it was safe.
