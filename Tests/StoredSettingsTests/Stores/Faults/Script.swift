@@ -75,7 +75,7 @@ struct Script: Sendable {
         .reopen,
         .update("count", by: 1),
         .set("port", 2),
-        .transaction(["port": 20, "ratio": 3]),
+        .transaction(["port": 20, "added": 3]),
         .set("port", 21),
         .fold,
         .fold,
