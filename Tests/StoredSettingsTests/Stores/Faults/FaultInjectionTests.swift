@@ -5,25 +5,35 @@ import Testing
 
 @Suite("A file store, every system call of which fails once")
 struct FaultInjectionTests {
-    /// More calls than a run of the script can make.
-    private static let mostCalls = 5_000
+    /// More calls than a segment of the script can make.
+    private static let mostCalls = 2_000
+    private static let mostDefects = 20
 
-    /// Runs the script once for each of its calls.
+    /// Runs every segment of the script once for each of its calls.
     private func fail(_ failure: CallFailure, lastsForever: Bool = false) async throws {
         var defects: [String] = []
         var count = 0
-        while count < Self.mostCalls, defects.count < 20 {
-            let trial = try await withTemporaryDirectory(inMemory: true) { directory in
-                let trial = FaultTrial(failure, call: count + 1, lastsForever: lastsForever, in: directory)
-                try trial.run(.standard)
-                return trial
+        for segment in try await ScriptSegment.segments(of: .standard) {
+            for number in 1...Self.mostCalls where defects.count < Self.mostDefects {
+                let trial = try await withTemporaryDirectory(inMemory: true) { directory in
+                    let trial = try FaultTrial(
+                        failure,
+                        call: number,
+                        of: segment,
+                        lastsForever: lastsForever,
+                        in: directory
+                    )
+                    try trial.run(.standard)
+                    return trial
+                }
+                defects += trial.defects
+                guard trial.victim != nil else { break }
+                #expect(number < Self.mostCalls)
+                count += 1
             }
-            defects += trial.defects
-            guard trial.victim != nil else { break }
-            count += 1
         }
         if !defects.isEmpty { Issue.record("\(defects.joined(separator: "\n"))") }
-        #expect(count > (failure.cutsWrites ? 20 : 100) && count < Self.mostCalls)
+        #expect(count > (failure.cutsWrites ? 20 : 300))
     }
 
     @Test(

@@ -12,6 +12,7 @@ final class FaultTrial {
     private let failure: CallFailure
     private let lastsForever: Bool
     private let directory: String
+    private let segment: ScriptSegment
     private let player: ScriptPlayer
 
     /// What was not as it should be.
@@ -25,12 +26,22 @@ final class FaultTrial {
     /// How many steps to play after the one in which a call fails, before all calls succeed again.
     private static let stepsAfterwards = 4
 
-    init(_ failure: CallFailure, call number: Int, lastsForever: Bool, in directory: String) {
+    /// Creates a run that begins with what is there when a segment of a script begins.
+    init(
+        _ failure: CallFailure,
+        call number: Int,
+        of segment: ScriptSegment,
+        lastsForever: Bool,
+        in directory: String
+    ) throws {
+        try segment.files.write(to: directory)
+        self.segment = segment
         fault = NthCall(failure, call: number, lastsForever: lastsForever)
         self.failure = failure
         self.lastsForever = lastsForever
         self.directory = directory
-        player = ScriptPlayer(path: directory + "/a/b/settings.json", system: fault.system)
+        let path = directory + "/a/b/settings.json"
+        player = ScriptPlayer(path: path, system: fault.system, model: segment.model)
     }
 
     /// The call that failed; `nil` when there were not as many.
@@ -38,19 +49,21 @@ final class FaultTrial {
 
     func run(_ script: Script) throws {
         var stepsLeft = Self.stepsAfterwards
-        for (index, step) in script.steps.enumerated() where stepsLeft > 0 {
+        for (index, step) in script.steps.enumerated() where index >= segment.steps.lowerBound && stepsLeft > 0 {
             if fault.victim != nil { stepsLeft -= 1 }
+            // The next segment has calls of its own.
+            if fault.victim == nil, index >= segment.steps.upperBound { break }
             place = "step \(index), \(step)"
             let isFirst = fault.victim == nil
             let (error, reported) = play(step)
             guard let victim = fault.victim else {
                 expect(error == nil && reported.isEmpty, "fails though no call does: \(error as Any), \(reported)")
-                hasRead = step.isRead
+                hasRead = !step.isReopening
                 continue
             }
             if isFirst || lastsForever { place += ", \(failure.testDescription) of \(victim)" }
             if lastsForever {
-                if !step.isRead || step.isEdit { hasRead = false }
+                if step.isReopening || step.isEdit { hasRead = false }
                 checkReadsOfDeadDisk()
             } else if isFirst {
                 try check(victim, of: step, thrown: error, reported: reported)
@@ -175,15 +188,4 @@ final class FaultTrial {
         guard let error = error as? SettingsError else { return "\(error)" }
         return "\(error) \(error.fact) \(error.consequence) \(error.remedy)"
     }
-}
-
-/// How contents differ from the nearest of those that are allowed.
-func difference(_ found: ScriptModel.Contents, _ allowed: [ScriptModel.Contents]) -> String {
-    let differences = allowed.map { [StoreChange](from: $0, to: found) }
-    guard let nearest = differences.min(by: { $0.count < $1.count }) else { return "nothing is allowed" }
-    let texts = nearest.map { change in
-        let values = [change.new, change.old].map { $0.map { String("\($0)".prefix(40)) } ?? "nothing" }
-        return "\(change.key): \(values[0]) instead of \(values[1])"
-    }
-    return "[\(texts.joined(separator: ", "))]"
 }

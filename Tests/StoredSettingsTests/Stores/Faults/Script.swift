@@ -19,10 +19,9 @@ struct Script: Sendable {
         /// The program ends the suite, and another one begins.
         case reopen
 
-        /// Whether the suite that is in use afterwards has read something.
-        var isRead: Bool {
-            if case .reopen = self { return false }
-            return true
+        var isReopening: Bool {
+            if case .reopen = self { return true }
+            return false
         }
 
         /// Whether it makes sure that the disk has everything.

@@ -103,3 +103,14 @@ extension [String: StoredValue] {
         changes.reduce(into: self) { $0[$1.key] = $1.value }
     }
 }
+
+/// How contents differ from the nearest of those that are allowed.
+func difference(_ found: ScriptModel.Contents, _ allowed: [ScriptModel.Contents]) -> String {
+    let differences = allowed.map { [StoreChange](from: $0, to: found) }
+    guard let nearest = differences.min(by: { $0.count < $1.count }) else { return "nothing is allowed" }
+    let texts = nearest.map { change in
+        let values = [change.new, change.old].map { $0.map { String("\($0)".prefix(40)) } ?? "nothing" }
+        return "\(change.key): \(values[0]) instead of \(values[1])"
+    }
+    return "[\(texts.joined(separator: ", "))]"
+}

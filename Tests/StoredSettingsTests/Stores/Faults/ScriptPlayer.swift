@@ -15,10 +15,10 @@ final class ScriptPlayer: Sendable {
     private let system: SystemCalls
     private let state: Mutex<(suite: SettingsSuite, model: ScriptModel)>
 
-    init(path: String, system: SystemCalls) {
+    init(path: String, system: SystemCalls, model: ScriptModel = ScriptModel()) {
         self.path = path
         self.system = system
-        state = Mutex((Self.suite(path, system, reporter), ScriptModel()))
+        state = Mutex((Self.suite(path, system, reporter), model))
     }
 
     /// A suite over a store of its own, as if another process had it, which folds when it is told to alone.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+
+@testable import StoredSettings
+
+/// A part of a script that begins with a suite which has read nothing yet, so that it can be played without those before.
+struct ScriptSegment: Sendable {
+    /// Which of the script's steps it has, the last of which ends the suite.
+    var steps: Range<Int>
+    /// What is on the disk when it begins.
+    var files: DiskImage
+    var model: ScriptModel
+
+    /// Plays a script once and gives its segments.
+    static func segments(of script: Script) async throws -> [ScriptSegment] {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let player = ScriptPlayer(path: directory + "/a/b/settings.json", system: SystemCalls())
+            var disk = try SimulatedDisk(root: directory)
+            var segments = [ScriptSegment(steps: 0..<0, files: disk.now, model: player.model)]
+            for (index, step) in script.steps.enumerated() {
+                try player.play(step)
+                let start = segments[segments.count - 1].steps.lowerBound
+                segments[segments.count - 1].steps = start..<index + 1
+                guard step.isReopening, index + 1 < script.steps.count else { continue }
+                try disk.look()
+                let files = disk.now
+                segments.append(ScriptSegment(steps: index + 1..<index + 1, files: files, model: player.model))
+            }
+            player.suite.finish()
+            return segments
+        }
+    }
+}
