@@ -120,11 +120,21 @@ extension FileStore {
     func unlock(_ journal: Journal) {
         // A body may have forked: then the lock is the parent's.
         guard !journal.isInherited else { return }
+        release(journal.file)
+    }
+
+    /// Lets go of a lock, also if that fails at first.
+    ///
+    /// Closing the file would not do, since its mapping keeps the lock. The system itself refuses this to nobody who has it.
+    func release(_ file: FileHandle) {
         do {
-            try file.system.unlock(journal.file)
+            try self.file.system.unlock(file)
         } catch {
-            // Closing the file lets go of its lock, whatever happens; it is opened again.
-            state.withLock { if $0.journal.journal === journal { $0.journal.journal = nil } }
+            do {
+                try SystemCalls().unlock(file)
+            } catch {
+                // Then there was no lock.
+            }
         }
     }
 

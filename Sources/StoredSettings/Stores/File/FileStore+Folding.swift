@@ -58,7 +58,7 @@ extension FileStore {
     /// Folds until nothing has come in between.
     func fold(under lock: FileHandle) throws {
         // Not left to the end of the last reference: a process that was forked meanwhile has another one.
-        defer { unlockFolding(lock) }
+        defer { release(lock) }
         for _ in 0..<Self.mostPlans {
             waitUntilSettled()
             guard let plan = try makePlan() else { break }
@@ -66,14 +66,6 @@ extension FileStore {
             try plan.journal.synchronize()
             let draft = try file.draft(plan.contents, replacing: plan.status)
             if try carryOut(plan, draft) { break }
-        }
-    }
-
-    private func unlockFolding(_ lock: FileHandle) {
-        do {
-            try file.system.unlock(lock)
-        } catch {
-            // It is closed in a moment, which lets go of the lock, too.
         }
     }
 

@@ -16,7 +16,10 @@ extension FileStore {
         do {
             let path = try journalPath()
             state.journal.path = path
-            if let journal = state.journal.journal, try journal.place(at: path) != .elsewhere { return false }
+            if let journal = state.journal.journal, try journal.place(at: path) != .elsewhere {
+                state.journal.problem = nil
+                return false
+            }
             let journal = try Journal.open(at: path, file.system)
             state.journal.problem = nil
             guard let journal else {
@@ -133,7 +136,8 @@ extension FileStore {
             return Journal.Replay(
                 records: known,
                 position: state.journal.position,
-                word: state.journal.seen,
+                // None that is ever published, so that the records are asked for again.
+                word: 0,
                 isWhole: true
             )
         }

@@ -49,7 +49,7 @@ extension FileStore {
         if let old = stranded.journal, old.isAlive, !old.isInherited {
             // Nobody commits to it any more when it is locked: who does so looks at the path afterwards.
             try FileLock.acquire(old.file, file.system) { old.published.word }
-            defer { unlockStranded(old) }
+            defer { release(old.file) }
             // What was set in the new journal is newer.
             let isOverwritten = { [unfolded = state.journal.unfolded, values = stranded.values] key in
                 unfolded[key] != nil && values[key] == nil
@@ -85,14 +85,6 @@ extension FileStore {
         for change in changes { state.journal.unfolded[change.key] = state.journal.position.end }
         apply(changes.filter { $0.old != $0.new }, end: state.journal.position.end, .external, &state, &news)
         news.isFoldDue = true
-    }
-
-    private func unlockStranded(_ journal: Journal) {
-        do {
-            try file.system.unlock(journal.file)
-        } catch {
-            // It is closed in a moment, which lets go of the lock, too.
-        }
     }
 
     /// Whether the journal is not where it should be, or not whole, or there is something to be taken over.

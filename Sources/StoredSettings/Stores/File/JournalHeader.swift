@@ -48,6 +48,12 @@ enum JournalHeader {
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
     static let version: UInt64 = 1
 
+    /// Whether what stands in the magic's place is none of it, or its beginning: whoever began the journal has died before
+    /// the end.
+    static func isUnfinished(_ word: UInt64) -> Bool {
+        (0..<8).contains { word == magic & ((1 << ($0 * 8)) - 1) }
+    }
+
     static let magicWord = 0
     static let versionWord = 1
     static let idWord = 2

@@ -121,6 +121,8 @@ struct SettingsFile: Sendable {
     /// Writes a draft over the file, or leaves in it what was there.
     private func overwrite(_ draft: Draft) throws -> Reading {
         try keepLastGood(draft, isSynchronized: true)
+        // By its name too: should the power fail in the middle, the copy is all there is.
+        try system.synchronizeDirectory(SettingsPath.directory(of: draft.target))
         let handle = try system.open(draft.target, O_RDWR)
         let before = try system.contents(of: handle)
         do {
