@@ -98,6 +98,7 @@ struct LinkTests {
                     for probe in probes { try await probe.expect("get b", says: "2") }
                 }
                 try await probes[1].expect("set c 3")
+                try await withProbe(at: .file(path)) { try await $0.expect("get b", says: "2") }
                 try await probes[0].expectSoon("c", is: 3)
                 try await probes[0].expect("set c 4")
                 try await probes[1].expect("get c", says: "4")

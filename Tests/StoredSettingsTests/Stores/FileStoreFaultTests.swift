@@ -178,6 +178,38 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("a file that somebody begins to write while it is read is no broken one, however old it was a moment before")
+    func writtenWhileRead() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let texts = Mutex<[String]>([])
+            let system = SystemCalls { call, name in
+                guard call == .open, name == path else { return nil }
+                let text = texts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+                do {
+                    // The state of the file has been looked at, and what is read is what is there now.
+                    if let text { try path.overwriteFile(with: text) }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            #expect(suite.storedValue(forKey: "a") == 1)
+            let next = directory + "/next.json"
+            try next.overwriteFile(with: #"{"a": 2}"#)
+            let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
+            try FileManager.default.setAttributes(old, ofItemAtPath: next)
+            texts.withLock { $0 = ["", #"{"a": 3}"#] }
+            #expect(rename(next, path) == 0)
+            let changes = suite.changes
+            await eventually("it is read when it is whole") { suite.storedValue(forKey: "a") == 3 }
+            #expect(reporter.errors.isEmpty)
+            _ = changes
+        }
+    }
+
     @Test("a good file that takes the place of a broken one while that is being read is read next")
     func replacedWhileRead() async throws {
         try await withTemporaryDirectory { directory in

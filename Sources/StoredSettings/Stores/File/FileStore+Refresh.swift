@@ -90,7 +90,7 @@ extension FileStore {
     /// Goes on with the last contents that were good, and tells why, once for each failure and state of the file.
     private func keepLastGood(_ error: any Error, _ status: FileStatus?, _ state: inout State, _ news: inout News) {
         let error = readError(error)
-        let isPassing = error.code == .malformedFile && isYoung(status)
+        let isPassing = error.code == .malformedFile && (isYoung(status) || isYoungNow)
         let isFirst = state.reading == nil && state.defect == nil
         let defect = Defect(status: status, error: error, isPassing: isPassing)
         let isKnown = state.defect?.isSame(as: defect) ?? false
@@ -121,6 +121,15 @@ extension FileStore {
             return try file.readLastGood()
         } catch {
             return nil
+        }
+    }
+
+    /// Whether somebody has begun to write the file since it was looked at, and before it was read.
+    private var isYoungNow: Bool {
+        do {
+            return isYoung(try file.status())
+        } catch {
+            return false
         }
     }
 
