@@ -176,3 +176,7 @@ extension JournalTrial {
         try SystemCalls().write(bytes, to: file)
     }
 }
+
+/// Takes the place of the system's: whoever waits here for others to end what they are writing waits in vain.
+@_cdecl("usleep")
+public func sleepNot(_ microseconds: UInt32) -> CInt { 0 }

@@ -18,9 +18,7 @@ struct JournalInput {
     var isFolded: Bool { flags & 32 != 0 }
 
     /// Whether the letters of the key `kept` may stand somewhere.
-    var mentionsKept: Bool {
-        journal.contains(0x5C) || journal.indices.contains { journal[$0...].starts(with: "kept".utf8) }
-    }
+    let mentionsKept: Bool
 
     static let seeds: [[UInt8]] = [
         [1 | 2 | 32] + header(epoch: 7) + Array(#"{"a":[2]}~{"b":[],"c":[[null,"x"]]}~{"a":[]}"#.utf8),
@@ -41,6 +39,7 @@ struct JournalInput {
         if flags & 1 != 0 { journal = Self.expanded(rest) }
         if flags & 2 != 0 { Self.mendChecksums(of: &journal) }
         self.journal = journal
+        mentionsKept = journal.contains(0x5C) || journal.split(separator: 0x6B).contains { $0.starts(with: "ept".utf8) }
     }
 
     // MARK: - The compact form

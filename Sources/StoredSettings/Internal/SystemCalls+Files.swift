@@ -125,7 +125,7 @@ extension SystemCalls {
             // One byte more than expected, so that the end is met without another turn.
             let room = max(expected - bytes.count, 0) + (bytes.isEmpty ? 1 : 4_096)
             let offset = bytes.count
-            bytes.append(contentsOf: repeatElement(0, count: room))
+            bytes.append(contentsOf: [UInt8](repeating: 0, count: room))
             let count = try call(.read, file.path) {
                 bytes.withUnsafeMutableBytes { buffer in
                     // The pointer is to the part just appended, which holds `room` bytes, and is not kept.
