@@ -4,7 +4,7 @@ import Foundation
 
 /// A directory of a test's own, kept in memory where the system has a place for that, and removed with all that is in it
 /// at the end: for tests that write thousands of files.
-package func withMemoryDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
+package func withMemoryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
     let memory = "/dev/shm"
     let parent =
         FileManager.default.isWritableFile(atPath: memory)
@@ -12,7 +12,7 @@ package func withMemoryDirectory<Result>(_ body: (String) throws -> Result) thro
     let url = parent.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
     do {
-        let result = try body(url.path)
+        let result = try await body(url.path)
         try FileManager.default.removeItem(at: url)
         return result
     } catch {

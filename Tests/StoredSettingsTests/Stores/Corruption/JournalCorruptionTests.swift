@@ -23,8 +23,8 @@ struct JournalCorruptionTests {
     }
 
     @Test("a journal that ends early serves its whole records, wherever it ends", arguments: Share.all)
-    func truncation(share: Share) throws {
-        try withTrial(of: share) { trial in
+    func truncation(share: Share) async throws {
+        try await withTrial(of: share) { trial in
             let (journal, ends) = (trial.sample.journal, trial.sample.ends)
             let end = ends.last ?? 0
             for count in stride(from: share.number, to: journal.count, by: Share.count) {
@@ -43,8 +43,8 @@ struct JournalCorruptionTests {
     }
 
     @Test("a record with any bit flipped ends what is served, and those before it serve", arguments: Share.all)
-    func records(share: Share) throws {
-        try withTrial(of: share) { trial in
+    func records(share: Share) async throws {
+        try await withTrial(of: share) { trial in
             let ends = trial.sample.ends
             for bit in stride(from: ends[0] * 8 + share.number, to: trial.sample.journal.count * 8, by: Share.count) {
                 let whole = ends.lastIndex { $0 <= bit / 8 } ?? 0
@@ -64,8 +64,8 @@ struct JournalCorruptionTests {
         "a header with any bit flipped serves all records, the first of them, or none, and says so",
         arguments: Share.all
     )
-    func header(share: Share) throws {
-        try withTrial(of: share) { trial in
+    func header(share: Share) async throws {
+        try await withTrial(of: share) { trial in
             let last = trial.sample.states.count - 1
             for bit in stride(from: share.number, to: JournalHeader.size * 8, by: Share.count) {
                 let word = bit / 64
@@ -96,8 +96,8 @@ struct JournalCorruptionTests {
         try trial.run(journal, "byte \(bit / 8), bit \(bit % 8) flipped", isSetting: isSetting, expectation)
     }
 
-    private func withTrial(of share: Share, _ body: (JournalTrial) throws -> Void) throws {
-        try withMemoryDirectory { directory in
+    private func withTrial(of share: Share, _ body: (JournalTrial) throws -> Void) async throws {
+        try await withMemoryDirectory { directory in
             let sample = try JournalSample(in: directory, foldings: share.foldings)
             try body(JournalTrial(of: sample, in: directory, what: share.testDescription))
         }

@@ -30,14 +30,20 @@ struct SettingsFileCorruptionTests {
         #expect((625..<11_875).contains(readable))
     }
 
-    @Test("a store over a corrupt file serves it or the last good copy, and never writes over what it cannot read", arguments: 0..<4)
-    func serving(seed: UInt64) throws {
-        try withMemoryDirectory { directory in
+    @Test(
+        "a store over a corrupt file serves it or the last good copy, and never writes over what it cannot read",
+        arguments: 0..<4
+    )
+    func serving(seed: UInt64) async throws {
+        try await withMemoryDirectory { directory in
             var mutator = FileMutator(seed: 100 + seed)
             for round in 0..<750 {
                 // Small numbers first, so that the paths do not become longer and longer.
                 let path = "\(directory)/\(round % 25)/settings.json"
-                try FileManager.default.createDirectory(atPath: "\(directory)/\(round % 25)", withIntermediateDirectories: true)
+                try FileManager.default.createDirectory(
+                    atPath: "\(directory)/\(round % 25)",
+                    withIntermediateDirectories: true
+                )
                 try serve(mutator.next(), at: path, isSetting: round % 3 == 0, "seed \(seed), round \(round)")
                 try FileManager.default.removeItem(atPath: "\(directory)/\(round % 25)")
             }
@@ -53,7 +59,12 @@ struct SettingsFileCorruptionTests {
         let contents = store.contents()
         do throws(JSONSyntaxError) {
             let expected = try JSONReader.readObject(file)
-            check(contents == expected && catcher.errors.isEmpty, what, file, "served \(contents), told \(catcher.errors)")
+            check(
+                contents == expected && catcher.errors.isEmpty,
+                what,
+                file,
+                "served \(contents), told \(catcher.errors)"
+            )
         } catch {
             let place = SettingsError.Location(file: path, line: error.line, column: error.column)
             let isTold = catcher.errors.map(\.code) == [.malformedFile] && catcher.errors.first?.location == place
@@ -61,7 +72,8 @@ struct SettingsFileCorruptionTests {
         }
         if isSetting { try set(store, contents, at: path, isBroken: !catcher.errors.isEmpty, what, file) }
         if !isSetting || !catcher.errors.isEmpty {
-            check(try Array(Data(contentsOf: URL(fileURLWithPath: path))) == file, what, file, "the file was written over")
+            let isUntouched = try bytes(of: path) == file
+            check(isUntouched, what, file, "the file was written over")
         }
     }
 
@@ -78,8 +90,8 @@ struct SettingsFileCorruptionTests {
         check(store.contents() == after, what, file, "after a set, served \(store.contents())")
         do {
             try store.fold()
-            check(!isBroken, what, file, "the set was folded into a broken file")
-            check(try JSONReader.readObject(Array(Data(contentsOf: URL(fileURLWithPath: path)))) == after, what, file, "folded")
+            let folded = try JSONReader.readObject(bytes(of: path))
+            check(!isBroken && folded == after, what, file, "a fold has written \(folded)")
         } catch let error as SettingsError {
             check(isBroken && error.code == .malformedFile, what, file, "folding fails with \(error)")
         }
@@ -94,13 +106,12 @@ struct SettingsFileCorruptionTests {
         try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
     }
 
-    private func check(
-        _ condition: @autoclosure () throws -> Bool,
-        _ what: String,
-        _ file: [UInt8],
-        _ problem: @autoclosure () -> String
-    ) rethrows {
-        if try !condition() { Issue.record("\(what): \(problem()): \(file)") }
+    private func bytes(of path: String) throws -> [UInt8] {
+        try SystemCalls().contents(of: SystemCalls().open(path, O_RDONLY))
+    }
+
+    private func check(_ condition: Bool, _ what: String, _ file: [UInt8], _ problem: @autoclosure () -> String) {
+        if !condition { Issue.record("\(what): \(problem()): \(file)") }
     }
 
     private func isKept(_ entries: [String: StoredValue]) -> Bool {
