@@ -37,7 +37,12 @@ extension Command {
         return "\(descriptors.count) \(mappings ?? -1) \(watches) \(kilobytes)"
     }
 
+    /// All of a file whose length the system does not tell, so that it has to be read to its end.
     private func contents(of path: String) -> String? {
-        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+        do {
+            return String(decoding: try SystemCalls().contents(of: SystemCalls().open(path, O_RDONLY)), as: UTF8.self)
+        } catch {
+            return nil
+        }
     }
 }
