@@ -28,8 +28,8 @@ struct JournalInput {
 
     private static func header(epoch: UInt16) -> [UInt8] {
         let (low, high) = (UInt8(truncatingIfNeeded: epoch), UInt8(epoch >> 8))
-        let facts: [UInt8] = [1, 0, low, high, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
-        return [low, high, 0, 0, 0] + facts + facts
+        let facts: [UInt8] = [1, 0, low, high, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        return [low, high, 0, 0, 0, 0, 0] + facts + facts
     }
 
     init(_ input: UnsafeBufferPointer<UInt8>) {
@@ -53,22 +53,24 @@ struct JournalInput {
             return UInt64(low) | UInt64(high) << 8 | (high >= 0xF0 ? 0xFFFF_0000 : 0)
         }
         var words = [UInt64](repeating: 0, count: 512)
-        words[0] = 0x4C4E_5255_4F4A_5353
-        words[1] = 1
-        words[2] = 0x1234
+        words[JournalHeader.magicWord] = JournalHeader.magic
+        words[JournalHeader.versionWord] = JournalHeader.version
+        words[JournalHeader.idWord] = 0x1234
         let (epoch, shift) = (number(), number())
-        words[9] = UInt64(rest.popFirst() ?? 0) & 1
+        words[JournalHeader.retiredWord] = UInt64(rest.popFirst() ?? 0) & 1
+        words[JournalHeader.limitWord] = number()
         for place in [64, 128] {
-            words[place] = number()
+            let serial = number()
+            words[place] = serial > 0xFFFF ? serial | 0xFFFF_FFFF_0000_0000 : serial
             words[place + 1] = number()
             // Where things are is told from the beginning of the records, so that 0 is right.
-            for offset in 2..<8 {
+            for offset in 2..<7 {
                 let number = number()
-                words[place + offset] = offset == 5 || offset == 7 ? number : number &+ 4_096
+                words[place + offset] = offset == 5 ? number : number &+ 4_096
             }
         }
         let records = records(rest, epoch: UInt32(truncatingIfNeeded: epoch))
-        words[8] = epoch << 32 | (4_096 + UInt64(records.count) &+ shift) & 0xFFFF_FFFF
+        words[JournalHeader.generationWord] = epoch << 32 | (4_096 + UInt64(records.count) &+ shift) & 0xFFFF_FFFF
         return words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } } + records
     }
 
@@ -87,10 +89,10 @@ struct JournalInput {
     // MARK: - Checksums
 
     private static func mendChecksums(of journal: inout [UInt8]) {
-        for place in [512, 1_024] where journal.count >= place + 72 {
+        for place in [512, 1_024] where journal.count >= place + 64 {
             var checksum = Checksum()
-            for offset in 0..<8 { checksum.add(word(at: place + offset * 8, in: journal)) }
-            put(checksum.value, at: place + 64, in: &journal)
+            for offset in 0..<7 { checksum.add(word(at: place + offset * 8, in: journal)) }
+            put(checksum.value, at: place + 56, in: &journal)
         }
         var start = 4_096
         while start + 24 <= journal.count {

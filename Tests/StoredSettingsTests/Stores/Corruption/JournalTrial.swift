@@ -66,8 +66,10 @@ struct JournalTrial {
             check(expected.canSet, change(), "a set was taken")
             let after = contents.merging(["new": 9]) { $1 }
             check(store.contents() == after, change(), "after a set, served \(store.contents())")
-            let newcomer = FileStore(path: path, foldsInBackground: false)
+            let (newcomer, catcher) = (FileStore(path: path, foldsInBackground: false), FailureCatcher())
+            newcomer.setObserver(catcher)
             check(newcomer.contents() == after, change(), "after a set, others are served \(newcomer.contents())")
+            check(catcher.errors.isEmpty, change(), "after a set, others are told \(catcher.errors.map(\.code))")
         } catch let error as SettingsError {
             check(!expected.canSet && error.code == expected.code, change(), "a set fails with \(error)")
             check(try Self.bytes(of: journalPath) == journal, change(), "a set that fails has changed the journal")
