@@ -110,7 +110,8 @@ enum JournalHeader {
             previousEnd: numbers[4],
             previousFolded: numbers[5]
         )
-        return words == self.words(of: epoch) ? epoch : nil
+        // No number follows the highest, so whoever wrote that is not this library.
+        return epoch.serial < .max && words == self.words(of: epoch) ? epoch : nil
     }
 
     private static func words(of epoch: JournalEpoch) -> [UInt64] {
