@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TestSupport
 import Testing
 
@@ -115,6 +116,28 @@ struct JournalCorruptionTests {
                 try store.fold()
                 #expect(FileStore(path: path, foldsInBackground: false).contents()["new"] == 9)
             }
+        }
+    }
+
+    @Test("a damaged journal that is as long as can be is not read to its end")
+    func endless() async throws {
+        try await withMemoryDirectory { directory in
+            let sample = try JournalSample(in: directory, foldings: 0)
+            let path = directory + "/settings.json"
+            try sample.write(to: path)
+            // The records are gone, and the header says that there are 4 GB of them.
+            var journal = Array(sample.journal.prefix(JournalHeader.size))
+            for index in 64..<68 { journal[index] = index == 64 ? 0xF0 : 0xFF }
+            try JournalSample.replace(path + ".journal", with: journal)
+            #expect(truncate(path + ".journal", 5 << 30) == 0)
+            let clock = ContinuousClock()
+            let time = try clock.measure {
+                let store = FileStore(path: path, foldsInBackground: false)
+                #expect(store.contents() == sample.states[0])
+                try store.commit { $0["new"] = 9 }
+                #expect(FileStore(path: path, foldsInBackground: false).contents()["new"] == 9)
+            }
+            #expect(time < .seconds(20))
         }
     }
 
