@@ -136,7 +136,7 @@ extension Journal {
     /// Changes the facts of the epoch.
     func store(_ epoch: JournalEpoch) {
         var epoch = epoch
-        epoch.serial += 1
+        epoch.serial &+= 1
         JournalHeader.store(epoch, in: page)
     }
 
