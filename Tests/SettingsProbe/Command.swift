@@ -57,6 +57,8 @@ enum Command: String {
     case become
     /// `memory`: uses suites that keep nothing, in all the ways there are.
     case memory
+    /// `cycle COUNT`: opens, uses and closes suites so many times; answers what the process holds of the system then.
+    case cycle
 
     @MainActor
     func perform(on suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
@@ -86,6 +88,7 @@ enum Command: String {
         case .forkInside: try forkInside(suite, integer(suite, arguments))
         case .become: try become(user: arguments.integer(0))
         case .memory: try keepNothing()
+        case .cycle: return try await cycle(beside: suite, arguments)
         }
         return "done"
     }

@@ -35,10 +35,13 @@ extension Journal {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
             let bytes = try system.contents(of: file, in: part)
             let count = reading.records.count
-            bytes.withUnsafeBytes { takeRecords(in: $0, from: part.lowerBound, epoch: epoch, &reading) }
+            let isCut = bytes.withUnsafeBytes { bytes in
+                takeRecords(in: bytes, from: part.lowerBound, epoch: epoch, &reading)
+                return JournalRecord.isCut(bytes, epoch: epoch)
+            }
             if reading.records.count == count {
-                // A record may be longer than a part; what is none ends the search.
-                guard part.upperBound < size, length < Int(UInt32.max) else { break }
+                // A record may be longer than a part, and says so; what is none ends the search.
+                guard isCut, part.upperBound < size, length < Int(UInt32.max) else { break }
                 length *= 16
             }
         }
@@ -133,7 +136,7 @@ extension Journal {
     /// Changes the facts of the epoch.
     func store(_ epoch: JournalEpoch) {
         var epoch = epoch
-        epoch.serial += 1
+        epoch.serial &+= 1
         JournalHeader.store(epoch, in: page)
     }
 

@@ -90,17 +90,25 @@ enum JournalHeader {
 
     /// The newest facts that stand in a header; `nil` when none are whole.
     static func epoch(in page: SharedPage) -> JournalEpoch? {
-        epochWords.compactMap { epoch(in: page, at: $0) }.max { $0.serial < $1.serial }
+        epochWords.compactMap { epoch(in: page, at: $0) }.max { isOlder($0, $1) }
     }
 
     /// Writes facts over the older ones.
     static func store(_ epoch: JournalEpoch, in page: SharedPage) {
-        let serials = epochWords.map { self.epoch(in: page, at: $0)?.serial ?? 0 }
-        let place = serials[0] <= serials[1] ? epochWords[0] : epochWords[1]
+        let place = epochWords.min { left, right in
+            guard let left = self.epoch(in: page, at: left) else { return true }
+            return self.epoch(in: page, at: right).map { isOlder(left, $0) } ?? false
+        }
+        guard let place else { return }
         for (offset, word) in words(of: epoch).enumerated() {
             page[place + offset] = word
         }
         page.didPublish()
+    }
+
+    /// Serial numbers go on from the highest to 0, so that there is always a next one.
+    private static func isOlder(_ left: JournalEpoch, _ right: JournalEpoch) -> Bool {
+        Int64(bitPattern: left.serial &- right.serial) < 0
     }
 
     private static func epoch(in page: SharedPage, at place: Int) -> JournalEpoch? {

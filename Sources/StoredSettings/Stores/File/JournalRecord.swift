@@ -64,6 +64,14 @@ package struct JournalRecord {
         return JournalRecord(values: values, end: start + length)
     }
 
+    /// Whether some bytes begin as a record of an epoch does that is longer than they are.
+    static func isCut(_ bytes: UnsafeRawBufferPointer, epoch: UInt32) -> Bool {
+        guard bytes.count >= headerSize else { return true }
+        let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self)))
+        let itsEpoch = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+        return itsEpoch == epoch && length > bytes.count
+    }
+
     private static func values(in text: UnsafeRawBufferPointer) -> [String: StoredValue?]? {
         do {
             let object = try text.withMemoryRebound(to: UInt8.self) { (text) throws(JSONSyntaxError) in

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+// Only Linux tells what a process holds.
+#if os(Linux)
+/// In a process of its own, where nobody else opens files or takes memory.
+@Suite("Opening and closing leaks nothing")
+struct LeakTests {
+    private struct Holdings {
+        var descriptors, mappings, watches, kilobytes: Int
+
+        init(_ answer: String) throws {
+            let numbers = answer.split(separator: " ").compactMap { Int($0) }
+            try #require(numbers.count == 4 && numbers.allSatisfy { $0 >= 0 }, "\(answer)")
+            (descriptors, mappings, watches, kilobytes) = (numbers[0], numbers[1], numbers[2], numbers[3])
+        }
+    }
+
+    @Test("after 10,000 suites there are no more descriptors, mappings, watches and megabytes than after 2,000")
+    func cycles() async throws {
+        try await withMemoryDirectory { directory in
+            try await withProbe(at: .file(directory + "/settings.json")) { probe in
+                let early = try await settled(probe, after: 2_000)
+                let late = try await settled(probe, after: 8_000)
+                #expect(late.descriptors <= early.descriptors)
+                #expect(late.mappings <= early.mappings)
+                #expect(late.watches <= early.watches)
+                // 8,000 cycles that leave 1 KB each would take 8 MB.
+                #expect(late.kilobytes - early.kilobytes < 4_096)
+                #expect(probe.complaints.isEmpty)
+            }
+        }
+    }
+
+    /// What the process holds after some cycles, when what was let go of has had time to end: a suite that is used is
+    /// watched a second after it was opened.
+    private func settled(_ probe: Probe, after cycles: Int) async throws -> Holdings {
+        var holdings = try await holdings(probe, after: cycles)
+        let time = ContinuousClock.now + .seconds(2)
+        try await eventually("two seconds are over") {
+            holdings = try await self.holdings(probe, after: 0)
+            return ContinuousClock.now > time
+        }
+        return holdings
+    }
+
+    private func holdings(_ probe: Probe, after cycles: Int) async throws -> Holdings {
+        try probe.send("cycle \(cycles)")
+        return try Holdings(await probe.line(within: .seconds(300)))
+    }
+}
+#endif

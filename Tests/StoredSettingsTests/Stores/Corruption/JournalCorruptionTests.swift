@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A corrupt journal")
+struct JournalCorruptionTests {
+    private typealias Expectation = JournalTrial.Expectation
+
+    /// A part of the work, so that several are done at once.
+    struct Share: CustomTestStringConvertible {
+        static let count = 4
+
+        var foldings: Int
+        var number: Int
+
+        /// Of three samples, each in a few shares.
+        static let all = (0..<3).flatMap { foldings in (0..<count).map { Share(foldings: foldings, number: $0) } }
+
+        var testDescription: String { "folded \(foldings) times, share \(number)" }
+    }
+
+    @Test("a journal that ends early serves its whole records, wherever it ends", arguments: Share.all)
+    func truncation(share: Share) async throws {
+        try await withTrial(of: share) { trial in
+            let (journal, ends) = (trial.sample.journal, trial.sample.ends)
+            let end = ends.last ?? 0
+            for count in stride(from: share.number, to: journal.count, by: Share.count) {
+                // Without a whole header it is no journal, but one that somebody is about to begin, whatever stands in it.
+                guard share.foldings == 0 || count >= JournalHeader.size else { continue }
+                let whole = count < JournalHeader.size ? 0 : ends.lastIndex { $0 <= count } ?? 0
+                let expectation = Expectation(
+                    counts: whole...whole,
+                    code: count >= end || count < JournalHeader.size ? nil : .malformedJournal,
+                    mayBeSilent: count < JournalHeader.size
+                )
+                let isSetting = count > JournalHeader.size - 8 || count % 64 < Share.count
+                try trial.run(Array(journal.prefix(count)), "cut to \(count)", isSetting: isSetting, expectation)
+            }
+        }
+    }
+
+    @Test("a record with any bit flipped ends what is served, and those before it serve", arguments: Share.all)
+    func records(share: Share) async throws {
+        try await withTrial(of: share) { trial in
+            let ends = trial.sample.ends
+            for bit in stride(from: ends[0] * 8 + share.number, to: trial.sample.journal.count * 8, by: Share.count) {
+                let whole = ends.lastIndex { $0 <= bit / 8 } ?? 0
+                // Behind the last record there may be some of an earlier time.
+                let code: SettingsError.Code? = whole == ends.count - 1 ? nil : .malformedJournal
+                try flip(
+                    bit,
+                    in: trial,
+                    isSetting: bit % 16 < Share.count,
+                    Expectation(counts: whole...whole, code: code)
+                )
+            }
+        }
+    }
+
+    @Test(
+        "a header with any bit flipped serves all records, the first of them, or none, and says so",
+        arguments: Share.all
+    )
+    func header(share: Share) async throws {
+        try await withTrial(of: share) { trial in
+            let last = trial.sample.states.count - 1
+            for bit in stride(from: share.number, to: JournalHeader.size * 8, by: Share.count) {
+                let word = bit / 64
+                let expectation: Expectation
+                switch word {
+                case JournalHeader.magicWord:
+                    expectation = Expectation(counts: 0...0, code: .malformedJournal, canSet: false)
+                case JournalHeader.versionWord:
+                    expectation = Expectation(counts: 0...0, code: .newerFormat, canSet: false)
+                case JournalHeader.generationWord:
+                    // It may tell of an end that was one.
+                    expectation = Expectation(counts: 0...last, code: .malformedJournal, mayBeSilent: true)
+                case 64..<72, 128..<136:
+                    expectation = Expectation(counts: 0...last, code: .malformedJournal, mayBeSilent: true)
+                default:
+                    // Nothing depends on these. One sample is enough to see that.
+                    guard share.foldings == 1 || word < 16 else { continue }
+                    expectation = Expectation(counts: last...last, code: nil)
+                }
+                try flip(bit, in: trial, isSetting: word < 16 || bit % 32 < Share.count, expectation)
+            }
+        }
+    }
+
+    @Test("facts of an epoch with the highest number that there is do not end the process")
+    func highestSerial() async {
+        await #expect(processExitsWith: .success) {
+            try await withMemoryDirectory { directory in
+                let sample = try JournalSample(in: directory, foldings: 0)
+                var journal = sample.journal
+                for index in 512..<520 { journal[index] = .max }
+                var checksum = Checksum()
+                for offset in stride(from: 512, to: 568, by: 8) {
+                    checksum.add(journal[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) })
+                }
+                for index in 0..<8 {
+                    journal[568 + index] = UInt8(truncatingIfNeeded: checksum.value >> UInt64(index * 8))
+                }
+                let path = directory + "/settings.json"
+                try sample.write(to: path)
+                try JournalSample.replace(path + ".journal", with: journal)
+                let store = FileStore(path: path, foldsInBackground: false)
+                #expect(store.contents() == sample.last)
+                let reader = FileStore(path: path, foldsInBackground: false)
+                #expect(reader.contents() == sample.last)
+                try store.commit { $0["new"] = 9 }
+                try store.fold()
+                try store.commit { $0["a"] = 9 }
+                #expect(store.contents() == sample.last.merging(["new": 9, "a": 9]) { $1 })
+                #expect(reader.contents() == store.contents())
+                try store.fold()
+                #expect(FileStore(path: path, foldsInBackground: false).contents()["new"] == 9)
+            }
+        }
+    }
+
+    @Test("a damaged journal that is as long as can be is not read to its end")
+    func endless() async throws {
+        try await withMemoryDirectory { directory in
+            let sample = try JournalSample(in: directory, foldings: 0)
+            let path = directory + "/settings.json"
+            try sample.write(to: path)
+            // The records are gone, and the header says that there are 4 GB of them.
+            var journal = Array(sample.journal.prefix(JournalHeader.size))
+            for index in 64..<68 { journal[index] = index == 64 ? 0xF0 : 0xFF }
+            try JournalSample.replace(path + ".journal", with: journal)
+            #expect(truncate(path + ".journal", 5 << 30) == 0)
+            let clock = ContinuousClock()
+            let time = try clock.measure {
+                let store = FileStore(path: path, foldsInBackground: false)
+                #expect(store.contents() == sample.states[0])
+                try store.commit { $0["new"] = 9 }
+                #expect(FileStore(path: path, foldsInBackground: false).contents()["new"] == 9)
+            }
+            #expect(time < .seconds(20))
+        }
+    }
+
+    private func flip(_ bit: Int, in trial: JournalTrial, isSetting: Bool, _ expectation: Expectation) throws {
+        var journal = trial.sample.journal
+        journal[bit / 8] ^= 1 << UInt8(bit % 8)
+        try trial.run(journal, "byte \(bit / 8), bit \(bit % 8) flipped", isSetting: isSetting, expectation)
+    }
+
+    private func withTrial(of share: Share, _ body: (JournalTrial) throws -> Void) async throws {
+        try await withMemoryDirectory { directory in
+            let sample = try JournalSample(in: directory, foldings: share.foldings)
+            try body(JournalTrial(of: sample, in: directory, what: share.testDescription))
+        }
+    }
+}

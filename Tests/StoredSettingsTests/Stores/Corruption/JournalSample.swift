@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TestSupport
+
+@testable import StoredSettings
+
+/// A settings file with a small journal beside it, and what the contents are after each of its records.
+struct JournalSample {
+    static let settings = "{\n  \"a\": 1,\n  \"kept\": \"x\"\n}\n"
+
+    /// The journal's bytes: the header's page, and the records.
+    let journal: [UInt8]
+    /// The contents before the first record, and after each.
+    let states: [[String: StoredValue]]
+    /// Where the records begin, and where each of them ends.
+    let ends: [Int]
+
+    /// Makes a journal in a directory, and folds it and begins it anew some times before the records are written.
+    ///
+    /// The second epoch has records of the first behind its own, and the third has facts of the second beside its own.
+    init(in directory: String, foldings: Int) throws {
+        let path = directory + "/sample-\(foldings).json"
+        try path.overwriteFile(with: Self.settings)
+        let store = FileStore(path: path, foldsInBackground: false)
+        for number in 0..<foldings {
+            try store.commit {
+                $0["old"] =
+                    "long enough that something of it stands behind all that is written over it in the next epoch"
+            }
+            try store.commit {
+                $0["old"] = .array([.integer(Int128(number)), "and some more of the same, with a record's beginning"])
+            }
+            try store.commit { $0["old"] = nil }
+            try store.fold()
+        }
+        var states = [store.contents()]
+        var ends = [JournalHeader.size]
+        let commits: [(inout StoreTransaction) -> Void] = [
+            { $0["a"] = 2 },
+            { ($0["b"], $0["c"]) = (["text", .null], ["number": 0.5]) },
+            { ($0["a"], $0["b"]) = (nil, "again") },
+            { $0["d"] = true },
+        ]
+        for commit in commits {
+            try store.commit(commit)
+            states.append(store.contents())
+            ends.append(Int(store.state.withLock { $0.journal.position.end }))
+        }
+        journal = try Array(Data(contentsOf: URL(fileURLWithPath: path + ".journal")))
+        (self.states, self.ends) = (states, ends)
+    }
+
+    /// The contents after all records.
+    var last: [String: StoredValue] { states.last ?? [:] }
+
+    /// Puts the sample's files into a directory, as they were.
+    func write(to path: String) throws {
+        try Self.replace(path, with: Array(Self.settings.utf8))
+        try Self.replace(path + ".last-good", with: Array(Self.settings.utf8))
+        try Self.replace(path + ".journal", with: journal)
+    }
+
+    /// Writes over a file that stays the same file.
+    static func replace(_ path: String, with bytes: [UInt8]) throws {
+        let file = try SystemCalls().open(path, O_WRONLY | O_CREAT)
+        try SystemCalls().rewrite(file, with: bytes)
+    }
+}
+
+/// Keeps what a store tells.
+final class FailureCatcher: StoreObserver {
+    private let caught = Mutex<[SettingsError]>([])
+
+    var errors: [SettingsError] { caught.withLock { $0 } }
+
+    func record(_ commit: StoreCommit) -> StoreDelivery { .none }
+
+    func report(_ error: SettingsError) {
+        caught.withLock { $0.append(error) }
+    }
+}
