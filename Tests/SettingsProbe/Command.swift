@@ -127,7 +127,7 @@ enum Command: String {
 
     private func count(_ suite: SettingsSuite, _ arguments: Arguments) throws {
         let setting = try integer(suite, arguments)
-        for number in 1...100_000 {
+        for number in 1...2_000_000 {
             try setting.set(number)
             say("\(number)")
         }
