@@ -85,7 +85,10 @@ struct DamagedJournalTests {
         }
     }
 
-    @Test("what one process has carried over, changed and folded is not brought back by another", arguments: Self.moves)
+    @Test(
+        "what one process has carried over, changed and folded is not brought back by another",
+        arguments: JournalDamage.allCases
+    )
     func carriedOverAndFolded(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
@@ -107,9 +110,6 @@ struct DamagedJournalTests {
             }
         }
     }
-
-    /// Damage that leaves the old journal whole, if out of reach.
-    private static let moves: [JournalDamage] = [.removed, .replacedByCopy, .replacedByEmptyFile, .replacedByNewOne]
 
     /// A process that has not set anything since may need to be told by the directory.
     private func expectSoon(

@@ -24,6 +24,7 @@ extension FileStore {
         // Behind what was not read there is nothing to be built.
         if let error = state.journal.unreadable { throw error }
         try takeOverStranded(journal, &state, &news)
+        state.journal.noteLost(in: journal)
         state.journal.seen = journal.published.word
         freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
     }
@@ -46,28 +47,35 @@ extension FileStore {
     /// Takes over what was committed to a journal that somebody has put this one in the place of.
     private func takeOverStranded(_ journal: Journal, _ state: inout State, _ news: inout News) throws {
         guard var stranded = state.journal.stranded else { return }
+        guard !stranded.lost.isTakenOver(into: journal) else { return forgetStranded(&state, &news) }
         if let old = stranded.journal, old.isAlive, !old.isInherited {
             // Nobody commits to it any more when it is locked: who does so looks at the path afterwards.
             try FileLock.acquire(old.file, file.system) { old.published.word }
             defer { release(old.file) }
+            guard !old.isRetired else { return forgetStranded(&state, &news) }
             // What was set in the new journal is newer.
             let isOverwritten = { [unfolded = state.journal.unfolded, values = stranded.values] key in
                 unfolded[key] != nil && values[key] == nil
             }
-            if !old.isRetired {
-                let rest = try old.records(from: stranded.position.end, to: nil, epoch: stranded.position.epoch)
-                for record in rest.records {
-                    for (key, value) in record.values where !isOverwritten(key) {
-                        stranded.values.updateValue(value, forKey: key)
-                    }
+            let position = stranded.lost.position
+            for record in try old.records(from: position.end, to: nil, epoch: position.epoch).records {
+                for (key, value) in record.values where !isOverwritten(key) {
+                    stranded.values.updateValue(value, forKey: key)
                 }
-                try append(stranded.values, to: journal, &state, &news)
-                if old.isWritable { old.retire() }
             }
+            try append(stranded.values, to: journal, &state, &news)
+            if old.isWritable { old.retire() }
         } else {
             try append(stranded.values, to: journal, &state, &news)
         }
         state.journal.stranded = nil
+    }
+
+    /// Goes on with what is in the file and the journal: another process has taken over what this one knew, and may have
+    /// changed it since.
+    private func forgetStranded(_ state: inout State, _ news: inout News) {
+        state.journal.stranded = nil
+        beginAnew(&state, &news)
     }
 
     private func append(

@@ -61,6 +61,9 @@ enum JournalHeader {
     static let retiredWord = 9
     /// Where the records have to stop until the disk has the header as it is; 0 when they need not.
     static let limitWord = 10
+    /// The number of the journal that was here before and is lost, and how far it had come for whoever took it over.
+    static let lostIDWord = 11
+    static let lostGenerationWord = 12
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 8

@@ -25,10 +25,24 @@ struct JournalState {
     /// Whether the disk is known to have the journal's name.
     var isNamed = false
 
+    /// The journal before this one, and how far this process has read it.
+    private(set) var lost: Lost?
+
+    struct Lost {
+        var id: UInt64
+        var position: JournalGeneration
+
+        /// Whether all of it was taken over into a journal already.
+        func isTakenOver(into journal: Journal) -> Bool {
+            journal.page[JournalHeader.lostIDWord] == id
+                && journal.page[JournalHeader.lostGenerationWord] >= position.word
+        }
+    }
+
     struct Stranded {
         /// Where it was committed to, if that is still open.
         var journal: Journal?
-        var position: JournalGeneration
+        var lost: Lost
         var values: [String: StoredValue?]
     }
 
@@ -62,9 +76,33 @@ struct JournalState {
             if let epoch = old.current?.epoch { forgetFolded(epoch) }
             if old.isRetired { unfolded = [:] }
         }
+        if id != 0 { lost = Lost(id: id, position: position) }
+        forgetTakenOver(by: new)
         strand(in: journal, value)
         (position, seen, unfolded, isDamaged) = (JournalGeneration(epoch: 0, end: 0), 0, [:], false)
         return true
+    }
+
+    /// Forgets what another process has taken over already from the journal before.
+    private mutating func forgetTakenOver(by new: Journal) {
+        guard new.page[JournalHeader.lostIDWord] == id else { return }
+        let taken = JournalGeneration(word: new.page[JournalHeader.lostGenerationWord])
+        if taken.epoch == position.epoch {
+            dropFolded(upTo: taken.end)
+        } else if taken.epoch > position.epoch {
+            unfolded = [:]
+        }
+    }
+
+    /// Says in the journal how far the one before was read, so that nobody takes over what was taken over.
+    mutating func noteLost(in journal: Journal) {
+        guard let lost else { return }
+        let known = journal.page[JournalHeader.lostIDWord]
+        if known == 0 || known == lost.id, journal.page[JournalHeader.lostGenerationWord] < lost.position.word {
+            journal.page[JournalHeader.lostGenerationWord] = lost.position.word
+            journal.page[JournalHeader.lostIDWord] = lost.id
+        }
+        self.lost = nil
     }
 
     /// Notes what is not in an epoch that was begun by a process which did not know of it.
@@ -78,7 +116,7 @@ struct JournalState {
         guard !unfolded.isEmpty else { return }
         var values = stranded?.values ?? [:]
         for key in unfolded.keys { values.updateValue(value(key), forKey: key) }
-        stranded = Stranded(journal: journal, position: position, values: values)
+        stranded = Stranded(journal: journal, lost: Lost(id: id, position: position), values: values)
     }
 
     /// Forgets what is in the file by what the journal says.
