@@ -58,7 +58,7 @@ struct EditedFileTests {
                 let stored = try document(at: place.path)
                 #expect(stored["a"] as? Int == 10 && stored["b"] as? Int == 2 && stored["c"] as? Int == 3)
                 #expect(stored["by hand"] as? [Bool] == [true])
-                for probe in probes { #expect(probe.complaints == "") }
+                for probe in probes { #expect(probe.complaintsButOfEmptyFiles == "") }
             }
         }
     }

@@ -122,6 +122,12 @@ final class Probe: Sendable {
     /// What the process has complained of so far.
     var complaints: String { errors.text }
 
+    /// The same, but for those of a file that a test has emptied and, being kept waiting itself, has not written to for
+    /// longer than the library gives an editor.
+    var complaintsButOfEmptyFiles: String {
+        complaints.split(separator: "\n").filter { !$0.contains("the file is empty") }.joined(separator: "\n")
+    }
+
     // MARK: - Ending
 
     /// Sends a signal to this process alone.

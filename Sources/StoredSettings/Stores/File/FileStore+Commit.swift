@@ -162,6 +162,8 @@ extension FileStore {
         if let known, isUsable { return known }
         let journal = try Journal.openOrCreate(at: path, like: try file.status(), file.system) {
             try FileLock.acquire($0, file.system) { 0 }
+        } cut: {
+            news.errors.append(.cutJournal(path))
         }
         state.withLock { state in
             let isOther = state.journal.adopt(journal) { state.contents[$0] }

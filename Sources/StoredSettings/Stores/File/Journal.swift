@@ -64,13 +64,15 @@ final class Journal: Sendable {
     ///   - model: Whose owner and permissions it gets if it is made.
     ///   - system: Makes the calls.
     ///   - lock: Locks a file that is not a journal yet, while it becomes one.
+    ///   - cut: Called when the file is what somebody has left of a journal.
     /// - Returns: The journal; one that was just begun is locked.
     /// - Throws: ``SystemError``, or ``SettingsError`` when there is another file in its place.
     static func openOrCreate(
         at path: String,
         like model: FileStatus?,
         _ system: SystemCalls,
-        lock: (FileHandle) throws -> Void
+        lock: (FileHandle) throws -> Void,
+        cut: () -> Void
     ) throws -> Journal {
         if let journal = try open(at: path, system) { return journal }
         let file = try system.open(path, O_RDWR | O_CREAT | O_NONBLOCK, mode: SettingsFile.newFileMode)
@@ -78,6 +80,9 @@ final class Journal: Sendable {
         try lock(file)
         // Somebody else may have been quicker.
         if let journal = try Journal.opened(file, isWritable: true, system) { return journal }
+        // A journal gets its magic last, so a file that has it and is too short was a journal once.
+        let magic = try system.contents(of: file, in: 0..<8)
+        if magic == JournalHeader.magicBytes { cut() }
         // Never the epoch of one that was here before, whose readers are to notice.
         let words = JournalHeader.words(id: .random(in: 1 ... .max), epoch: .random(in: 1...UInt32.max / 2))
         let bytes = words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }

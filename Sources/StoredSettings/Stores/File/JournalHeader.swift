@@ -46,6 +46,7 @@ enum JournalHeader {
     static let size = SharedPage.size
     /// "SSJOURNL", as the bytes stand in the file.
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
+    static let magicBytes = Array("SSJOURNL".utf8)
     static let version: UInt64 = 1
 
     /// Whether what stands in the magic's place is none of it, or its beginning: whoever began the journal has died before
