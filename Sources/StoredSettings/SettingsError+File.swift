@@ -41,6 +41,16 @@ extension SettingsError {
         )
     }
 
+    static func alwaysEdited(_ path: String) -> SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "the file is changed by somebody again and again while it is to be written",
+            consequence: "what was set is safe in the journal, and the file is written later",
+            remedy: "see what else writes to that file",
+            location: Location(file: path)
+        )
+    }
+
     static func cutJournal(_ path: String) -> SettingsError {
         SettingsError(
             .malformedJournal,

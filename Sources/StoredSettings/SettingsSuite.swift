@@ -51,7 +51,7 @@ public struct SettingsSuite: Sendable {
 
     /// Gives the suite that is kept in a file of your choice.
     ///
-    /// Beside the file, others with the same name and a longer ending are kept: a lock and the last good copy.
+    /// Beside the file, others with the same name and a longer ending are kept: the journal, a lock and the last good copy.
     ///
     /// - Parameters:
     ///   - path: The file's path; a relative one is taken from the current directory of this moment.

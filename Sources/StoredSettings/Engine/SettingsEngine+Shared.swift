@@ -49,14 +49,16 @@ extension SettingsEngine {
     ) -> SettingsEngine {
         // Made before it is known whether it is needed, so that nothing of others runs under the lock.
         let new = SettingsEngine(store: makeStore(), ownsStore: ownsStore, reporter: reporter)
-        let (engine, ended) = engines.withLock { engines in
-            if let engine = engines[identity]?.engine, !engine.isFinished { return (engine, [Identity: Reference]()) }
-            let ended = engines.filter { $0.value.engine == nil }
-            engines = engines.filter { $0.value.engine != nil }
+        let (engine, others) = engines.withLock { engines in
+            // What is looked at is let go of after the lock: an engine that ends then closes its store.
+            let known = engines[identity]?.engine
+            if let known, !known.isFinished { return (known, [SettingsEngine]()) }
+            let others = engines.compactMapValues(\.engine)
+            engines = engines.filter { others[$0.key] != nil }
             engines[identity] = Reference(engine: new)
-            return (new, ended)
+            return (new, others.values + [known].compactMap { $0 })
         }
-        _ = consume ended
+        _ = consume others
         engine.addReporter(reporter)
         // Whoever gets an engine has made sure that it hears of changes; doing so again changes nothing.
         engine.store.setObserver(engine)

@@ -281,7 +281,13 @@ extension SettingsEngine {
     }
 
     /// Saves what can be saved, ends all streams, and takes no more changes.
+    ///
+    /// Inside a transaction it waits for the end of that.
     func finish() {
+        if let scope = TransactionScope.current {
+            scope.postpone { self.finish() }
+            return
+        }
         do {
             try synchronize()
         } catch {

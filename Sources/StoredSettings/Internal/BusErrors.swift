@@ -68,12 +68,33 @@ enum BusErrors {
     /// Runs inside the signal: it reads memory that is already there and makes system calls, and nothing else.
     private static let handle:
         @convention(c) (CInt, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void =
-            { number, information, _ in
+            { number, information, context in
                 if let information, replacePage(at: address(in: information)) { return }
-                // What was there before takes over: for a fault, when the read is repeated.
+                if callPrevious(number, information, context) { return }
+                // The system's own answer: for a fault, when the read is repeated.
                 _ = sigaction(number, &previous, nil)
                 if let information, information.pointee.si_code <= 0 { _ = raise(number) }
             }
+
+    /// Hands a signal on to the handler that was there before, if there was one.
+    private static func callPrevious(
+        _ number: CInt,
+        _ information: UnsafeMutablePointer<siginfo_t>?,
+        _ context: UnsafeMutableRawPointer?
+    ) -> Bool {
+        #if canImport(Glibc)
+        let handler = previous.__sigaction_handler.sa_sigaction
+        #elseif canImport(Musl)
+        let handler = previous.__sa_handler.sa_sigaction
+        #else
+        let handler = previous.__sigaction_u.__sa_sigaction
+        #endif
+        // 0 and 1 stand for the system's own answer and for none.
+        guard let handler, unsafeBitCast(handler, to: UInt.self) > 1 else { return false }
+        // A handler that was set with the other type of function takes the number, and does not look at the rest.
+        handler(number, information, context)
+        return true
+    }
 
     private static func address(in information: UnsafeMutablePointer<siginfo_t>) -> UInt {
         #if canImport(Darwin)

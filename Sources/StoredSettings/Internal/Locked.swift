@@ -3,7 +3,8 @@
 import Synchronization
 
 #if !THREAD_SANITIZER
-/// The one lock of this library: not recursive, held for memory operations and never over user code.
+/// The one lock of this library: not recursive, and never held over user code, but for the bodies of transactions, which run
+/// alone by their nature.
 ///
 /// A name of its own, so that there is one place to change it.
 typealias Locked<Value: ~Copyable> = Mutex<Value>

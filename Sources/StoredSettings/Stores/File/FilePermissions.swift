@@ -37,3 +37,13 @@ extension SystemCalls {
         }
     }
 }
+
+extension FileStatus {
+    /// The same with a mode that lets the owner read and write: a file that is replaced need not be writable, and one that is
+    /// written to has to be.
+    var writableByOwner: FileStatus {
+        var status = self
+        status.mode |= SettingsFile.newFileMode
+        return status
+    }
+}

@@ -126,6 +126,7 @@ extension FileStore {
         for change in changes { state.contents[change.key] = change.new }
         state.generation &+= 1
         if let observer = state.observer {
+            news.observers.append(observer)
             news.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
         }
     }

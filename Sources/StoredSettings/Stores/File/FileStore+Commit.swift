@@ -57,6 +57,10 @@ extension FileStore {
                 guard !journal.isInherited else {
                     throw SystemError(call: .lock, path: journal.file.path, number: ENOLCK)
                 }
+                // Another thread has found that another journal is at the path by now.
+                guard state.journal.journal === journal else {
+                    throw SystemError(call: .lock, path: journal.file.path, number: EAGAIN)
+                }
                 let record = try JournalRecord.bytes(of: changes, epoch: state.journal.position.epoch)
                 // Readers wait meanwhile: else they would take the record for another process's.
                 state.journal.position = try journal.append(record, after: state.journal.position)
@@ -78,9 +82,20 @@ extension FileStore {
     /// Takes over all records of the journal, and keeps all other processes from changing it until it is unlocked.
     ///
     /// The caller holds `writer`.
-    func beginAlone(_ failure: inout LockFailure?, _ news: inout News) throws -> Journal {
+    ///
+    /// - Parameters:
+    ///   - failure: What `writer` protects.
+    ///   - patience: How long to wait while another process that has the lock gets nothing done.
+    ///   - news: Is told what is to be done afterwards.
+    /// - Returns: The journal, locked.
+    /// - Throws: ``SettingsError`` when it cannot be had.
+    func beginAlone(
+        _ failure: inout LockFailure?,
+        patience: Duration = FileLock.patience,
+        _ news: inout News
+    ) throws -> Journal {
         do {
-            return try lockJournal(&news)
+            return try lockJournal(patience, &news)
         } catch {
             let error = writeError(error)
             if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
@@ -88,11 +103,11 @@ extension FileStore {
         }
     }
 
-    private func lockJournal(_ news: inout News) throws -> Journal {
+    private func lockJournal(_ patience: Duration, _ news: inout News) throws -> Journal {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
             let journal = try writableJournal(mustOpen: mustOpen, &news)
-            try FileLock.acquire(journal.file, file.system) { journal.published.word }
+            try FileLock.acquire(journal.file, file.system, patience: patience) { journal.published.word }
             do {
                 // The path may lead to another file by now, which those who come after lock.
                 let place = try journal.place(at: state.withLock { $0.journal.path })

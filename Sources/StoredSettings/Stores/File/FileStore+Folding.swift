@@ -18,7 +18,7 @@ extension FileStore {
         // Where nothing was ever set there is nothing to fold, and nothing to be made for it.
         guard state.withLock({ $0.journal.journal != nil }) else { return }
         do {
-            try fold(under: lockFolding(patience: FileLock.patience))
+            try fold(under: lockFolding(patience: FileLock.patience), patience: FileLock.patience)
         } catch {
             throw writeError(error)
         }
@@ -30,11 +30,20 @@ extension FileStore {
     /// - Returns: The lock, which ends with the last reference to it.
     /// - Throws: ``SystemError``, or ``SettingsError`` when the other process does not let go of it.
     func lockFolding(patience: Duration) throws -> FileHandle {
-        let lock = try openFoldingLock()
-        try FileLock.acquire(lock, file.system, patience: patience) {
-            state.withLock { $0.journal.journal?.current?.epoch.serial ?? 0 }
+        for _ in 0..<Self.mostPlans {
+            let lock = try openFoldingLock()
+            try FileLock.acquire(lock, file.system, patience: patience) {
+                state.withLock { $0.journal.journal?.current?.epoch.serial ?? 0 }
+            }
+            if try isInPlace(lock) { return lock }
         }
-        return lock
+        throw SystemError(call: .lock, path: file.path, number: EAGAIN)
+    }
+
+    /// Whether the lock is that of those who come next: somebody may have removed its file.
+    private func isInPlace(_ lock: FileHandle) throws -> Bool {
+        let (held, found) = try (file.system.status(of: lock), file.system.status(at: lock.path))
+        return held.device == found?.device && held.inode == found?.inode
     }
 
     /// The same without waiting.
@@ -42,7 +51,7 @@ extension FileStore {
     /// - Returns: `nil` when another process has the lock.
     func tryToLockFolding() throws -> FileHandle? {
         let lock = try openFoldingLock()
-        return try file.system.tryLock(lock) ? lock : nil
+        return try file.system.tryLock(lock) && isInPlace(lock) ? lock : nil
     }
 
     private func openFoldingLock() throws -> FileHandle {
@@ -56,28 +65,55 @@ extension FileStore {
     }
 
     /// Folds until nothing has come in between.
-    func fold(under lock: FileHandle) throws {
-        // Not left to the end of the last reference: a process that was forked meanwhile has another one.
-        defer { release(lock) }
-        for _ in 0..<Self.mostPlans {
-            waitUntilSettled()
-            guard let plan = try makePlan() else { break }
-            // The journal first: what is on the disk of it must not be behind the file.
-            try plan.journal.synchronize()
-            let draft = try file.draft(plan.contents, replacing: plan.status)
-            if try carryOut(plan, draft) { break }
+    ///
+    /// - Parameters:
+    ///   - lock: The lock for folding, which is let go of.
+    ///   - patience: How long to wait while another process that has the journal's lock gets nothing done.
+    /// - Throws: ``SystemError`` or ``SettingsError`` when the file cannot be written.
+    func fold(under lock: FileHandle, patience: Duration) throws {
+        var folding = Folding(store: self, patience: patience)
+        // Those who are told may fold, too.
+        defer {
+            release(lock)
+            deliver(folding.news)
         }
+        try folding.run()
+    }
+}
+
+/// One fold, by the process that has the lock for it.
+private struct Folding {
+    let store: FileStore
+    let patience: Duration
+    var news = FileStore.News()
+
+    private var file: SettingsFile { store.file }
+
+    init(store: FileStore, patience: Duration) {
+        (self.store, self.patience) = (store, patience)
     }
 
-    /// How often to begin again because somebody has changed the file meanwhile, before it is left for later.
-    private static let mostPlans = 20
+    mutating func run() throws {
+        for _ in 0..<FileStore.mostPlans {
+            waitUntilSettled()
+            let plan = try makePlan()
+            // The journal first: what is on the disk of it must not be behind the file.
+            try plan.journal.synchronize()
+            guard plan.isNeeded else { return try reuse(plan) }
+            let draft = try file.draft(plan.contents, replacing: plan.status)
+            if try carryOut(plan, draft) { return }
+        }
+        throw SettingsError.alwaysEdited(file.path)
+    }
 
     /// Waits while the file may be one that somebody is in the middle of writing.
-    private func waitUntilSettled() {
-        for _ in 0..<Int(Self.settlingTime / 0.01) * 2 {
-            look()
-            let isSettled = state.withLock { state in
-                state.missingSince == nil && state.defect?.isPassing != true && state.reading?.isCertain != false
+    private mutating func waitUntilSettled() {
+        for _ in 0..<Int(FileStore.settlingTime / 0.01) * 2 {
+            store.freshness.mustLook()
+            let isSettled = store.state.withLock { state in
+                store.refresh(&state, &news)
+                return state.missingSince == nil && state.defect?.isPassing != true
+                    && state.reading?.isCertain != false
             }
             if isSettled { return }
             SystemCalls.sleep(seconds: 0.01)
@@ -87,31 +123,31 @@ extension FileStore {
     /// What is to be written, and what it was made of.
     private struct Plan {
         var journal: Journal
-        var epoch: JournalEpoch
+        var epoch: UInt32
         var contents: [String: StoredValue]
         var status: FileStatus?
         /// The records before this are in the contents.
         var end: UInt32
+        /// Whether the file lacks any of them.
+        var isNeeded: Bool
     }
 
-    /// - Returns: `nil` when the file has all that the journal has.
-    private func makePlan() throws -> Plan? {
-        try withJournalAlone { journal, state, news in
-            refresh(&state, &news, lookingAtFile: true)
+    private mutating func makePlan() throws -> Plan {
+        try withJournalAlone { [store] journal, state, news in
+            store.refresh(&state, &news, lookingAtFile: true)
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
                 throw SystemError(call: .open, path: journal.file.path, number: EAGAIN)
             }
-            if let defect = state.defect { throw defect.error }
-            guard epoch.folded < state.journal.position.end else {
-                try reuse(journal, epoch, &state)
-                return nil
-            }
+            let end = state.journal.position.end
+            let isNeeded = epoch.folded < end
+            if let defect = state.defect, isNeeded { throw defect.error }
             return Plan(
                 journal: journal,
-                epoch: epoch,
+                epoch: epoch.epoch,
                 contents: state.contents,
                 status: state.reading?.status,
-                end: state.journal.position.end
+                end: end,
+                isNeeded: isNeeded
             )
         }
     }
@@ -119,12 +155,9 @@ extension FileStore {
     /// Puts the draft in its place, and then says so in the journal, once the disk has it.
     ///
     /// - Returns: `false` when the file was changed by somebody else since the plan was made.
-    private func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
+    private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
         do {
-            // Before the file takes its place, so that the copy is never older than a file that is broken later.
-            try report("the file is written; should somebody break it, older values serve") {
-                try file.keepLastGood(draft)
-            }
+            keepLastGood(draft)
             guard let reading = try place(draft, plan) else {
                 file.discard(draft)
                 return false
@@ -136,7 +169,7 @@ extension FileStore {
             throw error
         }
         try withJournalAlone { journal, state, _ in
-            guard journal === plan.journal, var epoch = journal.current?.epoch, epoch.epoch == plan.epoch.epoch else {
+            guard journal === plan.journal, var epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
                 return
             }
             epoch.folded = max(epoch.folded, plan.end)
@@ -145,19 +178,25 @@ extension FileStore {
         }
         // What is folded is not to be applied again after the disk has lost what follows.
         try plan.journal.synchronize()
-        try withJournalAlone { journal, state, _ in
-            guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch.epoch else {
-                return
-            }
-            try reuse(journal, epoch, &state)
-        }
+        try reuse(plan)
         return true
+    }
+
+    /// Copies the draft, before it takes the file's place: the copy is never to be older than a file that is broken later.
+    private mutating func keepLastGood(_ draft: SettingsFile.Draft) {
+        do {
+            try file.keepLastGood(draft)
+        } catch {
+            var error = store.writeError(error)
+            error.consequence = "the file is written; should somebody break it, older values serve"
+            news.errors.append(error)
+        }
     }
 
     /// Lets those use the journal who may use the file.
     private func allowOthers(_ reading: SettingsFile.Reading, _ journal: Journal) throws(SystemError) {
         do {
-            try file.system.copyPermissions(of: reading.status, to: journal.file)
+            try file.system.copyPermissions(of: reading.status.writableByOwner, to: journal.file)
         } catch {
             // Its owner does so with their next fold.
             guard error.number == EPERM else { throw error }
@@ -165,8 +204,8 @@ extension FileStore {
     }
 
     /// - Returns: `nil` when the file is not the one that the draft was made of.
-    private func place(_ draft: SettingsFile.Draft, _ plan: Plan) throws -> SettingsFile.Reading? {
-        try withJournalAlone { journal, state, _ in
+    private mutating func place(_ draft: SettingsFile.Draft, _ plan: Plan) throws -> SettingsFile.Reading? {
+        try withJournalAlone { [file] journal, state, _ in
             guard journal === plan.journal, try file.status() == plan.status else { return nil }
             let reading = try file.place(draft)
             state.reading = reading
@@ -175,8 +214,36 @@ extension FileStore {
         }
     }
 
-    /// Begins a new epoch at the front of the journal, whose records are in the file, on the disk too.
-    private func reuse(_ journal: Journal, _ epoch: JournalEpoch, _ state: inout State) throws {
+    /// Begins a new epoch at the front of the journal, where there are records that are in the file, on the disk too.
+    private mutating func reuse(_ plan: Plan) throws {
+        try withJournalAlone { [store] journal, state, _ in
+            guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
+                return
+            }
+            try store.reuse(journal, epoch, &state)
+        }
+    }
+
+    /// Runs a body while this process alone may change the journal, and nobody here reads.
+    private mutating func withJournalAlone<Result>(
+        _ body: (Journal, inout FileStore.State, inout FileStore.News) throws -> Result
+    ) throws -> Result {
+        var news = news
+        defer { self.news = news }
+        return try store.writer.withLock { failure in
+            let journal = try store.beginAlone(&failure, patience: patience, &news)
+            defer { store.unlock(journal) }
+            return try store.state.withLock { try body(journal, &$0, &news) }
+        }
+    }
+}
+
+extension FileStore {
+    /// How often to begin again because somebody has changed a file meanwhile, before it is called an error.
+    fileprivate static let mostPlans = 20
+
+    /// Begins a new epoch at the front of the journal, as far as its records are in the file.
+    fileprivate func reuse(_ journal: Journal, _ epoch: JournalEpoch, _ state: inout State) throws {
         let end = state.journal.position.end
         let front = UInt32(JournalHeader.size)
         var tail: [StoreChange] = []
@@ -201,28 +268,5 @@ extension FileStore {
         state.journal.unfolded = state.journal.unfolded.filter { $0.value > epoch.folded }
             .mapValues { _ in generation.end }
         freshness.update(journal.page, seen: generation.word, generation: state.generation)
-    }
-
-    /// Runs a body while this process alone may change the journal, and nobody here reads.
-    private func withJournalAlone<Result>(
-        _ body: (Journal, inout State, inout News) throws -> Result
-    ) throws -> Result {
-        var news = News()
-        defer { deliver(news) }
-        return try writer.withLock { failure in
-            let journal = try beginAlone(&failure, &news)
-            defer { unlock(journal) }
-            return try state.withLock { try body(journal, &$0, &news) }
-        }
-    }
-
-    private func report(_ consequence: String, _ body: () throws -> Void) throws {
-        do {
-            try body()
-        } catch {
-            var error = writeError(error)
-            error.consequence = consequence
-            deliver(News(errors: [error]))
-        }
     }
 }

@@ -91,7 +91,8 @@ extension FileStore {
             }
         }
         for (key, value) in old.stranded?.values ?? [:] {
-            guard unfolded[key] == nil else {
+            // What others have set since is newer, be it in the journal or folded.
+            guard unfolded[key] == nil, base[key] == state.reading?.contents[key] else {
                 state.journal.stranded?.values.removeValue(forKey: key)
                 continue
             }

@@ -19,7 +19,7 @@ extension FileStore {
             try beginEpoch(of: journal, &state)
         } else if state.journal.position != journal.published, let (_, generation) = journal.current {
             // Whoever began the epoch has died before it was published.
-            journal.publish(generation)
+            try journal.publish(generation)
         }
         // Behind what was not read there is nothing to be built.
         if let error = state.journal.unreadable { throw error }
@@ -50,7 +50,8 @@ extension FileStore {
         guard !stranded.lost.isTakenOver(into: journal) else { return forgetStranded(&state, &news) }
         if let old = stranded.journal, old.isAlive, !old.isInherited {
             // Nobody commits to it any more when it is locked: who does so looks at the path afterwards.
-            try FileLock.acquire(old.file, file.system) { old.published.word }
+            // Reads wait meanwhile, so this is tried again with the next commit rather than waited for.
+            try FileLock.acquire(old.file, file.system, patience: .milliseconds(100)) { old.published.word }
             defer { release(old.file) }
             guard !old.isRetired else { return forgetStranded(&state, &news) }
             // What was set in the new journal is newer.
@@ -64,7 +65,7 @@ extension FileStore {
                 }
             }
             try append(stranded.values, to: journal, &state, &news)
-            if old.isWritable { old.retire() }
+            if old.isWritable { try old.retire() }
         } else {
             try append(stranded.values, to: journal, &state, &news)
         }

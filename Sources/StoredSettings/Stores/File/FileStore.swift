@@ -143,6 +143,8 @@ extension FileStore {
         /// Whether the journal needs a commit to put it in order.
         var needsRepair = false
         var isFirstLook = false
+        /// Kept until the locks are free: the last reference to an observer closes the store.
+        var observers: [any StoreObserver] = []
     }
 
     func deliver(_ news: News) {
@@ -171,6 +173,9 @@ extension FileStore {
         }
         do {
             try checkWritable()
+            if let journal = state.withLock({ $0.journal.journal }), !journal.isWritable {
+                try file.system.checkWritable(journal.file.path)
+            }
             return .durable(path: file.path)
         } catch {
             return .readOnly(path: file.path, reason: error.reason)

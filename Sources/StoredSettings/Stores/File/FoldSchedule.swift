@@ -88,7 +88,7 @@ extension FileStore {
         do {
             guard !isFolded else { return }
             guard let lock = try tryToLockFolding() else { return foldLater(isOwn: false) }
-            try fold(under: lock)
+            try fold(under: lock, patience: FileLock.patience)
             if !isFolded { foldLater(isOwn: false) }
         } catch {
             foldFailed(error)
@@ -121,7 +121,8 @@ extension FileStore {
     func foldAtEnd() {
         guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isFolded else { return }
         do {
-            try fold(under: lockFolding(patience: FoldSchedule.patienceAtEnd))
+            let patience = FoldSchedule.patienceAtEnd
+            try fold(under: lockFolding(patience: patience), patience: patience)
         } catch {
             var error = writeError(error)
             // Another process folds, and when it is done it sees that there is more.

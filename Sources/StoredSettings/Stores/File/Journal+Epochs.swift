@@ -31,7 +31,11 @@ extension Journal {
         let record = changes.isEmpty ? [] : try JournalRecord.bytes(of: changes, epoch: number)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
-        try system.write(record, to: file, at: Int(start))
+        if !record.isEmpty {
+            try system.write(record, to: file, at: Int(start))
+            // The disk must not have a header that counts on what it has not got.
+            try synchronize()
+        }
         let epoch = JournalEpoch(
             serial: last?.serial ?? 0,
             epoch: number,
@@ -43,7 +47,7 @@ extension Journal {
         )
         page[JournalHeader.limitWord] = UInt64(limit)
         store(epoch)
-        publish(epoch.beginning)
+        try publish(epoch.beginning)
         return epoch.beginning
     }
 

@@ -96,7 +96,9 @@ extension Journal {
         let published = published
         // The facts of the epoch may be lost, or the word that says how far it has come.
         var reading = try records(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch)
-        if let epoch = JournalHeader.epoch(in: page), reading.records.isEmpty || epoch.epoch == published.epoch {
+        let facts = JournalHeader.epochs(in: page)
+        let newest = facts.first { $0.epoch == published.epoch } ?? facts.first
+        if let epoch = newest, reading.records.isEmpty || epoch.epoch == published.epoch {
             var end: UInt32?
             if epoch.epoch == published.epoch, published.end >= epoch.folded {
                 end = try min(published.end, UInt32(clamping: system.status(of: file).size))
@@ -116,7 +118,7 @@ extension Journal {
         try keepLimit(for: end)
         try system.write(record, to: file, at: Int(generation.end))
         let generation = JournalGeneration(epoch: generation.epoch, end: end)
-        publish(generation)
+        try publish(generation)
         return generation
     }
 
@@ -128,9 +130,12 @@ extension Journal {
         page[JournalHeader.limitWord] = 0
     }
 
-    func publish(_ generation: JournalGeneration) {
+    /// Makes all processes see how far the journal has come.
+    func publish(_ generation: JournalGeneration) throws(SystemError) {
         page[JournalHeader.generationWord] = generation.word
         page.didPublish()
+        // A page that could not be written to has been replaced by one that nobody else sees.
+        guard isAlive else { throw SystemError(call: .write, path: file.path, number: EIO) }
     }
 
     /// Changes the facts of the epoch.

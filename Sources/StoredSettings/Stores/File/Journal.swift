@@ -74,9 +74,12 @@ final class Journal: Sendable {
         lock: (FileHandle) throws -> Void,
         cut: () -> Void
     ) throws -> Journal {
-        if let journal = try open(at: path, system) { return journal }
+        if let journal = try open(at: path, system) {
+            guard journal.isWritable else { throw SystemError(call: .open, path: path, number: EACCES) }
+            return journal
+        }
         let file = try system.open(path, O_RDWR | O_CREAT | O_NONBLOCK, mode: SettingsFile.newFileMode)
-        if let model { try system.copyPermissions(of: model, to: file) }
+        if let model { try system.copyPermissions(of: model.writableByOwner, to: file) }
         try lock(file)
         // Somebody else may have been quicker.
         if let journal = try Journal.opened(file, isWritable: true, system) { return journal }
@@ -158,10 +161,10 @@ extension Journal {
     var isRetired: Bool { page[JournalHeader.retiredWord] != 0 }
 
     /// Tells all who use it that another one has taken its place and its records.
-    func retire() {
+    func retire() throws(SystemError) {
         page[JournalHeader.retiredWord] = 1
         var generation = published
         generation.epoch &+= 1
-        publish(generation)
+        try publish(generation)
     }
 }

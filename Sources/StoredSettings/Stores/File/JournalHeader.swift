@@ -94,7 +94,12 @@ enum JournalHeader {
 
     /// The newest facts that stand in a header; `nil` when none are whole.
     static func epoch(in page: SharedPage) -> JournalEpoch? {
-        epochWords.compactMap { epoch(in: page, at: $0) }.max { isOlder($0, $1) }
+        epochs(in: page).first
+    }
+
+    /// All facts that are whole, the newest first.
+    static func epochs(in page: SharedPage) -> [JournalEpoch] {
+        epochWords.compactMap { epoch(in: page, at: $0) }.sorted { isOlder($1, $0) }
     }
 
     /// Writes facts over the older ones.
@@ -128,7 +133,10 @@ enum JournalHeader {
             previousEnd: numbers[4],
             previousFolded: numbers[5]
         )
-        return words == self.words(of: epoch) ? epoch : nil
+        let isPossible =
+            epoch.start >= UInt32(size) && epoch.start % 8 == 0 && epoch.folded >= epoch.start && epoch.folded % 8 == 0
+            && epoch.firstEnd >= epoch.start
+        return isPossible && words == self.words(of: epoch) ? epoch : nil
     }
 
     private static func words(of epoch: JournalEpoch) -> [UInt64] {

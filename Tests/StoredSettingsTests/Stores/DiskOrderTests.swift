@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// Files as a loss of power may leave them: some pages are new and others old.
+@Suite("The order in which the disk gets the journal")
+struct DiskOrderTests {
+    @Test("records that are moved are on the disk before the header that counts on them")
+    func tail() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let other = FileStore(path: path, foldsInBackground: false)
+            let syncs = Mutex(0)
+            let safe = Mutex<[UInt8]>([])
+            let system = SystemCalls(witness: { call, called in
+                guard call == .sync, called == path + ".journal" else { return }
+                let number = syncs.withLock {
+                    $0 += 1
+                    return $0
+                }
+                do {
+                    // While the file is folded, and before the journal's space is used again.
+                    if number == 2 {
+                        try other.commit { $0["late"] = 1 }
+                        try other.synchronize()
+                    }
+                    let bytes = try JournalFile(of: path).bytes
+                    safe.withLock { $0 = bytes }
+                } catch { Issue.record(error) }
+            })
+            let store = FileStore(path: path, system: system, foldsInBackground: false, journalBound: 20_000)
+            for number in 0..<10 {
+                try store.commit { $0["big\(number)"] = .string(String(repeating: "x", count: 3_000)) }
+            }
+            try store.fold()
+            let now = try JournalFile(of: path).bytes
+            let before = safe.withLock { $0 }
+            #expect(now[..<4_096] != before[..<4_096], "an epoch was begun with the late record")
+            #expect(store.contents()["late"] == 1)
+            // The power fails: the disk has the new header, and nothing of what was written behind it.
+            let image = directory + "/image"
+            try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
+            try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
+            try Data(now[..<4_096] + before[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
+            let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+            #expect(found.count == 11)
+            #expect(found["late"] == 1, "it was synchronized")
+        }
+    }
+
+    @Test("space is not used again before the disk knows that it may be")
+    func space() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let syncs = Mutex(0)
+            let old = Mutex<[UInt8]>([])
+            let system = SystemCalls(
+                fault: { call, called in
+                    guard call == .sync, called == path + ".journal" else { return nil }
+                    return syncs.withLock {
+                        $0 += 1
+                        return $0 == 2 ? EIO : nil
+                    }
+                },
+                witness: { call, called in
+                    guard call == .sync, called == path + ".journal" else { return }
+                    do {
+                        let bytes = try JournalFile(of: path).bytes
+                        old.withLock { $0 = bytes }
+                    } catch { Issue.record(error) }
+                }
+            )
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let big = StoredValue.string(String(repeating: "x", count: 5_000))
+            try store.commit { $0["a"] = 1 }
+            try store.commit { $0["big"] = big }
+            try store.commit { $0["a"] = 2 }
+            #expect(throws: SettingsError.self) { try store.fold() }
+            try store.fold()
+            try store.commit { $0["big"] = .string(String(repeating: "y", count: 6_000)) }
+            let now = try JournalFile(of: path).bytes
+            let before = old.withLock { $0 }
+            let image = directory + "/image"
+            try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
+            try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
+            // Pages reach the disk in any order: here the third alone.
+            try Data(before[..<8_192] + now[8_192...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
+            #expect(try path.fileContents.contains("\"a\": 2"))
+            let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+            #expect(found["a"] == 2, "it was folded and synchronized")
+        }
+    }
+}

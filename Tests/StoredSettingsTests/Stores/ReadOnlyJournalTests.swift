@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A journal that may be read and not written")
+struct ReadOnlyJournalTests {
+    /// Refuses to open the journal for writing, which is tried before reading.
+    private func system(_ path: String) -> SystemCalls {
+        let count = Mutex(0)
+        return SystemCalls(fault: { call, other in
+            guard call == .open, other == path + ".journal" else { return nil }
+            return count.withLock { count in
+                count += 1
+                return count % 2 == 1 ? EACCES : nil
+            }
+        })
+    }
+
+    @Test("is read, and takes no sets and no folds")
+    func readOnly() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, foldsInBackground: false)
+            try writer.commit { $0["a"] = 1 }
+            let reader = FileStore(path: path, system: system(path), foldsInBackground: false)
+            #expect(reader.contents() == ["a": 1])
+            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.commit { $0["b"] = 2 } }
+            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.fold() }
+            try writer.commit { $0["a"] = 2 }
+            #expect(reader.contents() == ["a": 2])
+        }
+    }
+
+    @Test("is not mended by one who may not when it is damaged, and ends no process")
+    func damaged() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, foldsInBackground: false)
+            try writer.commit { $0["a"] = 1 }
+            try JournalFile(of: path).overwriteWord(at: 4_096 + 24, with: 0)
+            let reader = FileStore(path: path, system: system(path))
+            #expect(reader.contents() == [:])
+            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.commit { $0["b"] = 2 } }
+            await eventually("the background has tried, too") {
+                !reader.schedule.isRepairScheduled.load(ordering: .relaxed)
+            }
+            #expect(reader.contents() == [:])
+        }
+    }
+
+    @Test("a file that its owner may not write has a journal that they may, and stays as it is")
+    func modes() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            try FileManager.default.setAttributes([.posixPermissions: 0o440], ofItemAtPath: path)
+            let store = FileStore(path: path, foldsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            #expect(try (path + ".journal").filePermissions == 0o640)
+            try store.fold()
+            #expect(try path.filePermissions == 0o440)
+            #expect(try (path + ".journal").filePermissions == 0o640)
+        }
+    }
+}
+
+@Suite("Who is told of a failed fold")
+struct FoldReporterTests {
+    private final class Folder: SettingsReporter {
+        let suite = Mutex<SettingsSuite?>(nil)
+        let outcomes = Mutex<[SettingsError.Code?]>([])
+
+        func report(_ error: SettingsError) {
+            guard let suite = suite.withLock(\.self) else { return }
+            var code: SettingsError.Code?
+            do {
+                try suite.fold()
+            } catch {
+                code = (error as? SettingsError)?.code
+            }
+            outcomes.withLock { [code] in $0.append(code) }
+        }
+    }
+
+    @Test("may fold at once")
+    func folding() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let system = SystemCalls(fault: { call, other in
+                call == .rename && other.hasSuffix(".last-good") ? EIO : nil
+            })
+            let reporter = Folder()
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            reporter.suite.withLock { $0 = suite }
+            try suite.fold()
+            reporter.suite.withLock { $0 = nil }
+            #expect(reporter.outcomes.withLock(\.self) == [nil])
+        }
+    }
+}
