@@ -129,7 +129,7 @@ extension SettingsSuite {
     /// last set, one second after the first of many, when the suite is let go of or finished, and when the process ends.
     /// Call this before somebody else reads or copies the file. It waits for the disk, some milliseconds.
     ///
-    /// A suite that has no such file does nothing.
+    /// Does nothing for a suite that has no such file, or none to write because nothing was ever set in it.
     ///
     /// - Throws: ``SettingsError`` when the file cannot be written, or is there and cannot be read, so that it must not be
     ///   written over; or with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again.
