@@ -106,7 +106,7 @@ final class Journal: Sendable {
         guard status.size >= JournalHeader.size else { return nil }
         let journal = try Journal(file, status, isWritable: isWritable, system)
         let (magic, version) = (journal.page[JournalHeader.magicWord], journal.page[JournalHeader.versionWord])
-        guard !JournalHeader.isUnfinished(magic) else { return nil }
+        guard !JournalHeader.isUnfinished(magic, length: status.size) else { return nil }
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
         guard version == JournalHeader.version else { throw SettingsError.newerJournal(file.path, version) }
         return journal

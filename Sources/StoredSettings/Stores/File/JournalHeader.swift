@@ -49,10 +49,10 @@ enum JournalHeader {
     static let magicBytes = Array("SSJOURNL".utf8)
     static let version: UInt64 = 1
 
-    /// Whether what stands in the magic's place is none of it, or its beginning: whoever began the journal has died before
-    /// the end.
-    static func isUnfinished(_ word: UInt64) -> Bool {
-        (0..<8).contains { word == magic & ((1 << ($0 * 8)) - 1) }
+    /// Whether what stands in the magic's place is none of it, or its beginning where no records follow: whoever began the
+    /// journal has died before the end.
+    static func isUnfinished(_ word: UInt64, length: Int) -> Bool {
+        word == 0 || (length <= size && (1..<8).contains { word == magic & ((1 << ($0 * 8)) - 1) })
     }
 
     static let magicWord = 0
