@@ -103,7 +103,8 @@ struct JournalTrial {
         expect(writer.contents()["new"] == new, "what was set is not read")
         // While there is no journal, a reader looks for one only now and then.
         let magic = before.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
-        if before.count < JournalHeader.size || JournalHeader.isUnfinished(magic, length: before.count) { reader.look() }
+        let isUnfinished = JournalHeader.isUnfinished(magic, length: before.count)
+        if before.count < JournalHeader.size || isUnfinished { reader.look() }
         expect(reader.contents()["new"] == new, "who was there before does not see what was set")
         // Who knows of changes that have vanished with another journal adds them with its next commit.
         try reader.commit { _ in }
