@@ -4,20 +4,14 @@ import Synchronization
 
 extension SettingsEngine {
     /// What makes two suites share an engine.
-    enum Identity: Hashable {
+    private enum Identity: Hashable {
         case file(path: String)
         case store(ObjectIdentifier)
         case memory(name: String)
     }
 
     private struct Reference {
-        /// Which engine it is, or was, for those who must not get hold of it: the last to let go of it closes its store.
-        let id: ObjectIdentifier
         weak var engine: SettingsEngine?
-
-        init(_ engine: SettingsEngine) {
-            (id, self.engine) = (ObjectIdentifier(engine), engine)
-        }
     }
 
     private static let engines = Locked<[Identity: Reference]>([:])
@@ -54,27 +48,20 @@ extension SettingsEngine {
         makeStore: () -> any SettingsStore
     ) -> SettingsEngine {
         // Made before it is known whether it is needed, so that nothing of others runs under the lock.
-        let new = SettingsEngine(store: makeStore(), ownsStore: ownsStore, reporter: reporter, identity: identity)
-        let (engine, finished) = engines.withLock { engines in
+        let new = SettingsEngine(store: makeStore(), ownsStore: ownsStore, reporter: reporter)
+        let (engine, others) = engines.withLock { engines in
+            // What is looked at is let go of after the lock: an engine that ends then closes its store.
             let known = engines[identity]?.engine
-            if let known, !known.isFinished { return (known, nil as SettingsEngine?) }
-            engines[identity] = Reference(new)
-            return (new, known)
+            if let known, !known.isFinished { return (known, [SettingsEngine]()) }
+            let others = engines.compactMapValues(\.engine)
+            engines = engines.filter { others[$0.key] != nil }
+            engines[identity] = Reference(engine: new)
+            return (new, others.values + [known].compactMap { $0 })
         }
-        // Let go of after the lock: an engine that ends closes its store.
-        _ = consume finished
+        _ = consume others
         engine.addReporter(reporter)
         // Whoever gets an engine has made sure that it hears of changes; doing so again changes nothing.
         engine.store.setObserver(engine)
         return engine
-    }
-
-    /// Forgets an engine that ends.
-    func removeFromShared() {
-        guard let identity else { return }
-        Self.engines.withLock { engines in
-            // Another one may have taken its place.
-            if engines[identity]?.id == ObjectIdentifier(self) { engines[identity] = nil }
-        }
     }
 }

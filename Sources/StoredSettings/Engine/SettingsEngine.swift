@@ -26,19 +26,15 @@ final class SettingsEngine: Sendable {
     ///
     /// One that a user has made may be used again.
     private let ownsStore: Bool
-    /// What it is found by, for other suites of the same store.
-    let identity: Identity?
 
     /// Creates an engine that hears of nothing until it is set as the store's observer.
-    init(store: any SettingsStore, ownsStore: Bool, reporter: any SettingsReporter, identity: Identity? = nil) {
-        self.identity = identity
+    init(store: any SettingsStore, ownsStore: Bool, reporter: any SettingsReporter) {
         self.store = store
         self.ownsStore = ownsStore
         state = Locked(State(reporters: [reporter]))
     }
 
     deinit {
-        removeFromShared()
         if ownsStore { store.close() }
     }
 }
