@@ -38,6 +38,9 @@ let package = Package(
         ),
         .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch", "TestSupport"]),
 
+        // Reads that have to be loads: what `.ci/check-hot-reads` disassembles.
+        .target(name: "HotReads", dependencies: ["StoredSettings"], path: "Tests/HotReads"),
+
         // A client as others write it: it sees the public face alone, from a module of its own.
         .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
         .testTarget(name: "ClientTests", dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting"]),

@@ -21,7 +21,7 @@
 /// with checked `Sendable`: use a struct, or mark the class `@unchecked Sendable` when it has nothing but settings.
 @propertyWrapper
 public struct DefaultStorage<Value: Sendable>: Sendable {
-    private let setting: Setting<Value>
+    @usableFromInline let setting: Setting<Value>
 
     init(_ key: SettingKey<Value>, in suite: SettingsSuite) {
         setting = Setting(key, suite: suite)
@@ -29,7 +29,7 @@ public struct DefaultStorage<Value: Sendable>: Sendable {
 
     /// The value: what is stored, or the default.
     public var wrappedValue: Value {
-        get { setting.value }
+        @inlinable get { setting.value }
         nonmutating set { setting.value = newValue }
     }
 

@@ -13,7 +13,7 @@
 /// default. In everything else the two are alike.
 @propertyWrapper
 public struct DefaultStorageOptional<Value: Sendable>: Sendable {
-    private let setting: Setting<Value?>
+    @usableFromInline let setting: Setting<Value?>
 
     init(_ key: SettingKey<Value?>, in suite: SettingsSuite) {
         setting = Setting(key, suite: suite)
@@ -21,7 +21,7 @@ public struct DefaultStorageOptional<Value: Sendable>: Sendable {
 
     /// The value that is stored; `nil` while nothing is, or nothing that can be used.
     public var wrappedValue: Value? {
-        get { setting.value }
+        @inlinable get { setting.value }
         nonmutating set { setting.value = newValue }
     }
 

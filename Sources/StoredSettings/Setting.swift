@@ -18,6 +18,8 @@
 /// It holds no value itself: two settings of one key and suite are one. It may be used from any thread.
 public struct Setting<Value: Sendable>: Sendable {
     let box: SettingBox<Value>
+    /// The value in a word. It belongs to the box.
+    @usableFromInline let cell: HotCell
 
     /// Creates a setting.
     ///
@@ -26,6 +28,7 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - suite: The suite it is kept in.
     public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
         box = SettingBox(key, suite: suite)
+        cell = box.cell
     }
 
     /// Creates a setting.
@@ -66,7 +69,7 @@ extension Setting {
     /// disk; it blocks the thread for up to five seconds while another process does not let go of the lock. For when the
     /// value survives a loss of power, see ``SettingsSuite/synchronize()``.
     public var value: Value {
-        get { box.value }
+        @inlinable get { cell.load(as: Value.self) ?? decodedValue }
         nonmutating set {
             do {
                 let stored = try box.encode(newValue)
@@ -76,6 +79,9 @@ extension Setting {
             }
         }
     }
+
+    /// The value, when it is not in the cell.
+    @usableFromInline var decodedValue: Value { box.value }
 
     /// Whether anything is stored under the key, be it of use or not.
     public var isSet: Bool {

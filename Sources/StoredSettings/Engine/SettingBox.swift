@@ -7,27 +7,66 @@ final class SettingBox<Value: Sendable>: Sendable {
     let key: SettingKey<Value>
     let suite: SettingsSuite
 
-    private struct Decoded {
-        var stamp: SettingsEngine.Stamp
-        var value: Value
-    }
-
-    private let decoded = Locked<Decoded?>(nil)
+    /// The value in a word, for types that fit.
+    let cell: HotCell
+    private let cache: ValueCache<Value>
+    /// Where the word is that outruns what is cached; `nil` for stores that have none.
+    private let localAddress: UInt64?
+    /// Held to write into the cell.
+    private let writing = Locked<Void>(())
 
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
         self.suite = suite
+        localAddress = suite.engine.freshness?.localAddress
+        cell = HotCell(for: Value.self, localAddress: localAddress)
+        cache = ValueCache(isForThreads: cell.words == nil)
+    }
+
+    deinit {
+        cell.deallocate()
     }
 
     var engine: SettingsEngine { suite.engine }
 
     /// The value, decoded once for as long as nothing is changed.
     var value: Value {
+        guard let localAddress else { return uncertainValue }
+        if let value = cell.load(as: Value.self) { return value }
+        let known = cache.withEntry { entry in
+            guard let entry, entry.ticket.isCurrent(localAddress: localAddress) else { return nil as Value? }
+            return entry.value
+        }
+        return known ?? newValue(localAddress)
+    }
+
+    @inline(never)
+    private func newValue(_ localAddress: UInt64) -> Value {
+        let (stored, ticket) = engine.valueAndTicket(forKey: key.name)
+        guard let ticket else { return reading(of: stored).value }
+        let known = cache.withEntry { entry in entry.flatMap { $0.stored == stored ? $0.value : nil } }
+        let value = known ?? reading(of: stored).value
+        cache.withEntry { $0 = ValueCache.Entry(ticket: ticket, stored: stored, value: value) }
+        writing.withLock { _ in
+            // What has become old in the meantime must not take the place of something newer.
+            if ticket.isCurrent(localAddress: localAddress) { cell.store(value, ticket) }
+        }
+        return value
+    }
+
+    /// The same over a store that has to be asked whether anything has changed.
+    private var uncertainValue: Value {
         // The stamp is older than the value, if they differ in age: then the next read decodes once too often.
         let stamp = engine.stamp
-        if let known = decoded.withLock({ $0?.stamp == stamp ? $0 : nil }) { return known.value }
-        let value = reading(of: engine.value(forKey: key.name)).value
-        decoded.withLock { $0 = Decoded(stamp: stamp, value: value) }
+        let ticket = Freshness.Ticket(local: stamp.overlay, address: 0, shared: stamp.store)
+        let known = cache.withEntry { entry in
+            guard let entry, entry.ticket == ticket else { return nil as Value? }
+            return entry.value
+        }
+        if let known { return known }
+        let stored = engine.value(forKey: key.name)
+        let value = reading(of: stored).value
+        cache.withEntry { $0 = ValueCache.Entry(ticket: ticket, stored: stored, value: value) }
         return value
     }
 }

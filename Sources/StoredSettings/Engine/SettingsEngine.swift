@@ -10,10 +10,12 @@ import Synchronization
 /// Locks are taken in the order store, engine, sink. Nothing here calls the store while it holds the engine's lock.
 final class SettingsEngine: Sendable {
     let store: any SettingsStore
+    /// The store's, if it can tell without being asked whether anything has changed.
+    let freshness: Freshness?
     let state: Locked<State>
 
     /// Changes with every change of what is unsaved, so that caches notice it.
-    let overlayGeneration = Atomic<UInt64>(0)
+    private let overlayGeneration = Atomic<UInt64>(0)
 
     struct State {
         var unsaved = UnsavedChanges()
@@ -30,6 +32,7 @@ final class SettingsEngine: Sendable {
     /// Creates an engine that hears of nothing until it is set as the store's observer.
     init(store: any SettingsStore, ownsStore: Bool, reporter: any SettingsReporter) {
         self.store = store
+        freshness = (store as? any FreshStore)?.freshness
         self.ownsStore = ownsStore
         state = Locked(State(reporters: [reporter]))
     }
@@ -52,6 +55,21 @@ extension SettingsEngine {
         // The overlay first: what leaves it is in the store by then.
         let overlay = overlayGeneration.load(ordering: .acquiring)
         return Stamp(store: store.generation(), overlay: overlay)
+    }
+
+    /// Takes notice of a change of what is unsaved. Called under the store's lock.
+    func overlayChanged() {
+        overlayGeneration.add(1, ordering: .releasing)
+        freshness?.invalidate()
+    }
+
+    /// The newest value under a key, saved or not, and what outruns it.
+    func valueAndTicket(forKey key: String) -> (value: StoredValue?, ticket: Freshness.Ticket?) {
+        store.withValue(forKey: key) { stored in
+            state.withLock { state in
+                (state.unsaved.value(forKey: key, over: stored), freshness?.ticket)
+            }
+        }
     }
 
     /// The newest value under a key, saved or not.
@@ -121,7 +139,7 @@ extension SettingsEngine: StoreObserver {
     func record(_ commit: StoreCommit) -> StoreDelivery {
         state.withLock { state in
             let (commit, isOverlayChanged) = state.unsaved.masking(commit)
-            if isOverlayChanged { overlayGeneration.add(1, ordering: .releasing) }
+            if isOverlayChanged { overlayChanged() }
             return state.sinks.offer(commit)
         }
     }
@@ -228,7 +246,7 @@ extension SettingsEngine {
         let delivery = store.withValue(forKey: key) { stored in
             state.withLock { state in
                 guard let entry = state.unsaved.remove(key, upTo: version) else { return StoreDelivery.none }
-                overlayGeneration.add(1, ordering: .releasing)
+                overlayChanged()
                 // Others may have stored something since, which was hidden until now.
                 let changes = UnsavedChanges.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
                 return state.sinks.offer(StoreCommit(changes: changes, origin: .external))
@@ -240,7 +258,7 @@ extension SettingsEngine {
     private func keep(_ value: StoredValue?, forKey key: String) {
         let delivery = withValue(forKey: key) { old, state in
             state.unsaved.keep(value, forKey: key)
-            self.overlayGeneration.add(1, ordering: .releasing)
+            self.overlayChanged()
             let changes = UnsavedChanges.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
             return state.sinks.offer(StoreCommit(changes: changes, origin: .local))
         }

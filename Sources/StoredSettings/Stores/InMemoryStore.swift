@@ -12,6 +12,7 @@ public final class InMemoryStore: SettingsStore {
 
     private let state: Locked<State>
     private let writer = Locked<Void>(())
+    let freshness = Freshness()
     private let reason: String
 
     /// Creates a store.
@@ -65,6 +66,7 @@ public final class InMemoryStore: SettingsStore {
                 state.values[change.key] = change.new
             }
             state.generation &+= 1
+            freshness.invalidate()
             return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
         }
     }
@@ -72,3 +74,5 @@ public final class InMemoryStore: SettingsStore {
     /// Does nothing: there is nothing that could survive a loss of power.
     public func synchronize() {}
 }
+
+extension InMemoryStore: FreshStore {}

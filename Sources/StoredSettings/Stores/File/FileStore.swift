@@ -9,7 +9,7 @@ import Synchronization
 /// that all processes share: as long as it is the one that was seen last, what is in memory is right.
 ///
 /// Locks are taken in this order: the lock for folding, `writer`, the journal's, `state`.
-final class FileStore: SettingsStore {
+final class FileStore: FreshStore {
     struct State {
         var contents: [String: StoredValue] = [:]
         var generation: UInt64 = 1

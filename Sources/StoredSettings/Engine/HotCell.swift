@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Synchronization
+
+/// The value of a setting in one word, which can be read with loads alone: without a lock, a call or a reference count.
+///
+/// It is for types of at most 8 bytes that are copied bit by bit. A cell says which words have to be what for its value to be
+/// the newest: one that this process changes, and one that others change, too.
+///
+/// Unchecked: the memory is only touched through atomics. The box of the setting owns it, and all that it leads to is
+/// there as long as the box: whoever holds a cell holds the box as well.
+@usableFromInline
+struct HotCell: @unchecked Sendable {
+    /// `nil` for types that have no cell.
+    @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>?
+
+    // What is in which word. The first is 0 while the others are written.
+    @usableFromInline static var local: Int { 0 }
+    @usableFromInline static var localAddress: Int { 1 }
+    @usableFromInline static var shared: Int { 2 }
+    @usableFromInline static var sharedAddress: Int { 3 }
+    @usableFromInline static var bits: Int { 4 }
+    static let count = 5
+
+    @inlinable
+    static func fits<Value>(_ type: Value.Type) -> Bool {
+        _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
+    }
+
+    /// The value, if it is in the cell and the newest.
+    @inlinable
+    func load<Value>(as type: Value.Type) -> Value? {
+        guard Self.fits(type), let words else { return nil }
+        let local = words[Self.local].load(ordering: .acquiring)
+        let shared = words[Self.shared].load(ordering: .acquiring)
+        var bits = words[Self.bits].load(ordering: .acquiring)
+        // Both lead to words that are there as long as the box, or nowhere, while the cell is empty.
+        guard local != 0,
+            let sharedWord = UnsafePointer<Atomic<UInt64>>(
+                bitPattern: UInt(words[Self.sharedAddress].load(ordering: .acquiring))
+            ),
+            let localWord = UnsafePointer<Atomic<UInt64>>(
+                bitPattern: UInt(words[Self.localAddress].load(ordering: .relaxed))
+            ),
+            sharedWord.pointee.load(ordering: .acquiring) == shared,
+            localWord.pointee.load(ordering: .acquiring) == local,
+            words[Self.local].load(ordering: .relaxed) == local
+        else { return nil }
+        // The type is trivial and no larger than the word, so that the word's first bytes are a value of it.
+        return withUnsafeBytes(of: &bits) { $0.load(as: type) }
+    }
+}
+
+extension HotCell {
+    /// Makes an empty cell, for types that have one.
+    init<Value>(for type: Value.Type, localAddress: UInt64?) {
+        guard Self.fits(type), let localAddress else {
+            words = nil
+            return
+        }
+        let words = UnsafeMutablePointer<Atomic<UInt64>>.allocate(capacity: Self.count)
+        for index in 0..<Self.count { (words + index).initialize(to: Atomic(0)) }
+        words[Self.localAddress].store(localAddress, ordering: .relaxed)
+        self.words = words
+    }
+
+    /// Frees the memory: there is no other copy that is used any more.
+    func deallocate() {
+        words?.deinitialize(count: Self.count)
+        words?.deallocate()
+    }
+
+    /// Puts a value into the cell. The caller sees to it that nobody else does at the same time.
+    func store<Value>(_ value: Value, _ ticket: Freshness.Ticket) {
+        guard let words, Self.fits(Value.self) else { return }
+        var bits: UInt64 = 0
+        withUnsafeMutableBytes(of: &bits) { $0.storeBytes(of: value, as: Value.self) }
+        words[Self.local].store(0, ordering: .sequentiallyConsistent)
+        words[Self.sharedAddress].store(ticket.address, ordering: .releasing)
+        words[Self.shared].store(ticket.shared, ordering: .releasing)
+        words[Self.bits].store(bits, ordering: .releasing)
+        words[Self.local].store(ticket.local, ordering: .releasing)
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Tells without a lock whether what was read from a store is still the newest.
+///
+/// What was read is as new as a *ticket* that was taken with it. A ticket is outrun by one of two words: the *local* one,
+/// which changes with whatever this process knows to have changed, and the *shared* one, which other processes change.
+/// The store writes under its lock; anybody reads.
+///
+/// Unchecked: the two words that are allocated here are only touched through atomics, and last as long as this object.
+final class Freshness: @unchecked Sendable {
+    struct Ticket: Equatable {
+        /// The local word; never 0.
+        var local: UInt64
+        /// Where the shared word is, and what it was.
+        var address: UInt64
+        var shared: UInt64
+
+        /// Whether nothing has changed since the ticket was taken.
+        ///
+        /// - Parameter localAddress: That of the object that gave the ticket, which is still there.
+        func isCurrent(localAddress: UInt64) -> Bool {
+            SharedPage.load(at: UInt(address)) == shared && SharedPage.load(at: UInt(localAddress)) == local
+        }
+    }
+
+    /// The local word, and one that stands for the shared word of a store that shares nothing.
+    private let words: UnsafeMutablePointer<Atomic<UInt64>>
+
+    /// Where the shared word is.
+    private let address: Atomic<UInt64>
+    /// What the shared word was when memory was brought up to it.
+    private let seen = Atomic<UInt64>(0)
+    private let current = Atomic<UInt64>(0)
+    /// At first, so that the first read looks.
+    private let isLookDue = Atomic(true)
+    /// The pages that `address` has led to, which a reader may be looking at until nobody uses the store.
+    private let pages = Locked<[SharedPage]>([])
+
+    init() {
+        words = .allocate(capacity: 2)
+        words.initialize(to: Atomic(1))
+        (words + 1).initialize(to: Atomic(0))
+        address = Atomic(UInt64(UInt(bitPattern: words + 1)))
+    }
+
+    deinit {
+        words.deinitialize(count: 2)
+        words.deallocate()
+    }
+
+    /// Where the local word is, for as long as this object.
+    var localAddress: UInt64 { UInt64(UInt(bitPattern: words)) }
+
+    /// What a reader who holds the store's lock has read is as new as this.
+    var ticket: Ticket {
+        Ticket(
+            local: words[0].load(ordering: .acquiring),
+            address: address.load(ordering: .acquiring),
+            shared: seen.load(ordering: .acquiring)
+        )
+    }
+
+    /// Whether nothing has changed since a ticket was taken.
+    func isCurrent(_ ticket: Ticket) -> Bool {
+        ticket.isCurrent(localAddress: localAddress)
+    }
+
+    /// The number of the contents in memory, if those are the newest.
+    var generation: UInt64? {
+        let ticket = ticket
+        guard !isLookDue.load(ordering: .acquiring), isCurrent(ticket) else { return nil }
+        return current.load(ordering: .acquiring)
+    }
+
+    /// Where the journal's records end, as far as was seen, in bytes.
+    var journalEnd: Int {
+        Int(JournalGeneration(word: seen.load(ordering: .relaxed)).end)
+    }
+
+    /// Whether other processes change a word when they change the store.
+    var isShared: Bool {
+        address.load(ordering: .relaxed) != UInt64(UInt(bitPattern: words + 1))
+    }
+}
+
+// MARK: - Changes
+
+extension Freshness {
+    /// Outruns all tickets.
+    func invalidate() {
+        words[0].add(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Takes down what is in memory now.
+    ///
+    /// - Parameters:
+    ///   - page: The page that is shared with other processes, if there is one.
+    ///   - word: What its word was.
+    ///   - generation: The number of the contents.
+    func update(_ page: SharedPage?, seen word: UInt64, generation: UInt64) {
+        let newAddress = page.map { UInt64($0.address(ofWord: JournalHeader.generationWord)) }
+        let address = newAddress ?? UInt64(UInt(bitPattern: words + 1))
+        let word = page == nil ? 0 : word
+        let isOther = self.address.load(ordering: .relaxed) != address
+        let isChanged = current.load(ordering: .relaxed) != generation
+        guard isOther || isChanged || seen.load(ordering: .relaxed) != word else { return }
+        if isOther, let page {
+            pages.withLock { pages in
+                if !pages.contains(where: { $0 === page }) { pages.append(page) }
+            }
+        }
+        // The number first: who finds the new word has the new number, or a later one.
+        current.store(generation, ordering: .releasing)
+        self.address.store(address, ordering: .releasing)
+        seen.store(word, ordering: .releasing)
+        // Last: who took a ticket of both old and new words is outrun.
+        if isOther || isChanged { invalidate() }
+    }
+
+    /// Makes the next read look at the file.
+    func mustLook() {
+        isLookDue.store(true, ordering: .releasing)
+        invalidate()
+    }
+
+    /// Whether somebody wants the file looked at, and is now told that it is.
+    func takeLookDue() -> Bool {
+        guard isLookDue.load(ordering: .relaxed) else { return false }
+        return isLookDue.exchange(false, ordering: .acquiring)
+    }
+
+    func close() {
+        address.store(UInt64(UInt(bitPattern: words + 1)), ordering: .releasing)
+        seen.store(0, ordering: .releasing)
+        invalidate()
+    }
+}
