@@ -18,7 +18,7 @@
 /// It holds no value itself: two settings of one key and suite are one. It may be used from any thread.
 public struct Setting<Value: Sendable>: Sendable {
     let box: SettingBox<Value>
-    /// The value in a word. It belongs to the box.
+    /// The newest value that was decoded. It belongs to the box.
     @usableFromInline let cell: HotCell
 
     /// Creates a setting.
@@ -69,7 +69,15 @@ extension Setting {
     /// disk; it blocks the thread for up to five seconds while another process does not let go of the lock. For when the
     /// value survives a loss of power, see ``SettingsSuite/synchronize()``.
     public var value: Value {
-        @inlinable get { cell.load(as: Value.self) ?? decodedValue }
+        @inlinable get {
+            if HotCell.fits(Value.self) {
+                if let value = cell.load(as: Value.self) { return value }
+            } else if let value = cell.decodedValue() {
+                // What is in the slots of a cell was put there by its box, which is one for values of this type.
+                return unsafeDowncast(value, to: DecodedValue<Value>.self).value
+            }
+            return slowValue
+        }
         nonmutating set {
             do {
                 let stored = try box.encode(newValue)
@@ -81,7 +89,7 @@ extension Setting {
     }
 
     /// The value, when it is not in the cell.
-    @usableFromInline var decodedValue: Value { box.value }
+    @usableFromInline var slowValue: Value { box.value }
 
     /// Whether anything is stored under the key, be it of use or not.
     public var isSet: Bool {

@@ -2,16 +2,17 @@
 
 public import Synchronization
 
-/// The value of a setting in one word, which can be read with loads alone: without a lock, a call or a reference count.
+/// The newest known value of a setting, shared by all copies of it.
 ///
-/// It is for types of at most 8 bytes that are copied bit by bit. A cell says which words have to be what for its value to be
-/// the newest: one that this process changes, and one that others change, too.
+/// For a type of at most 8 bytes that is copied bit by bit it is in a word, which is read with loads alone: without a lock, a
+/// call or a reference count. The cell says which words have to be what for its value to be the newest: one that this
+/// process changes, and one that others change, too. For other types the cell leads to slots with values.
 ///
 /// Unchecked: the memory is only touched through atomics. The box of the setting owns it, and all that it leads to is
 /// there as long as the box: whoever holds a cell holds the box as well.
 @usableFromInline
 struct HotCell: @unchecked Sendable {
-    /// `nil` for types that have no cell.
+    /// `nil` over a store that cannot tell without being asked whether anything has changed.
     @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>?
 
     // What is in which word. The first is 0 while the others are written.
@@ -19,6 +20,7 @@ struct HotCell: @unchecked Sendable {
     @usableFromInline static var localAddress: Int { 1 }
     @usableFromInline static var shared: Int { 2 }
     @usableFromInline static var sharedAddress: Int { 3 }
+    /// The value's, or the address of the slots.
     @usableFromInline static var bits: Int { 4 }
     static let count = 5
 
@@ -52,9 +54,9 @@ struct HotCell: @unchecked Sendable {
 }
 
 extension HotCell {
-    /// Makes an empty cell, for types that have one.
-    init<Value>(for type: Value.Type, localAddress: UInt64?) {
-        guard Self.fits(type), let localAddress else {
+    /// Makes an empty cell.
+    init(localAddress: UInt64?) {
+        guard let localAddress else {
             words = nil
             return
         }
@@ -65,14 +67,15 @@ extension HotCell {
     }
 
     /// Frees the memory: there is no other copy that is used any more.
-    func deallocate() {
+    func deallocate<Value>(_ type: Value.Type) {
+        if !Self.fits(type) { slots?.deallocate() }
         words?.deinitialize(count: Self.count)
         words?.deallocate()
     }
 
-    /// Puts a value into the cell. The caller sees to it that nobody else does at the same time.
+    /// Puts a value into the word. The caller sees to it that nobody else does at the same time.
     func store<Value>(_ value: Value, _ ticket: Freshness.Ticket) {
-        guard let words, Self.fits(Value.self) else { return }
+        guard let words else { return }
         var bits: UInt64 = 0
         withUnsafeMutableBytes(of: &bits) { $0.storeBytes(of: value, as: Value.self) }
         words[Self.local].store(0, ordering: .sequentiallyConsistent)
@@ -80,5 +83,36 @@ extension HotCell {
         words[Self.shared].store(ticket.shared, ordering: .releasing)
         words[Self.bits].store(bits, ordering: .releasing)
         words[Self.local].store(ticket.local, ordering: .releasing)
+    }
+}
+
+// MARK: - Types that do not fit
+
+extension HotCell {
+    /// A `DecodedValue` of the newest value, if there is one for this thread.
+    @usableFromInline
+    func decodedValue() -> AnyObject? {
+        guard let words, let slots else { return nil }
+        return slots.value(localAddress: words[Self.localAddress].load(ordering: .relaxed))
+    }
+
+    /// What was decoded last for this thread.
+    var slots: ThreadSlots? {
+        words.flatMap { ThreadSlots(address: $0[Self.bits].load(ordering: .acquiring)) }
+    }
+
+    /// Makes the slots if there are none yet.
+    func makeSlots() -> ThreadSlots? {
+        guard let words else { return nil }
+        if let slots { return slots }
+        let new = ThreadSlots()
+        let (isFirst, known) = words[Self.bits].compareExchange(
+            expected: 0,
+            desired: new.address,
+            ordering: .acquiringAndReleasing
+        )
+        guard !isFirst else { return new }
+        new.deallocate()
+        return ThreadSlots(address: known)
     }
 }

@@ -7,66 +7,64 @@ final class SettingBox<Value: Sendable>: Sendable {
     let key: SettingKey<Value>
     let suite: SettingsSuite
 
-    /// The value in a word, for types that fit.
+    /// The newest value that was decoded.
     let cell: HotCell
-    private let cache: ValueCache<Value>
-    /// Where the word is that outruns what is cached; `nil` for stores that have none.
-    private let localAddress: UInt64?
-    /// Held to write into the cell.
+    /// Held to write a word into the cell.
     private let writing = Locked<Void>(())
+    /// The newest value over a store that has to be asked whether anything has changed.
+    private let uncertain = Locked<Uncertain?>(nil)
+
+    private struct Uncertain {
+        var stamp: SettingsEngine.Stamp
+        var value: Value
+    }
 
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
         self.suite = suite
-        localAddress = suite.engine.freshness?.localAddress
-        cell = HotCell(for: Value.self, localAddress: localAddress)
-        cache = ValueCache(isForThreads: cell.words == nil)
+        cell = HotCell(localAddress: suite.engine.freshness?.localAddress)
     }
 
     deinit {
-        cell.deallocate()
+        cell.deallocate(Value.self)
     }
 
     var engine: SettingsEngine { suite.engine }
 
-    /// The value, decoded once for as long as nothing is changed.
+    /// The value, read and decoded, unless it was decoded before.
+    ///
+    /// This is the slow way: values that are in the cell, and the newest, are taken from there.
     var value: Value {
-        guard let localAddress else { return uncertainValue }
-        if let value = cell.load(as: Value.self) { return value }
-        let known = cache.withEntry { entry in
-            guard let entry, entry.ticket.isCurrent(localAddress: localAddress) else { return nil as Value? }
-            return entry.value
-        }
-        return known ?? newValue(localAddress)
-    }
-
-    @inline(never)
-    private func newValue(_ localAddress: UInt64) -> Value {
-        let (stored, ticket) = engine.valueAndTicket(forKey: key.name)
-        guard let ticket else { return reading(of: stored).value }
-        let known = cache.withEntry { entry in entry.flatMap { $0.stored == stored ? $0.value : nil } }
-        let value = known ?? reading(of: stored).value
-        cache.withEntry { $0 = ValueCache.Entry(ticket: ticket, stored: stored, value: value) }
+        guard let freshness = engine.freshness else { return uncertainValue }
+        let (stored, ticket) = engine.valueAndTicket(forKey: key.name, freshness)
+        guard HotCell.fits(Value.self) else { return slotValue(stored, ticket) }
+        let value = reading(of: stored).value
         writing.withLock { _ in
             // What has become old in the meantime must not take the place of something newer.
-            if ticket.isCurrent(localAddress: localAddress) { cell.store(value, ticket) }
+            if freshness.isCurrent(ticket) { cell.store(value, ticket) }
         }
         return value
     }
 
-    /// The same over a store that has to be asked whether anything has changed.
+    private func slotValue(_ stored: StoredValue?, _ ticket: Freshness.Ticket) -> Value {
+        let slots = cell.makeSlots()
+        if let entry = slots?.entry, entry.stored == stored, let known = entry.value as? DecodedValue<Value> {
+            // Something else has changed.
+            slots?.entry = ThreadSlots.Entry(ticket: ticket, stored: stored, value: known)
+            return known.value
+        }
+        let value = reading(of: stored).value
+        slots?.entry = ThreadSlots.Entry(ticket: ticket, stored: stored, value: DecodedValue(value))
+        return value
+    }
+
+    /// The value over a store that has to be asked, decoded once for as long as nothing is changed.
     private var uncertainValue: Value {
         // The stamp is older than the value, if they differ in age: then the next read decodes once too often.
         let stamp = engine.stamp
-        let ticket = Freshness.Ticket(local: stamp.overlay, address: 0, shared: stamp.store)
-        let known = cache.withEntry { entry in
-            guard let entry, entry.ticket == ticket else { return nil as Value? }
-            return entry.value
-        }
-        if let known { return known }
-        let stored = engine.value(forKey: key.name)
-        let value = reading(of: stored).value
-        cache.withEntry { $0 = ValueCache.Entry(ticket: ticket, stored: stored, value: value) }
+        if let known = uncertain.withLock({ $0?.stamp == stamp ? $0 : nil }) { return known.value }
+        let value = reading(of: engine.value(forKey: key.name)).value
+        uncertain.withLock { $0 = Uncertain(stamp: stamp, value: value) }
         return value
     }
 }

@@ -64,10 +64,13 @@ extension SettingsEngine {
     }
 
     /// The newest value under a key, saved or not, and what outruns it.
-    func valueAndTicket(forKey key: String) -> (value: StoredValue?, ticket: Freshness.Ticket?) {
+    func valueAndTicket(
+        forKey key: String,
+        _ freshness: Freshness
+    ) -> (value: StoredValue?, ticket: Freshness.Ticket) {
         store.withValue(forKey: key) { stored in
             state.withLock { state in
-                (state.unsaved.value(forKey: key, over: stored), freshness?.ticket)
+                (state.unsaved.value(forKey: key, over: stored), freshness.ticket)
             }
         }
     }
