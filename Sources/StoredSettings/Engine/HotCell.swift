@@ -73,7 +73,9 @@ extension HotCell {
         words?.deallocate()
     }
 
-    /// Puts a value into the word. The caller sees to it that nobody else does at the same time.
+    /// Puts a value into the word.
+    ///
+    /// The caller sees to it that nobody else does at the same time.
     func store<Value>(_ value: Value, _ ticket: Freshness.Ticket) {
         guard let words else { return }
         var bits: UInt64 = 0
@@ -106,11 +108,12 @@ extension HotCell {
         guard let words else { return nil }
         if let slots { return slots }
         let new = ThreadSlots()
-        let (isFirst, known) = words[Self.bits].compareExchange(
-            expected: 0,
-            desired: new.address,
-            ordering: .acquiringAndReleasing
-        )
+        let (isFirst, known) = words[Self.bits]
+            .compareExchange(
+                expected: 0,
+                desired: new.address,
+                ordering: .acquiringAndReleasing
+            )
         guard !isFirst else { return new }
         new.deallocate()
         return ThreadSlots(address: known)

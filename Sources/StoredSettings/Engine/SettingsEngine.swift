@@ -57,7 +57,9 @@ extension SettingsEngine {
         return Stamp(store: store.generation(), overlay: overlay)
     }
 
-    /// Takes notice of a change of what is unsaved. Called under the store's lock.
+    /// Takes notice of a change of what is unsaved.
+    ///
+    /// Called under the store's lock.
     func overlayChanged() {
         overlayGeneration.add(1, ordering: .releasing)
         freshness?.invalidate()

@@ -20,6 +20,7 @@ final class Freshness: @unchecked Sendable {
         /// Whether nothing has changed since the ticket was taken.
         ///
         /// - Parameter localAddress: That of the object that gave the ticket, which is still there.
+        /// - Returns: Whether what was read then is the newest.
         func isCurrent(localAddress: UInt64) -> Bool {
             SharedPage.load(at: UInt(address)) == shared && SharedPage.load(at: UInt(localAddress)) == local
         }
