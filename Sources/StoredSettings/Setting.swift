@@ -68,9 +68,11 @@ extension Setting {
     /// (``SettingsSuite/synchronize()`` throws while it is not saved). Where that is not enough, use ``set(_:)``.
     ///
     /// Reading a number, a Bool or another small value that is copied bit by bit takes a few nanoseconds, on any number of
-    /// threads; other values take some tens, and are decoded only after a change. No read makes a system call. Assigning takes some microseconds and waits for no
-    /// disk; it blocks the thread for up to five seconds while another process does not let go of the lock. For when the
-    /// value survives a loss of power, see ``SettingsSuite/synchronize()``.
+    /// threads; other values take some tens, and are decoded only after a change. No read makes a system call.
+    ///
+    /// Assigning takes some microseconds and waits for no disk; it blocks the thread for up to five seconds while another
+    /// process does not let go of the lock. For when the value survives a loss of power, see
+    /// ``SettingsSuite/synchronize()``.
     public var value: Value {
         @inlinable get {
             if HotCell.fits(Value.self) {
