@@ -64,7 +64,12 @@ final class SettingBox<Value: Sendable>: Sendable {
         let stamp = engine.stamp
         if let known = uncertain.withLock({ $0?.stamp == stamp ? $0 : nil }) { return known.value }
         let value = reading(of: engine.value(forKey: key.name)).value
-        uncertain.withLock { $0 = Uncertain(stamp: stamp, value: value) }
+        let old = uncertain.withLock { uncertain in
+            defer { uncertain = Uncertain(stamp: stamp, value: value) }
+            return uncertain
+        }
+        // After the lock: the end of a value of the user's may run code of theirs.
+        _ = consume old
         return value
     }
 }

@@ -49,7 +49,14 @@ struct ThreadSlots: @unchecked Sendable {
     /// The entry for this thread.
     var entry: Entry? {
         get { slot.pointee.entry.withLock(\.self) }
-        nonmutating set { slot.pointee.entry.withLock { $0 = newValue } }
+        nonmutating set {
+            let old = slot.pointee.entry.withLock { entry in
+                defer { entry = newValue }
+                return entry
+            }
+            // After the lock: the end of a value of the user's may run code of theirs.
+            _ = consume old
+        }
     }
 
     /// The value for this thread, if it is the newest.

@@ -79,11 +79,6 @@ final class Freshness: @unchecked Sendable {
     var journalEnd: Int {
         Int(JournalGeneration(word: seen.load(ordering: .relaxed)).end)
     }
-
-    /// Whether other processes change a word when they change the store.
-    var isShared: Bool {
-        address.load(ordering: .relaxed) != UInt64(UInt(bitPattern: words + 1))
-    }
 }
 
 // MARK: - Changes

@@ -113,6 +113,43 @@ struct HotReadTests {
         }
     }
 
+    /// Reads the setting that it is a value of when it ends.
+    private final class Ending: Sendable {
+        let onEnd: @Sendable () -> Void
+
+        init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+
+        deinit { onEnd() }
+    }
+
+    private struct EndingBridge: StoredValueBridge {
+        let onEnd: @Sendable () -> Void
+
+        func value(from storedValue: StoredValue) throws -> Ending { Ending(onEnd) }
+
+        func storedValue(from value: Ending) throws -> StoredValue { .null }
+    }
+
+    @Test("let go of a value under no lock: its end may read the setting", .timeLimit(.minutes(1)))
+    func ending() {
+        let suite = SettingsSuite.inMemory(["n": 1])
+        let setting = Mutex<Setting<Ending>?>(nil)
+        let ends = Atomic(0)
+        let bridge = EndingBridge {
+            // Once: what is read here ends as well.
+            guard ends.add(1, ordering: .relaxed).oldValue == 0 else { return }
+            _ = setting.withLock(\.self)?.value
+        }
+        let key = SettingKey("n", default: Ending {}, as: bridge)
+        setting.withLock { $0 = Setting(key, suite: suite) }
+        for value in 2...4 {
+            _ = setting.withLock(\.self)?.value
+            suite.engine.assign(.integer(Int128(value)), forKey: "n") { Issue.record($0) }
+        }
+        _ = setting.withLock(\.self)?.value
+        #expect(ends.load(ordering: .relaxed) > 0)
+    }
+
     @Test("see what another store of the same file has set, and hand edits, and what could not be saved")
     func everyWay() async throws {
         try await withTemporaryDirectory { directory in

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
-import Synchronization
-
 extension FileStore {
     /// Where the journal is, or is to be: beside the file that the path leads to now.
     func journalPath() throws(SystemError) -> String {
@@ -23,7 +20,8 @@ extension FileStore {
             let journal = try Journal.open(at: path, file.system)
             state.journal.problem = nil
             guard let journal else {
-                // It was removed, or nobody has made one yet.
+                // It was removed, or nobody has made one yet. What is in the file needs none.
+                state.journal.forgetFolded()
                 if !state.journal.unfolded.isEmpty { news.needsRepair = true }
                 return false
             }

@@ -72,10 +72,8 @@ struct JournalState {
     mutating func adopt(_ new: Journal, value: (String) -> StoredValue?) -> Bool {
         defer { (journal, id, isNamed) = (new, new.id, false) }
         guard new.id != id else { return false }
-        if let old = journal, old.isAlive {
-            if let epoch = old.current?.epoch { forgetFolded(epoch) }
-            if old.isRetired { unfolded = [:] }
-        }
+        forgetFolded()
+        if let old = journal, old.isAlive, old.isRetired { unfolded = [:] }
         if id != 0 { lost = Lost(id: id, position: position) }
         forgetTakenOver(by: new)
         strand(in: journal, value)
@@ -119,8 +117,9 @@ struct JournalState {
         stranded = Stranded(journal: journal, lost: Lost(id: id, position: position), values: values)
     }
 
-    /// Forgets what is in the file by what the journal says.
-    private mutating func forgetFolded(_ epoch: JournalEpoch) {
+    /// Forgets what is in the file by what the journal says, as long as that can be read.
+    mutating func forgetFolded() {
+        guard let journal, journal.isAlive, let epoch = journal.current?.epoch else { return }
         if epoch.epoch == position.epoch {
             dropFolded(upTo: epoch.folded)
         } else if continues(into: epoch) {
