@@ -77,9 +77,11 @@ extension Setting {
         @inlinable get {
             if HotCell.fits(Value.self) {
                 if let value = cell.load(as: Value.self) { return value }
-            } else if let value = cell.decodedValue() {
-                // What is in the slots of a cell was put there by its box, which is one for values of this type.
-                return unsafeDowncast(value, to: DecodedValue<Value>.self).value
+            } else if let slot = cell.takeNewest() {
+                defer { slot.pointee.giveBack() }
+                // What is in the slots was put there by the box of the cell, which is one for values of this type.
+                let content = slot.pointee.content.unsafelyUnwrapped
+                return content.assumingMemoryBound(to: DecodedContent<Value>.self).pointee.value
             }
             return slowValue
         }

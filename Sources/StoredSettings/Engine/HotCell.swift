@@ -68,7 +68,7 @@ extension HotCell {
 
     /// Frees the memory: there is no other copy that is used any more.
     func deallocate<Value>(_ type: Value.Type) {
-        if !Self.fits(type) { slots?.deallocate() }
+        if !Self.fits(type) { slots?.deallocate(type) }
         words?.deinitialize(count: Self.count)
         words?.deallocate()
     }
@@ -91,23 +91,50 @@ extension HotCell {
 // MARK: - Types that do not fit
 
 extension HotCell {
-    /// A `DecodedValue` of the newest value, if there is one for this thread.
+    /// Takes a slot with the newest value, if this thread's has it.
+    ///
+    /// - Returns: The slot, with content in it, to be given back as soon as the value is copied.
     @usableFromInline
-    func decodedValue() -> AnyObject? {
-        guard let words, let slots else { return nil }
-        return slots.value(localAddress: words[Self.localAddress].load(ordering: .relaxed))
+    func takeNewest() -> UnsafeMutablePointer<DecodedSlot>? {
+        guard let words, let slot = slots?.take() else { return nil }
+        let localAddress = words[Self.localAddress].load(ordering: .relaxed)
+        if slot.pointee.content != nil, slot.pointee.ticket.isCurrent(localAddress: localAddress) { return slot }
+        slot.pointee.giveBack()
+        return nil
     }
 
-    /// What was decoded last for this thread.
-    var slots: ThreadSlots? {
-        words.flatMap { ThreadSlots(address: $0[Self.bits].load(ordering: .acquiring)) }
+    private var slots: DecodedSlots? {
+        words.flatMap { DecodedSlots(address: $0[Self.bits].load(ordering: .acquiring)) }
     }
 
-    /// Makes the slots if there are none yet.
-    func makeSlots() -> ThreadSlots? {
+    /// The value in this thread's slot if it was decoded from the same; then it is as new as the ticket.
+    func renewedValue<Value>(from stored: StoredValue?, _ ticket: Freshness.Ticket, as type: Value.Type) -> Value? {
+        guard let slot = slots?.take() else { return nil }
+        defer { slot.pointee.giveBack() }
+        // What is in the slots was put there by the box of the cell, which is one for values of this type.
+        guard let content = slot.pointee.content?.assumingMemoryBound(to: DecodedContent<Value>.self),
+            content.pointee.stored == stored
+        else { return nil }
+        slot.pointee.ticket = ticket
+        return content.pointee.value
+    }
+
+    /// Puts a value into this thread's slot.
+    func store<Value>(_ value: Value, from stored: StoredValue?, _ ticket: Freshness.Ticket) {
+        guard let slot = madeSlots()?.take() else { return }
+        let old = slot.pointee.content
+        slot.pointee.content = DecodedContent(value, from: stored).allocate()
+        slot.pointee.ticket = ticket
+        slot.pointee.giveBack()
+        // Last: the end of a value of the user's may run code of theirs.
+        DecodedContent<Value>.free(old)
+    }
+
+    /// The slots, made if there are none yet.
+    private func madeSlots() -> DecodedSlots? {
         guard let words else { return nil }
         if let slots { return slots }
-        let new = ThreadSlots()
+        let new = DecodedSlots()
         let (isFirst, known) = words[Self.bits]
             .compareExchange(
                 expected: 0,
@@ -115,7 +142,7 @@ extension HotCell {
                 ordering: .acquiringAndReleasing
             )
         guard !isFirst else { return new }
-        new.deallocate()
-        return ThreadSlots(address: known)
+        new.deallocate(Never.self)
+        return DecodedSlots(address: known)
     }
 }

@@ -47,14 +47,10 @@ final class SettingBox<Value: Sendable>: Sendable {
     }
 
     private func slotValue(_ stored: StoredValue?, _ ticket: Freshness.Ticket) -> Value {
-        let slots = cell.makeSlots()
-        if let entry = slots?.entry, entry.stored == stored, let known = entry.value as? DecodedValue<Value> {
-            // Something else has changed.
-            slots?.entry = ThreadSlots.Entry(ticket: ticket, stored: stored, value: known)
-            return known.value
-        }
+        // Something else may have changed.
+        if let known = cell.renewedValue(from: stored, ticket, as: Value.self) { return known }
         let value = reading(of: stored).value
-        slots?.entry = ThreadSlots.Entry(ticket: ticket, stored: stored, value: DecodedValue(value))
+        cell.store(value, from: stored, ticket)
         return value
     }
 
