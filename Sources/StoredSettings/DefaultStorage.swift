@@ -23,10 +23,6 @@
 public struct DefaultStorage<Value: Sendable>: Sendable {
     @usableFromInline let setting: Setting<Value>
 
-    init(_ key: SettingKey<Value>, in suite: SettingsSuite) {
-        setting = Setting(key, suite: suite)
-    }
-
     /// The value: what is stored, or the default.
     public var wrappedValue: Value {
         @inlinable get { setting.value }
@@ -44,7 +40,7 @@ extension DefaultStorage {
     ///   - key: The definition.
     ///   - suite: The suite it is kept in.
     public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
-        self.init(key, in: suite)
+        setting = Setting(key, suite: suite)
     }
 
     /// Stores the property under a key that is defined elsewhere, with another default.
@@ -54,7 +50,8 @@ extension DefaultStorage {
     ///   - key: The definition.
     ///   - suite: The suite it is kept in.
     public init(wrappedValue: Value, _ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
-        self.init(SettingKey(key, default: wrappedValue), in: suite)
+        let key = SettingKey(key, default: wrappedValue)
+        setting = .shared(key.name, key.form, in: suite) { key }
     }
 
     /// Stores the property under a key, through a bridge.
@@ -72,7 +69,10 @@ extension DefaultStorage {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(SettingKey(key, default: wrappedValue, as: bridge, validate: validate), in: suite)
+        let form = SettingForm(wrappedValue, .bridged(by: bridge), .anything(validate))
+        setting = .shared(key, form, in: suite) {
+            SettingKey(key, default: wrappedValue, as: bridge, validate: validate)
+        }
     }
 
     /// Stores the property under a key that is a case of an enum, through a bridge.
@@ -108,7 +108,8 @@ extension DefaultStorage where Value: StoredValueConvertible {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(SettingKey(key, default: wrappedValue, validate: validate), in: suite)
+        let form = SettingForm(wrappedValue, .convertible, .anything(validate))
+        setting = .shared(key, form, in: suite) { SettingKey(key, default: wrappedValue, validate: validate) }
     }
 
     /// Stores the property under a key that is a case of an enum.
@@ -142,7 +143,10 @@ extension DefaultStorage where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(SettingKey(key, default: wrappedValue, in: range, validate: validate), in: suite)
+        let form = SettingForm(wrappedValue, .convertible, .within(range, validate))
+        setting = .shared(key, form, in: suite) {
+            SettingKey(key, default: wrappedValue, in: range, validate: validate)
+        }
     }
 
     /// Stores the property under a key that is a case of an enum, if its value lies in a range.

@@ -15,10 +15,6 @@
 public struct DefaultStorageOptional<Value: Sendable>: Sendable {
     @usableFromInline let setting: Setting<Value?>
 
-    init(_ key: SettingKey<Value?>, in suite: SettingsSuite) {
-        setting = Setting(key, suite: suite)
-    }
-
     /// The value that is stored; `nil` while nothing is, or nothing that can be used.
     public var wrappedValue: Value? {
         @inlinable get { setting.value }
@@ -36,7 +32,7 @@ extension DefaultStorageOptional {
     ///   - key: The definition.
     ///   - suite: The suite it is kept in.
     public init(_ key: SettingKey<Value?>, suite: SettingsSuite = .standard) {
-        self.init(key, in: suite)
+        setting = Setting(key, suite: suite)
     }
 
     /// Stores the property under a key, through a bridge.
@@ -52,7 +48,8 @@ extension DefaultStorageOptional {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(SettingKey(key, as: bridge, validate: validate), in: suite)
+        let form = SettingForm(absent: .bridged(by: bridge), .anything(validate))
+        setting = .shared(key, form, in: suite) { SettingKey(key, as: bridge, validate: validate) }
     }
 
     /// Stores the property under a key that is a case of an enum, through a bridge.
@@ -84,7 +81,8 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(SettingKey(key, validate: validate), in: suite)
+        let form = SettingForm(absent: .convertible, .anything(validate))
+        setting = .shared(key, form, in: suite) { SettingKey(key, validate: validate) }
     }
 
     /// Stores the property under a key that is a case of an enum.
@@ -114,7 +112,8 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(SettingKey(key, in: range, validate: validate), in: suite)
+        let form = SettingForm(absent: .convertible, .within(range, validate))
+        setting = .shared(key, form, in: suite) { SettingKey(key, in: range, validate: validate) }
     }
 
     /// Stores the property under a key that is a case of an enum, if its value lies in a range.

@@ -17,6 +17,7 @@
 ///
 /// It holds no value itself: two settings of one key and suite are one. It may be used from any thread.
 public struct Setting<Value: Sendable>: Sendable {
+    let engine: SettingsEngine
     let box: SettingBox<Value>
     /// The newest value that was decoded.
     ///
@@ -29,8 +30,41 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - key: The definition: key, type and default.
     ///   - suite: The suite it is kept in.
     public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
-        box = SettingBox(key, suite: suite)
+        self = .shared(key, in: suite)
+    }
+
+    private init(_ box: SettingBox<Value>, in suite: SettingsSuite) {
+        engine = suite.engine
+        self.box = box
         cell = box.cell
+    }
+
+    private static func shared(_ key: SettingKey<Value>, in suite: SettingsSuite) -> Setting {
+        let query = SettingQuery(
+            valueType: ObjectIdentifier(Value.self),
+            key: ObjectIdentifier(key),
+            form: key.form
+        )
+        return Setting(suite.box(named: key.name, query) { key }, in: suite)
+    }
+
+    /// Gives a setting whose definition need not be made if it is known already.
+    ///
+    /// - Parameters:
+    ///   - name: Its key.
+    ///   - form: What makes it one with another; `nil` for one that is shared with nobody.
+    ///   - suite: The suite it is kept in.
+    ///   - makeKey: Makes the definition.
+    /// - Returns: The setting.
+    static func shared(
+        _ name: String,
+        _ form: SettingForm?,
+        in suite: SettingsSuite,
+        makeKey: () -> SettingKey<Value>
+    ) -> Setting {
+        guard let form else { return Setting(SettingBox(makeKey(), suite: suite), in: suite) }
+        let query = SettingQuery(valueType: ObjectIdentifier(Value.self), form: form)
+        return Setting(suite.box(named: name, query, makeKey: makeKey), in: suite)
     }
 
     /// Creates a setting.
@@ -41,19 +75,20 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - suite: The suite it is kept in.
     public init(_ key: String, default value: Value, suite: SettingsSuite = .standard)
     where Value: StoredValueConvertible {
-        self.init(SettingKey(key, default: value), suite: suite)
+        let form = SettingForm(value, .convertible, RuleForm())
+        self = .shared(key, form, in: suite) { SettingKey(key, default: value) }
     }
 
     /// The key.
     public var key: String { box.key.name }
 
     /// The suite that the setting is kept in.
-    public var suite: SettingsSuite { box.suite }
+    public var suite: SettingsSuite { SettingsSuite(name: box.suiteName, engine: engine, reporter: box.reporter) }
 
     /// The value that serves while nothing is stored.
     ///
     /// It is never stored itself.
-    public var defaultValue: Value { box.key.makeDefault() }
+    public var defaultValue: Value { box.key.defaultValue }
 }
 
 // MARK: - The value
@@ -88,9 +123,9 @@ extension Setting {
         nonmutating set {
             do {
                 let stored = try box.encode(newValue)
-                box.engine.assign(stored, forKey: key) { box.suite.reporter.report(box.naming($0, as: .writeFailed)) }
+                engine.assign(stored, forKey: key) { report($0, as: .writeFailed) }
             } catch {
-                box.suite.reporter.report(box.naming(error, as: .unstorable))
+                report(error, as: .unstorable)
             }
         }
     }
@@ -100,7 +135,7 @@ extension Setting {
 
     /// Whether anything is stored under the key, be it of use or not.
     public var isSet: Bool {
-        box.engine.value(forKey: key) != nil
+        engine.value(forKey: key) != nil
     }
 
     /// The stored value, told apart from the default and from what cannot be used.
@@ -109,8 +144,8 @@ extension Setting {
     /// - Throws: ``SettingsError`` when something is stored that is not a value of this setting, or when what is stored
     ///   cannot be read now, so that the last good values serve.
     public func load() throws -> Value? {
-        if let problem = box.engine.store.problem { throw box.naming(problem, as: .readFailed) }
-        return try box.engine.value(forKey: key).map(box.decode)
+        if let problem = engine.store.problem { throw box.naming(problem, as: .readFailed) }
+        return try engine.value(forKey: key).map(box.decode)
     }
 
     /// Stores a value, at the cost of an assignment to ``value``.
@@ -121,7 +156,7 @@ extension Setting {
     public func set(_ value: Value) throws {
         let stored = try box.encode(value)
         do {
-            try box.engine.write(stored, forKey: key)
+            try engine.write(stored, forKey: key)
         } catch {
             var error = box.naming(error, as: .writeFailed)
             error.consequence = "the setting keeps the value it had"
@@ -133,7 +168,11 @@ extension Setting {
     ///
     /// What fails is reported and tried again, as for an assignment.
     public func reset() {
-        box.engine.assign(nil, forKey: key) { box.suite.reporter.report(box.naming($0, as: .writeFailed)) }
+        engine.assign(nil, forKey: key) { report($0, as: .writeFailed) }
+    }
+
+    private func report(_ error: any Error, as code: SettingsError.Code) {
+        box.reporter.report(box.naming(error, as: code))
     }
 
     /// Changes the value with nobody else's change in between, be it another thread's or another process's.

@@ -23,9 +23,9 @@ extension Setting {
     /// // port = 9090, kept in /home/ada/.config/com.acme.server/settings.json, over the default 8080
     /// ```
     public func explain() -> SettingExplanation<Value> {
-        let problem = box.engine.store.problem.map { box.naming($0, as: .readFailed) }
+        let problem = engine.store.problem.map { box.naming($0, as: .readFailed) }
         do {
-            guard let value = try box.engine.value(forKey: key).map(box.decode) else {
+            guard let value = try engine.value(forKey: key).map(box.decode) else {
                 return explanation(defaultValue, from: .default, problem: problem)
             }
             return explanation(value, from: .store, problem: problem)
@@ -52,7 +52,7 @@ extension Setting {
     }
 
     private var place: SettingsPersistence {
-        box.engine.isUnsaved(key) ? .ephemeral(reason: "it could not be saved yet") : suite.persistence
+        engine.isUnsaved(key) ? .ephemeral(reason: "it could not be saved yet") : suite.persistence
     }
 }
 

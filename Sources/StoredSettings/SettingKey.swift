@@ -30,7 +30,7 @@ public class SettingKeys: @unchecked Sendable {
 ///
 /// A key belongs to no suite; ``Setting`` joins the two. It is `Sendable` for the reason given at ``SettingKeys``.
 public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable {
-    let makeDefault: @Sendable () -> Value
+    let source: SettingDefault<Value>
     let conversion: SettingConversion<Value>
     let rule: SettingRule<Value>
 
@@ -38,9 +38,9 @@ public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable
         _ name: String,
         conversion: SettingConversion<Value>,
         rule: SettingRule<Value> = SettingRule(),
-        default makeDefault: @escaping @Sendable () -> Value
+        default source: SettingDefault<Value>
     ) {
-        self.makeDefault = makeDefault
+        self.source = source
         self.conversion = conversion
         self.rule = rule
         super.init(name: name)
@@ -48,13 +48,35 @@ public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable
 
     /// The same definition with another default.
     convenience init(_ key: SettingKey, default value: Value) {
-        self.init(key.name, conversion: key.conversion, rule: key.rule) { value }
+        self.init(key.name, conversion: key.conversion, rule: key.rule, default: .fixed(value))
     }
 
     /// The value that serves while nothing is stored.
     ///
     /// It is never stored itself.
-    public var defaultValue: Value { makeDefault() }
+    public var defaultValue: Value {
+        switch source {
+        case .fixed(let value), .absent(let value): value
+        case .computed(let makeDefault): makeDefault()
+        }
+    }
+
+    /// What makes it one with another; `nil` where it is one with itself alone.
+    var form: SettingForm? {
+        switch source {
+        case .fixed(let value): SettingForm(value, conversion.form, rule.form)
+        case .computed: nil
+        case .absent: SettingForm(absent: conversion.form, rule.form)
+        }
+    }
+}
+
+/// Where the default of a setting comes from.
+enum SettingDefault<Value: Sendable>: Sendable {
+    case fixed(Value)
+    case computed(@Sendable () -> Value)
+    /// There is none, so that `nil` is kept by storing nothing.
+    case absent(Value)
 }
 
 extension SettingKey where Value: StoredValueConvertible {
@@ -69,7 +91,7 @@ extension SettingKey where Value: StoredValueConvertible {
         default value: Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .convertible(), rule: SettingRule(validate)) { value }
+        self.init(name, conversion: .convertible(), rule: SettingRule(validate), default: .fixed(value))
     }
 
     /// Creates a key whose values lie in a range.
@@ -85,7 +107,7 @@ extension SettingKey where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, conversion: .convertible(), rule: SettingRule(in: range, validate)) { value }
+        self.init(name, conversion: .convertible(), rule: SettingRule(in: range, validate), default: .fixed(value))
     }
 
     /// Creates a key whose default is computed whenever it is needed.
@@ -95,7 +117,7 @@ extension SettingKey where Value: StoredValueConvertible {
     ///   - makeDefault: Computes the value that serves while nothing is stored. It may be called on any thread, and
     ///     more than once.
     public convenience init(_ name: String, default makeDefault: @escaping @Sendable () -> Value) {
-        self.init(name, conversion: .convertible(), default: makeDefault)
+        self.init(name, conversion: .convertible(), default: .computed(makeDefault))
     }
 }
 
@@ -113,7 +135,7 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .bridged(by: bridge), rule: SettingRule(validate)) { value }
+        self.init(name, conversion: .bridged(by: bridge), rule: SettingRule(validate), default: .fixed(value))
     }
 
     /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes what is.
@@ -126,7 +148,7 @@ extension SettingKey {
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
         let rule = SettingRule(unlessNil: SettingRule(validate))
-        self.init(name, conversion: .absent(.convertible()), rule: rule) { nil }
+        self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
     }
 
     /// Creates a key without a default, whose values lie in a range.
@@ -141,7 +163,7 @@ extension SettingKey {
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
         let rule = SettingRule(unlessNil: SettingRule(in: range, validate))
-        self.init(name, conversion: .absent(.convertible()), rule: rule) { nil }
+        self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
     }
 
     /// Creates a key without a default, for a type that is stored through a bridge.
@@ -156,6 +178,6 @@ extension SettingKey {
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
         let rule = SettingRule(unlessNil: SettingRule(validate))
-        self.init(name, conversion: .absent(.bridged(by: bridge)), rule: rule) { nil }
+        self.init(name, conversion: .absent(.bridged(by: bridge)), rule: rule, default: .absent(nil))
     }
 }

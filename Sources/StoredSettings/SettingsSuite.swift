@@ -35,7 +35,12 @@ public struct SettingsSuite: Sendable {
     ///   - reporter: Hears of what fails where nothing can be thrown. By default each distinct failure is one line on
     ///     standard error.
     public init(_ name: String, reporter: any SettingsReporter = StandardErrorReporter.shared) {
-        self.init(name, environment: .process, reporter: reporter)
+        if let engine = SettingsEngine.open(named: name, reporter: reporter) {
+            self.init(name: name, engine: engine, reporter: reporter)
+        } else {
+            self.init(name, environment: .process, reporter: reporter)
+            if engine.store is FileStore { engine.remember(as: name) }
+        }
     }
 
     package init(_ name: String, environment: SettingsEnvironment, reporter: any SettingsReporter) {

@@ -7,29 +7,29 @@ extension Setting {
     /// the two; each further loop begins when it begins. Otherwise it is as ``values``: equal values are no change, and
     /// a loop that is slow gets several changes as one.
     public var changes: SettingChanges<Value> {
-        SettingChanges(box: box, subscription: box.subscribe().0)
+        SettingChanges(setting: self, subscription: subscribe().0)
     }
 }
 
 /// The changes of a setting over time: see ``Setting/changes``.
 public struct SettingChanges<Value: Sendable>: AsyncSequence, Sendable {
-    let box: SettingBox<Value>
+    let setting: Setting<Value>
     let subscription: ChangeSubscription<KeyChange>
 
     /// Begins with what has changed since the sequence was made, or, from the second time on, since now.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(box: box, subscription: subscription.take() ? subscription : box.subscribe().0)
+        Iterator(setting: setting, subscription: subscription.take() ? subscription : setting.subscribe().0)
     }
 
     /// Gives one loop its changes.
     public struct Iterator: AsyncIteratorProtocol {
-        let box: SettingBox<Value>
+        let setting: Setting<Value>
         let subscription: ChangeSubscription<KeyChange>
 
         /// The next change; `nil` when the task is cancelled or the suite is finished.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> SettingChange<Value>? {
             while let change = await subscription.storage.next(isolation: actor) {
-                if let change = box.change(change) { return change }
+                if let change = setting.change(change) { return change }
             }
             return nil
         }

@@ -25,12 +25,11 @@ extension Setting {
         initial: Bool = false,
         _ onChange: @escaping @Sendable (SettingChange<Value>) -> Void
     ) -> SettingObservation {
-        let box = box
         let sink = ObservationSink(isTelling: initial) { change in
-            if let change = box.change(change) { onChange(change) }
+            if let change = self.change(change) { onChange(change) }
         }
-        let (id, value) = box.engine.addSink(sink, forKey: key)
-        let observation = SettingObservation(sink, id: id, engine: box.engine)
+        let (id, value) = engine.addSink(sink, forKey: key)
+        let observation = SettingObservation(sink, id: id, engine: engine)
         if initial {
             let value = box.reading(of: value).value
             onChange(SettingChange(old: value, new: value, origin: .local))

@@ -16,30 +16,30 @@ extension Setting {
     /// Changes by other processes and hand edits are noticed from the first loop on; the directory of the settings is
     /// made for that if need be.
     public var values: SettingValues<Value> {
-        SettingValues(box: box)
+        SettingValues(setting: self)
     }
 }
 
 /// The values of a setting over time: see ``Setting/values``.
 public struct SettingValues<Value: Sendable>: AsyncSequence, Sendable {
-    let box: SettingBox<Value>
+    let setting: Setting<Value>
 
     /// Begins with the current value.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(box)
+        Iterator(setting)
     }
 
     /// Gives one loop its values.
     public struct Iterator: AsyncIteratorProtocol {
-        private let box: SettingBox<Value>
+        private let setting: Setting<Value>
         private let subscription: ChangeSubscription<KeyChange>
         private var isFirst = true
         private let first: StoredValue?
         private var last: StoredValue?
 
-        init(_ box: SettingBox<Value>) {
-            self.box = box
-            (subscription, first) = box.subscribe()
+        init(_ setting: Setting<Value>) {
+            self.setting = setting
+            (subscription, first) = setting.subscribe()
         }
 
         /// The next value; `nil` when the task is cancelled or the suite is finished.
@@ -47,12 +47,12 @@ public struct SettingValues<Value: Sendable>: AsyncSequence, Sendable {
             if isFirst {
                 isFirst = false
                 guard !Task.isCancelled else { return nil }
-                let reading = box.reading(of: first)
+                let reading = setting.box.reading(of: first)
                 last = reading.identity
                 return reading.value
             }
             while let change = await subscription.storage.next(isolation: actor) {
-                let reading = box.reading(of: change.new)
+                let reading = setting.box.reading(of: change.new)
                 guard reading.identity != last else { continue }
                 last = reading.identity
                 return reading.value
@@ -65,19 +65,19 @@ public struct SettingValues<Value: Sendable>: AsyncSequence, Sendable {
 @available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
 extension SettingValues.Iterator: Sendable {}
 
-extension SettingBox {
+extension Setting {
     /// Adds a subscriber, which is told of every change after the value that is returned.
     func subscribe() -> (ChangeSubscription<KeyChange>, StoredValue?) {
         let storage = ChangeStorage { commit in
             commit.changes.first.map { KeyChange(old: $0.old, new: $0.new, origin: commit.origin) }
         }
-        let (id, value) = engine.addSink(storage, forKey: key.name)
+        let (id, value) = engine.addSink(storage, forKey: key)
         return (ChangeSubscription(storage, in: engine, id: id), value)
     }
 
     /// What a change of what is stored means to this setting, if it means anything.
     func change(_ change: KeyChange) -> SettingChange<Value>? {
-        let (old, new) = (quietReading(of: change.old), reading(of: change.new))
+        let (old, new) = (box.quietReading(of: change.old), box.reading(of: change.new))
         guard old.identity != new.identity else { return nil }
         return SettingChange(old: old.value, new: new.value, origin: change.origin)
     }

@@ -2,10 +2,33 @@
 
 import Synchronization
 
-/// What all that speaks of one setting forwards to: a key and a suite, and the value as it was last decoded.
-final class SettingBox<Value: Sendable>: Sendable {
+/// What of a setting has nothing to do with the type of its values, so that it can be looked for without knowing it.
+///
+/// Unchecked, as its subclass is: the compiler does not check a class that has a subclass. All that both store is constant
+/// and `Sendable`.
+class AnySettingBox: @unchecked Sendable {
+    let suiteName: String
+    let reporter: any SettingsReporter
+    let valueType: ObjectIdentifier
+    let keyID: ObjectIdentifier
+    let form: SettingForm?
+
+    fileprivate init(_ suite: SettingsSuite, _ valueType: ObjectIdentifier, _ key: SettingKeys, _ form: SettingForm?) {
+        suiteName = suite.name
+        reporter = suite.reporter
+        self.valueType = valueType
+        keyID = ObjectIdentifier(key)
+        self.form = form
+    }
+}
+
+/// What all that speaks of one setting shares: a key and a suite, and the value as it was last decoded.
+///
+/// The engine keeps it for the next who names the setting, so it cannot keep the engine. Whoever uses it, through a
+/// ``Setting``, does.
+final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let key: SettingKey<Value>
-    let suite: SettingsSuite
+    unowned let engine: SettingsEngine
 
     /// The newest value that was decoded.
     let cell: HotCell
@@ -21,15 +44,16 @@ final class SettingBox<Value: Sendable>: Sendable {
 
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
-        self.suite = suite
+        engine = suite.engine
         cell = HotCell(localAddress: suite.engine.freshness?.localAddress)
+        super.init(suite, ObjectIdentifier(Value.self), key, key.form)
     }
 
     deinit {
         cell.deallocate(Value.self)
     }
 
-    var engine: SettingsEngine { suite.engine }
+    var suite: SettingsSuite { SettingsSuite(name: suiteName, engine: engine, reporter: reporter) }
 
     /// The value, read and decoded, unless it was decoded before.
     ///
@@ -70,6 +94,26 @@ final class SettingBox<Value: Sendable>: Sendable {
     }
 }
 
+// MARK: - Sharing
+
+extension SettingBox {
+    /// Whether another definition's default is equal, and would be stored alike; this runs code of the user's.
+    ///
+    /// Either alone may be blind to something: `-0.0 == 0.0`, and a conversion may leave something out.
+    func hasDefault(equalTo other: SettingKey<Value>) -> Bool {
+        let (value, other) = (key.defaultValue, other.defaultValue)
+        guard let comparable = value as? any Equatable, comparable.isEqual(to: other) else { return false }
+        guard let stored = identity(of: value) else { return false }
+        return stored == identity(of: other)
+    }
+}
+
+extension Equatable {
+    fileprivate func isEqual(to other: Any) -> Bool {
+        other as? Self == self
+    }
+}
+
 // MARK: - Decoding
 
 extension SettingBox {
@@ -82,7 +126,7 @@ extension SettingBox {
 
     /// The value of what is stored, or the default where nothing is, or nothing that can be used: that is reported.
     func reading(of stored: StoredValue?) -> Reading {
-        reading(of: stored) { suite.reporter.report(unusable($0)) }
+        reading(of: stored) { reporter.report(unusable($0)) }
     }
 
     /// The same for a value that was read before, when what is wrong with it was reported.
@@ -100,7 +144,7 @@ extension SettingBox {
                 report(error)
             }
         }
-        let value = key.makeDefault()
+        let value = key.defaultValue
         return Reading(value: value, identity: identity(of: value))
     }
 

@@ -2,12 +2,14 @@
 
 /// The two ways between a setting's type and what is stored.
 struct SettingConversion<Value: Sendable>: Sendable {
+    /// `nil` where it cannot be compared.
+    let form: ConversionForm?
     let decode: @Sendable (StoredValue) throws -> Value
     /// `nil` is for a value that is kept by storing nothing.
     let encode: @Sendable (Value) throws -> StoredValue?
 
     static func bridged(by bridge: some StoredValueBridge<Value>) -> Self {
-        Self {
+        Self(form: .bridged(by: bridge)) {
             try bridge.value(from: $0)
         } encode: {
             try bridge.storedValue(from: $0)
@@ -16,7 +18,7 @@ struct SettingConversion<Value: Sendable>: Sendable {
 
     /// The conversion of an optional whose `nil` is kept by storing nothing.
     static func absent<Wrapped>(_ wrapped: SettingConversion<Wrapped>) -> Self where Value == Wrapped? {
-        Self {
+        Self(form: wrapped.form?.absent) {
             try wrapped.decode($0)
         } encode: {
             try $0.flatMap(wrapped.encode)
@@ -26,7 +28,7 @@ struct SettingConversion<Value: Sendable>: Sendable {
 
 extension SettingConversion where Value: StoredValueConvertible {
     static func convertible() -> Self {
-        Self {
+        Self(form: .convertible) {
             try Value(storedValue: $0)
         } encode: {
             try $0.storedValue()
@@ -36,9 +38,12 @@ extension SettingConversion where Value: StoredValueConvertible {
 
 /// Which values a setting takes.
 struct SettingRule<Value: Sendable>: Sendable {
+    /// `nil` where it cannot be compared.
+    let form: RuleForm?
     private let check: (@Sendable (Value) throws -> Void)?
 
     init(_ validate: (@Sendable (Value) throws -> Bool)? = nil) {
+        form = .anything(validate)
         guard let validate else {
             check = nil
             return
@@ -55,6 +60,7 @@ struct SettingRule<Value: Sendable>: Sendable {
         _ validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
         let other = SettingRule(validate)
+        form = .within(range, validate)
         check = { value in
             guard range.contains(value) else {
                 throw SettingsError.validationFailed("the value is outside \(range.text)")
@@ -65,6 +71,7 @@ struct SettingRule<Value: Sendable>: Sendable {
 
     /// A rule for the values inside an optional: `nil` is always taken.
     init<Wrapped: Sendable>(unlessNil rule: SettingRule<Wrapped>) where Value == Wrapped? {
+        form = rule.form
         guard let check = rule.check else {
             self.check = nil
             return

@@ -13,6 +13,8 @@ final class SettingsEngine: Sendable {
     /// The store's, if it can tell without being asked whether anything has changed.
     let freshness: Freshness?
     let state: Locked<State>
+    /// The settings that are in use; the lock is the last to be taken.
+    let settings = Locked(SettingTable())
 
     /// Changes with every change of what is unsaved, so that caches notice it.
     private let overlayGeneration = Atomic<UInt64>(0)
@@ -156,9 +158,14 @@ extension SettingsEngine: StoreObserver {
     }
 
     /// Lets another reporter hear of what fails in the background.
-    func addReporter(_ reporter: any SettingsReporter) {
+    ///
+    /// - Parameter reporter: The reporter.
+    /// - Returns: Whether this engine is still in use.
+    @discardableResult
+    func addReporter(_ reporter: any SettingsReporter) -> Bool {
         state.withLock { state in
             if !state.reporters.contains(where: { $0 === reporter }) { state.reporters.append(reporter) }
+            return !state.isFinished
         }
     }
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Settings that are named more than once")
+struct SharedSettingTests {
+    private struct Doubled: StoredValueBridge {
+        func storedValue(from value: Int) throws -> StoredValue { (2 * value).storedValue() }
+        func value(from storedValue: StoredValue) throws -> Int { try Int(storedValue: storedValue) / 2 }
+    }
+
+    /// Equal to all others, but not stored alike.
+    private struct Vague: Equatable, StoredValueConvertible {
+        let number: Int
+        let text = "more than fits into two words"
+
+        init(_ number: Int) { self.number = number }
+        init(storedValue: StoredValue) throws { self.init(try Int(storedValue: storedValue)) }
+        func storedValue() throws -> StoredValue { number.storedValue() }
+        static func == (left: Vague, right: Vague) -> Bool { true }
+    }
+
+    /// Stored alike, but not equal.
+    private struct Lossy: Equatable, StoredValueConvertible {
+        let text: String
+
+        init(_ text: String) { self.text = text }
+        init(storedValue: StoredValue) throws { self.init("") }
+        func storedValue() throws -> StoredValue { 1.storedValue() }
+    }
+
+    private final class Watched: Sendable {}
+
+    /// A text that is made anew, so that its bits are no other's.
+    private func text(_ base: String) -> String { String(repeating: base, count: 30) }
+
+    private let suite = SettingsSuite.inMemory()
+
+    @Test("share what is decoded, when key, type and default are the same")
+    func shared() {
+        func settings() -> [AnyObject] {
+            [
+                Setting("a", default: 1, suite: suite).box,
+                Setting("a", default: 1.5, suite: suite).box,
+                Setting("a", default: text("b"), suite: suite).box,
+                Setting("a", default: [text("b")], suite: suite).box,
+                DefaultStorage(wrappedValue: 2, key: "a", suite: suite, in: 1...9).projectedValue.box,
+                DefaultStorage(wrappedValue: 2, key: "a", suite: suite, in: 2...9).projectedValue.box,
+                DefaultStorage(wrappedValue: 2, key: "a", suite: suite, in: 1..<9).projectedValue.box,
+                DefaultStorage(wrappedValue: 1, key: "a", suite: suite, as: Doubled()).projectedValue.box,
+                DefaultStorage(wrappedValue: Int?.none, key: "a", suite: suite).projectedValue.box,
+                DefaultStorageOptional<Int>(key: "a", suite: suite).projectedValue.box,
+                DefaultStorageOptional<Int>(key: "a", suite: suite, in: 1...9).projectedValue.box,
+                DefaultStorageOptional<Int>(key: "a", suite: suite, as: Doubled()).projectedValue.box,
+            ]
+        }
+        let (first, second) = (settings(), settings())
+        #expect(first.map(ObjectIdentifier.init) == second.map(ObjectIdentifier.init))
+        #expect(Set(first.map(ObjectIdentifier.init)).count == first.count)
+    }
+
+    @Test("are told apart by defaults that only look the same")
+    func defaults() {
+        #expect(Setting("a", default: 0.0, suite: suite).box !== Setting("a", default: -0.0, suite: suite).box)
+        let accented = [text("\u{E9}"), text("e\u{301}")]
+        #expect(accented[0] == accented[1])
+        #expect(
+            Setting("a", default: accented[0], suite: suite).box
+                !== Setting("a", default: accented[1], suite: suite).box
+        )
+        #expect(Setting("b", default: Vague(1), suite: suite).box !== Setting("b", default: Vague(2), suite: suite).box)
+        let lossy = (
+            Setting("c", default: Lossy(text("d")), suite: suite), Setting("c", default: Lossy("e"), suite: suite)
+        )
+        #expect(lossy.0.value.text == text("d"))
+        #expect(lossy.1.value.text == "e")
+        let optional = SettingKey<Int?>("f")
+        let stored = DefaultStorage(wrappedValue: Int?.some(5), key: "f", suite: suite)
+        let absent = DefaultStorage(wrappedValue: 5, optional, suite: suite)
+        stored.wrappedValue = nil
+        #expect(absent.wrappedValue == 5, "null is a value for the one that stores it alone")
+        #expect(stored.wrappedValue == nil)
+        #expect(stored.projectedValue.box !== absent.projectedValue.box)
+    }
+
+    @Test("share nothing where a closure decides, but through one key")
+    func closures() {
+        func validated() -> Setting<Int> {
+            DefaultStorage(wrappedValue: 1, key: "a", suite: suite) { $0 > 0 }.projectedValue
+        }
+        #expect(validated().box !== validated().box)
+        let key = SettingKey("a", default: 1) { $0 > 0 }
+        #expect(Setting(key, suite: suite).box === DefaultStorage(key, suite: suite).projectedValue.box)
+        let computed = SettingKey("a") { 7 }
+        #expect(Setting(computed, suite: suite).box === Setting(computed, suite: suite).box)
+        #expect(Setting(computed, suite: suite).value == 7)
+    }
+
+    @Test("report to the reporter of the suite they were made with")
+    func reporters() throws {
+        let store = InMemoryStore(["port": "none"])
+        let reporters = [RecordingReporter(), RecordingReporter()]
+        for reporter in reporters {
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            #expect(Setting("port", default: 1, suite: suite).value == 1)
+        }
+        #expect(reporters.map(\.errors.count) == [1, 1])
+    }
+
+    @Test("are let go of when there are many that nobody uses")
+    func bounded() {
+        weak var early: AnyObject?
+        let kept = Setting("kept", default: 1, suite: suite)
+        for number in 0..<3 * SettingTable.leastLimit {
+            let setting = Setting("key\(number)", default: number, suite: suite)
+            #expect(setting.value == number)
+            if number == 0 { early = setting.box }
+            #expect(suite.engine.settings.withLock { $0.count } <= SettingTable.leastLimit + 1)
+        }
+        #expect(early == nil)
+        #expect(Setting("kept", default: 1, suite: suite).box === kept.box)
+    }
+
+    @Test("are not looked for among endlessly many of one key")
+    func manyOfOneKey() {
+        let settings = (0..<1_000).map { Setting("a", default: $0, suite: suite) }
+        #expect(suite.engine.settings.withLock { $0.count } <= 16)
+        #expect(settings.map(\.value) == Array(0..<1_000))
+    }
+
+    @Test("keep neither their suite nor their store open")
+    func ending() async throws {
+        try await withTemporaryDirectory { directory in
+            weak var engine: SettingsEngine?
+            weak var box: AnyObject?
+            do {
+                let suite = SettingsSuite(fileAt: "\(directory)/settings.json")
+                let setting = Setting("a", default: "text", suite: suite)
+                #expect(setting.value == "text")
+                (engine, box) = (suite.engine, setting.box)
+                #expect(engine != nil)
+            }
+            #expect(engine == nil)
+            #expect(box == nil)
+        }
+    }
+}
