@@ -6,6 +6,8 @@ enum Bar {
     case atMost(Double)
     /// So many times faster than what it is compared with.
     case faster(Double)
+    /// Two threads together get so many times as much done as the one that they are compared with.
+    case together(Double)
     /// At most so many nanoseconds.
     case median(Double)
     case p99(Double)
@@ -15,6 +17,7 @@ enum Bar {
         switch self {
         case .atMost(let limit): other.map { subject.median <= limit * $0.median }
         case .faster(let factor): other.map { subject.median * factor <= $0.median }
+        case .together(let factor): other.map { subject.median * factor <= 2 * $0.median }
         case .median(let limit): subject.median <= limit
         case .p99(let limit): subject.p99.map { $0 <= limit }
         }

@@ -26,11 +26,11 @@ struct RowResult: Encodable {
 struct ComparisonResult: Encodable {
     var with: String?
     var measurement: Measurement?
-    /// How many times the other's time the row takes.
+    /// How many times the other's figure the row's is.
     var ratio: Double?
     var bar: String?
     var isMet: Bool?
-    /// The ratio, or the time, in the terms of the bar.
+    /// The ratio, or the figure, in the terms of the bar.
     var finding: String
 
     init(_ name: String?, _ bar: Bar?, subject: Measurement, other: Measurement?) {

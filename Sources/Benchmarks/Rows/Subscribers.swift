@@ -3,31 +3,13 @@
 import StoredSettings
 
 extension Rows {
-    private static let subscriberCount = 1_000
-
     /// From the beginning of a set until the last subscriber has the value.
     static let subscribers = [
         Row(group: "subscribers", name: "1,000 subscribers of a key, one set", leastSamples: 105) { workspace in
-            let setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
-            let (ours, plain) = (Gate(subscriberCount), Gate(subscriberCount))
-            var tasks: [Task<Void, Never>] = []
-            _ = try await ours.time {
-                tasks = subscribe { for await _ in setting.values { ours.arrive() } }
-            }
-            let streams = (0..<subscriberCount)
-                .map { _ in AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1)) }
-            for (stream, _) in streams { tasks.append(Task { for await _ in stream { plain.arrive() } }) }
-            let dog = watchdog {
-                ours.giveUp()
-                plain.giveUp()
-            }
-            let (all, continuations) = (tasks, streams.map(\.continuation))
-            var value = 1_000_000
+            let ours = try await Delivery(to: 1_000, in: workspace)
+            let (plain, continuations) = try await Audience.ofStreams(1_000)
             return Trial(
-                subject: .timingItself("set until all have it") {
-                    value += 1
-                    return try await ours.time { try setting.set(value) }
-                },
+                subject: .timingItself("set until all have it") { try await ours.time() },
                 comparisons: [
                     .init(nil, .median(3e6)),
                     .init(
@@ -37,14 +19,53 @@ extension Rows {
                     ),
                 ]
             ) {
-                dog.cancel()
-                for task in all { task.cancel() }
-                for task in all { await task.value }
+                await ours.audience.leave()
+                await plain.leave()
             }
-        }
+        },
+        Row(group: "subscribers", name: "one of 10 subscribers, one set", leastSamples: 105) { workspace in
+            let ours = try await Delivery(to: 10, in: workspace)
+            return Trial(subject: ours.toOne("set"), comparisons: []) { await ours.audience.leave() }
+        },
+        Row(group: "subscribers", name: "one of 1,000 subscribers, one set", leastSamples: 105) { workspace in
+            let ours = try await Delivery(to: 1_000, in: workspace)
+            return Trial(subject: ours.toOne("set"), comparisons: []) { await ours.audience.leave() }
+        },
+        Row(group: "subscribers", name: "one of 10,000 subscribers, one set", leastSamples: 21) { workspace in
+            let many = try await Delivery(to: 10_000, in: workspace)
+            let few = try await Delivery(to: 1_000, in: workspace)
+            return Trial(
+                subject: many.toOne("set"),
+                comparisons: [.init(few.toOne("one of 1,000"), .atMost(1.3))]
+            ) {
+                await many.audience.leave()
+                await few.audience.leave()
+            }
+        },
     ]
+}
 
-    private static func subscribe(_ body: @escaping @Sendable () async -> Void) -> [Task<Void, Never>] {
-        (0..<subscriberCount).map { _ in Task { await body() } }
+/// A setting that is set, and those who are told.
+private final class Delivery {
+    let audience: Audience
+    private let count: Int
+    private let setting: Setting<Int>
+    private var value = 1_000_000
+
+    init(to count: Int, in workspace: Workspace) async throws {
+        self.count = count
+        setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
+        audience = try await .listening(count, to: setting)
+    }
+
+    /// How long a set takes until all have it, in nanoseconds.
+    func time() async throws -> Double {
+        value += 1
+        return try await audience.time { try setting.set(value) }
+    }
+
+    /// The part of that which falls to one of them.
+    func toOne(_ name: String) -> Operation {
+        .timingItself(name) { try await self.time() / Double(self.count) }
     }
 }
