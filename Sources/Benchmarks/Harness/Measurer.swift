@@ -22,12 +22,14 @@ struct Measurer {
         self.effort = effort
     }
 
+    /// Takes samples of all operations.
+    ///
     /// - Parameters:
     ///   - operations: What to measure.
     ///   - leastSamples: How many samples there have to be of each, whatever time they take.
-    /// - Returns: The measurements, in the order of the operations.
+    /// - Returns: The samples, in the order of the operations.
     /// - Throws: What an operation throws.
-    func measure(_ operations: [Operation], leastSamples: Int) async throws -> [Measurement] {
+    func measure(_ operations: [Operation], leastSamples: Int) async throws -> [Samples] {
         for operation in operations {
             _ = try await turn([operation], effort.turn / 2, leastSamples: 1)
         }
@@ -44,7 +46,7 @@ struct Measurer {
             }
             for (index, samples) in samples.enumerated() { passes[index].append(samples) }
         }
-        return zip(operations, passes).map { Measurement($0, passes: $1) }
+        return zip(operations, passes).map { Samples(operation: $0, passes: $1) }
     }
 
     private func turn(

@@ -53,15 +53,15 @@ extension Operation {
         }
     }
 
-    /// The same, by new threads at once: the time is what one run takes on one of them.
-    static func threads(_ threads: Int, _ name: String, _ body: @escaping @Sendable (Int) -> Int) -> Operation {
+    /// The same, by two threads: the time is what one run takes on one of them.
+    static func threads(_ way: Meeting.Way, _ name: String, _ body: @escaping @Sendable (Int) -> Int) -> Operation {
         var slice: Int?
         return Operation(name: name, isSingle: false) {
             let count = slice ?? Slice.count(body)
             slice = count
-            return try Meeting.time(threads: threads, count: count, body) / Double(count)
+            return try Meeting.time(way, count: count, body) / Double(count)
         } run: { count in
-            Meeting.run(threads: threads, count: count, body)
+            Meeting.run(way, count: count, body)
         }
     }
 

@@ -41,18 +41,18 @@ extension Row {
             let trial = try await prepare(workspace)
             let others = try trial.comparisons.map { try $0.other() }
             let operations = [trial.subject] + others.compactMap(\.self)
-            var measurements = try await measurer.measure(operations, leastSamples: leastSamples)[...]
+            var samples = try await measurer.measure(operations, leastSamples: leastSamples)[...]
             try await trial.finish()
-            guard let subject = measurements.popFirst() else { throw Failure("nothing was measured") }
+            guard let subject = samples.popFirst() else { throw Failure("nothing was measured") }
             let comparisons = zip(trial.comparisons, others)
                 .flatMap { comparison, other in
-                    let measurement = other.flatMap { _ in measurements.popFirst() }
+                    let samples = other.flatMap { _ in samples.popFirst() }
                     let bars: [Bar?] = comparison.bars.isEmpty ? [nil] : comparison.bars
                     return
                         bars
-                        .map { ComparisonResult(other?.name, $0, subject: subject, other: measurement) }
+                        .map { ComparisonResult(other?.name, $0, subject: subject, other: samples) }
                 }
-            return RowResult(group: group, name: name, measurement: subject, comparisons: comparisons)
+            return RowResult(group: group, name: name, measurement: subject.measurement, comparisons: comparisons)
         } catch {
             return RowResult(group: group, name: name, comparisons: [], failure: "\(error)")
         }

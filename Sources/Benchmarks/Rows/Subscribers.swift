@@ -23,26 +23,34 @@ extension Rows {
                 await plain.leave()
             }
         },
-        Row(group: "subscribers", name: "one of 10 subscribers, one set", leastSamples: 105) { workspace in
-            let ours = try await Delivery(to: 10, in: workspace)
-            return Trial(subject: ours.toOne("set"), comparisons: []) { await ours.audience.leave() }
-        },
-        Row(group: "subscribers", name: "one of 1,000 subscribers, one set", leastSamples: 105) { workspace in
-            let ours = try await Delivery(to: 1_000, in: workspace)
-            return Trial(subject: ours.toOne("set"), comparisons: []) { await ours.audience.leave() }
-        },
-        Row(group: "subscribers", name: "one of 10,000 subscribers, one set", leastSamples: 21) { workspace in
-            let many = try await Delivery(to: 10_000, in: workspace)
-            let few = try await Delivery(to: 1_000, in: workspace)
-            return Trial(
-                subject: many.toOne("set"),
-                comparisons: [.init(few.toOne("one of 1,000"), .atMost(1.3))]
-            ) {
-                await many.audience.leave()
-                await few.audience.leave()
-            }
-        },
+        part(of: 10, leastSamples: 105),
+        part(of: 1_000, leastSamples: 105),
+        part(of: 10_000, leastSamples: 21, .atMost(1.3)),
     ]
+
+    /// The part of it that falls to one subscriber, and with a bar, beside one of 1,000.
+    private static func part(of count: Int, leastSamples: Int, _ bars: Bar...) -> Row {
+        let name = "one of \(Format.count(count)) subscribers, one set"
+        return Row(group: "subscribers", name: name, leastSamples: leastSamples) { workspace in
+            let ours = try await Delivery(to: count, in: workspace)
+            let few = bars.isEmpty ? nil : try await Delivery(to: 1_000, in: workspace)
+            let (plain, continuations) = try await Audience.ofStreams(count)
+            var comparisons = [
+                Trial.Comparison(
+                    .timingItself("one of as many AsyncStreams") {
+                        try await plain.time { for continuation in continuations { continuation.yield(1) } }
+                            / Double(count)
+                    }
+                )
+            ]
+            if let few { comparisons.insert(.init(few.toOne("one of 1,000"), bars), at: 0) }
+            return Trial(subject: ours.toOne("set"), comparisons: comparisons) {
+                await ours.audience.leave()
+                await few?.audience.leave()
+                await plain.leave()
+            }
+        }
+    }
 }
 
 /// A setting that is set, and those who are told.

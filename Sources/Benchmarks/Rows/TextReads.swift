@@ -17,10 +17,10 @@ extension Rows {
         Row(group: "hot read, 2 threads", name: "read \(read.name), 2 threads") { workspace in
             let body = try read.body(in: workspace)
             return Trial(
-                subject: .threads(2, read.name, body),
+                subject: .threads(.together, read.name, body),
                 comparisons: [
-                    .init(.threads(1, "the same, 1 thread", body)),
-                    .init(.threads(2, "Mutex<String> read, 2 threads", Floors.mutexRead())),
+                    .init(.threads(.inTurn, "the same, 1 thread", body)),
+                    .init(.threads(.together, "Mutex<String> read, 2 threads", Floors.mutexRead())),
                 ]
             )
         }

@@ -27,8 +27,7 @@ enum Heap {
     private typealias Describe = @convention(c) (CInt, UnsafeMutablePointer<FILE>) -> CInt
 
     /// `malloc_info`, which stands in a header that Swift does not import: hence its type is told here.
-    private static let describe = dlsym(dlopen(nil, RTLD_NOW), "malloc_info")
-        .map { unsafeBitCast($0, to: Describe.self) }
+    private static let describe = SystemFunction.named("malloc_info", as: Describe.self)
 
     /// What the allocator tells of itself, in XML.
     private static func report() throws -> Substring {
