@@ -20,8 +20,7 @@ enum Sink {
         return sum
     }
 
-    /// Takes and gives the sum in a register. In memory, where each addition waits for the one before to be stored, it
-    /// costs more than a read, and how much depends on where in memory things happen to lie.
+    /// Takes and gives the sum in a register: memory is touched by what is measured, and nothing else.
     @inline(never)
     private static func add(_ value: Int, to sum: Int) -> Int {
         sum &+ value
