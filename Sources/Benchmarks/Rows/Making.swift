@@ -14,7 +14,7 @@ extension Rows {
                 withExtendedLifetime(suite) {}
             }
         },
-        Row(group: "make", name: "the same, the suite named by a literal") { workspace in
+        Row(group: "make", name: "make one that names its suite, per property") { workspace in
             let suite = try workspace.suite(named: LiteralSettings.suite)
             return Trial(
                 subject: .loop("make", parts: MadeSettings.propertyCount, made(LiteralSettings())),

@@ -4,8 +4,9 @@ import Foundation
 import StoredSettings
 
 extension Rows {
-    /// How much memory each of 10,000 things takes.
-    static let memory = [storedKeys, idleTasks, idleStreams, readSettings, readTexts, secondWrappers]
+    /// How much memory each of 10,000 things takes, where the allocator tells.
+    static let memory =
+        Heap.isKnown ? [storedKeys, idleTasks, idleStreams, readSettings, readTexts, secondWrappers] : []
 
     private static let count = 10_000
 
@@ -51,7 +52,7 @@ extension Rows {
         )
     }
 
-    private static let idleStreams = Row(group: "memory", name: "the same without its task") { workspace in
+    private static let idleStreams = Row(group: "memory", name: "memory of an idle subscriber, no task") { workspace in
         let setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
         return Trial(
             subject: .memory("streams that were begun", of: count) {

@@ -8,6 +8,15 @@ import Glibc
 
 /// The memory that this process has allocated.
 enum Heap {
+    /// Whether the system's allocator tells how much is allocated: it does where it is Glibc's.
+    static var isKnown: Bool {
+        #if canImport(Glibc)
+        describe != nil
+        #else
+        false
+        #endif
+    }
+
     /// How many bytes are allocated now, by all threads, with what the allocator keeps beside each.
     ///
     /// Memory that is mapped from a file does not count.
