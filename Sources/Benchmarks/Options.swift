@@ -17,7 +17,7 @@ struct Options {
 
           --filter TEXT   only rows whose group or name contains TEXT, in either case
           --quick         fewer and shorter passes: under 20 seconds, and noisier
-          --json          one JSON object instead of the table; times in nanoseconds
+          --json          one JSON object instead of the table; nanoseconds and bytes
           --count N       run each row's operation N times and take no time: for counting instructions
           --help          this text
 

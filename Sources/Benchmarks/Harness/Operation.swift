@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something whose time is taken: what a row is about, or what it is compared with.
+/// Something whose time is taken, or whose memory: what a row is about, or what it is compared with.
 struct Operation {
     let name: String
+
+    /// What a sample counts.
+    var unit = Unit.nanoseconds
 
     /// Whether a sample is one run, so that the spread of the samples is that of the operation.
     let isSingle: Bool
 
-    /// Takes one sample, in nanoseconds for each run.
+    /// Takes one sample, for each run.
     let sample: () async throws -> Double
 
     /// Runs it a number of times.
@@ -35,29 +38,54 @@ extension Operation {
     ///
     /// - Parameters:
     ///   - name: The operation.
+    ///   - parts: How many things one run does, where the figure is to be that of one of them.
     ///   - body: Runs it as often as it is told and returns a number that depends on every run, so that the optimiser
     ///     leaves none out.
     /// - Returns: The operation.
-    static func loop(_ name: String, _ body: @escaping (Int) -> Int) -> Operation {
+    static func loop(_ name: String, parts: Int = 1, _ body: @escaping (Int) -> Int) -> Operation {
         var slice: Int?
         return Operation(name: name, isSingle: false) {
             let count = slice ?? Slice.count(body)
             slice = count
-            return Clock.time { Sink.keep(body(count)) } / Double(count)
+            return Clock.time { Sink.keep(body(count)) } / Double(count * parts)
         } run: { count in
             Sink.keep(body(count))
         }
     }
 
-    /// The same, by two threads at once: the time is what one run takes on one of them.
-    static func pair(_ name: String, _ body: @escaping @Sendable (Int) -> Int) -> Operation {
+    /// The same, by two threads: the time is what one run takes on one of them.
+    static func threads(_ way: Meeting.Way, _ name: String, _ body: @escaping @Sendable (Int) -> Int) -> Operation {
         var slice: Int?
         return Operation(name: name, isSingle: false) {
             let count = slice ?? Slice.count(body)
             slice = count
-            return try Meeting.time(body, count: count) / Double(count)
+            return try Meeting.time(way, count: count, body) / Double(count)
         } run: { count in
-            Meeting.run(body, count: count)
+            Meeting.run(way, count: count, body)
+        }
+    }
+
+    /// An operation that makes things: the figure is how much memory each of them takes.
+    ///
+    /// - Parameters:
+    ///   - name: The operation.
+    ///   - count: How many things it makes.
+    ///   - make: Makes them, and returns what lets go of them.
+    /// - Returns: The operation.
+    static func memory(
+        _ name: String,
+        of count: Int,
+        _ make: @escaping () async throws -> () async -> Void
+    ) -> Operation {
+        let sample = {
+            let before = try Heap.used()
+            let letGo = try await make()
+            let after = try Heap.used()
+            await letGo()
+            return Double(after - before) / Double(count)
+        }
+        return Operation(name: name, unit: .bytes, isSingle: false, sample: sample) { count in
+            for _ in 0..<count { _ = try await sample() }
         }
     }
 }

@@ -20,12 +20,16 @@ struct Trial {
     struct Comparison {
         /// Makes what the subject is compared with, if it is; `nil` is for a bar that is a time.
         let other: () throws -> Operation?
-        /// `nil` where the design asks nothing.
-        let bar: Bar?
+        /// None where the design asks nothing.
+        let bars: [Bar]
 
-        init(_ other: @autoclosure @escaping () throws -> Operation?, _ bar: Bar? = nil) {
+        init(_ other: @autoclosure @escaping () throws -> Operation?, _ bars: Bar...) {
+            self.init(try other(), bars)
+        }
+
+        init(_ other: @autoclosure @escaping () throws -> Operation?, _ bars: [Bar]) {
             self.other = other
-            self.bar = bar
+            self.bars = bars
         }
     }
 }
@@ -37,15 +41,18 @@ extension Row {
             let trial = try await prepare(workspace)
             let others = try trial.comparisons.map { try $0.other() }
             let operations = [trial.subject] + others.compactMap(\.self)
-            var measurements = try await measurer.measure(operations, leastSamples: leastSamples)[...]
+            var samples = try await measurer.measure(operations, leastSamples: leastSamples)[...]
             try await trial.finish()
-            guard let subject = measurements.popFirst() else { throw Failure("nothing was measured") }
+            guard let subject = samples.popFirst() else { throw Failure("nothing was measured") }
             let comparisons = zip(trial.comparisons, others)
-                .map { comparison, other in
-                    let measurement = other.flatMap { _ in measurements.popFirst() }
-                    return ComparisonResult(other?.name, comparison.bar, subject: subject, other: measurement)
+                .flatMap { comparison, other in
+                    let samples = other.flatMap { _ in samples.popFirst() }
+                    let bars: [Bar?] = comparison.bars.isEmpty ? [nil] : comparison.bars
+                    return
+                        bars
+                        .map { ComparisonResult(other?.name, $0, subject: subject, other: samples) }
                 }
-            return RowResult(group: group, name: name, measurement: subject, comparisons: comparisons)
+            return RowResult(group: group, name: name, measurement: subject.measurement, comparisons: comparisons)
         } catch {
             return RowResult(group: group, name: name, comparisons: [], failure: "\(error)")
         }

@@ -4,6 +4,13 @@ import Foundation
 
 /// Numbers as people read them.
 enum Format {
+    static func figure(_ figure: Double, _ unit: Unit) -> String {
+        switch unit {
+        case .nanoseconds: time(figure)
+        case .bytes: "\(count(Int(figure.rounded()))) B"
+        }
+    }
+
     /// A time with three digits that count.
     static func time(_ nanoseconds: Double) -> String {
         switch nanoseconds {
@@ -24,8 +31,9 @@ enum Format {
         switch bar {
         case .atMost(let limit): "≤ \(short(limit)) ×"
         case .faster(let factor): "≥ \(short(factor)) × faster"
-        case .median(let limit): "median ≤ \(short(limit / 1e6)) ms"
-        case .p99(let limit): "p99 ≤ \(short(limit / 1e6)) ms"
+        case .together(let factor): "≥ \(short(factor)) × the reads"
+        case .median(let limit): "median ≤ \(shortTime(limit))"
+        case .p99(let limit): "p99 ≤ \(shortTime(limit))"
         }
     }
 
@@ -35,6 +43,8 @@ enum Format {
         case .faster:
             guard let ratio else { return "–" }
             return ratio <= 1 ? "\(number(1 / ratio)) × faster" : "\(number(ratio)) × slower"
+        case .together:
+            return ratio.map { "\(number(2 / $0)) × the reads" } ?? "–"
         case .median:
             return time(subject.median)
         case .p99:
@@ -42,6 +52,10 @@ enum Format {
         case .atMost, nil:
             return ratio.map { "\(number($0)) ×" } ?? "–"
         }
+    }
+
+    private static func shortTime(_ nanoseconds: Double) -> String {
+        nanoseconds < 1e6 ? "\(short(nanoseconds)) ns" : "\(short(nanoseconds / 1e6)) ms"
     }
 
     private static func short(_ number: Double) -> String {
@@ -52,6 +66,6 @@ enum Format {
 extension Format {
     /// A number of things, with commas.
     static func count(_ count: Int) -> String {
-        count < 1_000 ? "\(count)" : "\(count / 1_000),\(String(1_000 + count % 1_000).dropFirst())"
+        abs(count) < 1_000 ? "\(count)" : "\(count / 1_000),\(String(1_000 + abs(count) % 1_000).dropFirst())"
     }
 }

@@ -26,19 +26,20 @@ struct RowResult: Encodable {
 struct ComparisonResult: Encodable {
     var with: String?
     var measurement: Measurement?
-    /// How many times the other's time the row takes.
+    /// How many times the other's figure the row's is: see ``Samples/ratio(to:)``.
     var ratio: Double?
     var bar: String?
     var isMet: Bool?
-    /// The ratio, or the time, in the terms of the bar.
+    /// The ratio, or the figure, in the terms of the bar.
     var finding: String
 
-    init(_ name: String?, _ bar: Bar?, subject: Measurement, other: Measurement?) {
+    init(_ name: String?, _ bar: Bar?, subject: Samples, other: Samples?) {
+        let ratio = other.map { subject.ratio(to: $0) }
         with = name
-        measurement = other
-        ratio = other.map { subject.median / $0.median }
+        measurement = other?.measurement
+        self.ratio = ratio
         self.bar = bar.map(Format.bar)
-        isMet = bar?.isMet(by: subject, beside: other) ?? nil
-        finding = Format.finding(bar, subject: subject, ratio: ratio)
+        isMet = bar?.isMet(by: subject.measurement, ratio: ratio) ?? nil
+        finding = Format.finding(bar, subject: subject.measurement, ratio: ratio)
     }
 }

@@ -33,13 +33,13 @@ extension RowResult {
     /// The row's lines in the table: one for each comparison.
     fileprivate var lines: [[String]] {
         guard let measurement else { return [[name, "–", "–", "–", "–", "–", "–", "NOT MEASURED"]] }
-        let own = [name, Format.time(measurement.median), measurement.p99.map(Format.time) ?? "–"]
+        let own = [name, Format.figure(measurement.median, measurement.unit), measurement.p99.map(Format.time) ?? "–"]
         guard !comparisons.isEmpty else { return [own + ["–", "–", "–", "–", ""]] }
         return comparisons.enumerated()
             .map { index, comparison in
                 (index == 0 ? own : ["", "", ""]) + [
                     comparison.with ?? "–",
-                    comparison.measurement.map { Format.time($0.median) } ?? "–",
+                    comparison.measurement.map { Format.figure($0.median, $0.unit) } ?? "–",
                     comparison.finding,
                     comparison.bar ?? "–",
                     comparison.isMet.map { $0 ? "met" : "MISSED" } ?? "",

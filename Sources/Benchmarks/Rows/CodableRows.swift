@@ -10,7 +10,10 @@ extension Rows {
             let settings = try SampleSettings(workspace.suite(keys: 1_000))
             let body = { Sink.sum($0) { settings.limits.burst } }
             guard body(1) == Sample.limits.burst else { throw Failure("what was read is not what was stored") }
-            return Trial(subject: .loop("read", body), comparisons: [.init(Floors.mutexRead())])
+            return Trial(
+                subject: .loop("read", body),
+                comparisons: [.init(.loop("Mutex<String> read", Floors.mutexRead()))]
+            )
         },
         Row(group: "Codable", name: "read a struct, first time") { workspace in
             let suite = try workspace.suite(keys: 1_000)

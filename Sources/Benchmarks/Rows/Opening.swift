@@ -6,11 +6,21 @@ import StoredSettings
 extension Rows {
     /// What a short command pays before its first value.
     static let opening = [
-        Row(group: "open", name: "open 1,000 keys and read one") { workspace in
-            let path = try workspace.settingsFile(keys: 1_000)
+        open(keys: 10),
+        open(keys: 1_000, .atMost(2)),
+        open(keys: 10_000),
+    ]
+
+    private static func open(keys: Int, _ bars: Bar...) -> Row {
+        Row(group: "open", name: "open \(Format.count(keys)) keys and read one") { workspace in
+            let path = try workspace.settingsFile(keys: keys)
             let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-            let key = SettingKey(Workspace.key(500), default: 0)
+            let index = keys / 2
+            let key = SettingKey(Workspace.key(index), default: 0)
             let decoder = JSONDecoder()
+            let expect = { (value: Int?) in
+                guard value == index else { throw Failure("what was read is not what was stored") }
+            }
             return Trial(
                 // The suite is let go of each time, and its engine with it, so that the file is opened anew.
                 subject: .each("open and read") { try expect(SettingsSuite(fileAt: path)[key]) },
@@ -20,14 +30,10 @@ extension Rows {
                         .each("JSONDecoder, [String: Int]") {
                             try expect(decoder.decode([String: Int].self, from: bytes)[key.name])
                         },
-                        .atMost(2)
+                        bars
                     )
                 ]
             )
         }
-    ]
-
-    private static func expect(_ value: Int?) throws {
-        guard value == 500 else { throw Failure("what was read is not what was stored") }
     }
 }

@@ -25,10 +25,10 @@ extension Rows {
         Row(group: "hot read, 2 threads", name: "read \(read.name), 2 threads") { workspace in
             let body = read.body(try SampleSettings(workspace.suite(keys: 1_000)))
             return Trial(
-                subject: .pair(read.name, body),
+                subject: .threads(.together, read.name, body),
                 comparisons: [
-                    .init(.loop("the same, 1 thread", body), .atMost(1.2)),
-                    .init(.pair("Atomic<Int> load, 2 threads", Floors.atomicLoad())),
+                    .init(.threads(.inTurn, "the same, 1 thread", body), .atMost(1.2), .together(1.8)),
+                    .init(.threads(.together, "Atomic<Int> load, 2 threads", Floors.atomicLoad())),
                 ]
             )
         }

@@ -21,9 +21,9 @@ enum Floors {
     }
 
     /// Reads a text that other threads may change, to keep it.
-    static func mutexRead() -> Operation {
+    static func mutexRead() -> @Sendable (Int) -> Int {
         let text = SharedText()
-        return .loop("Mutex<String> read") { Sink.sum($0) { text.read().utf8.count } }
+        return { Sink.sum($0) { text.read().utf8.count } }
     }
 
     /// Writes a record that survives the death of the process, in turns with other processes.

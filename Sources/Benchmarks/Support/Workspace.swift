@@ -58,6 +58,15 @@ final class Workspace {
         SettingsSuite(fileAt: try settingsFile(keys: count))
     }
 
+    /// A suite with a name, which is kept here as well.
+    func suite(named name: String) throws -> SettingsSuite {
+        let suite = SettingsSuite(name)
+        guard case .durable(let path) = suite.persistence, path.hasPrefix("\(directory)/") else {
+            throw Failure("suites with a name are not kept in the run's directory")
+        }
+        return suite
+    }
+
     /// Foundation's counterpart, with the same contents.
     func userDefaults(keys count: Int) throws -> UserDefaults {
         lastNumber += 1

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+
+extension Rows {
+    /// How much memory each of 10,000 things takes, where the allocator tells.
+    static let memory =
+        Heap.isKnown ? [storedKeys, idleTasks, idleStreams, readSettings, readTexts, secondWrappers] : []
+
+    private static let count = 10_000
+
+    private static let storedKeys = Row(group: "memory", name: "memory of a stored key") { workspace in
+        let path = try workspace.settingsFile(keys: count)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        let decoder = JSONDecoder()
+        return Trial(
+            subject: .memory("an open suite", of: count) {
+                let suite = SettingsSuite(fileAt: path)
+                guard suite.keys.count == count else { throw Failure("not all keys are there") }
+                return { withExtendedLifetime(suite) {} }
+            },
+            comparisons: [
+                .init(
+                    .memory("[String: Int]", of: count) {
+                        let values = try decoder.decode([String: Int].self, from: bytes)
+                        return { withExtendedLifetime(values) {} }
+                    }
+                )
+            ]
+        )
+    }
+
+    private static let idleTasks = Row(group: "memory", name: "memory of an idle subscriber") { workspace in
+        let setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
+        return Trial(
+            subject: .memory("tasks in a loop", of: count) {
+                let audience = try await Audience.listening(count, to: setting)
+                return { await audience.leave() }
+            },
+            comparisons: [
+                .init(
+                    .memory("the same over an AsyncStream", of: count) {
+                        let (audience, continuations) = try await Audience.ofStreams(count)
+                        return {
+                            withExtendedLifetime(continuations) {}
+                            await audience.leave()
+                        }
+                    }
+                )
+            ]
+        )
+    }
+
+    private static let idleStreams = Row(group: "memory", name: "memory of an idle subscriber, no task") { workspace in
+        let setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
+        return Trial(
+            subject: .memory("streams that were begun", of: count) {
+                var streams: [SettingValues<Int>.Iterator] = []
+                for _ in 0..<count {
+                    var stream = setting.values.makeAsyncIterator()
+                    _ = await stream.next()
+                    streams.append(stream)
+                }
+                return { [streams] in withExtendedLifetime(streams) {} }
+            },
+            comparisons: [
+                .init(
+                    .memory("an AsyncStream", of: count) {
+                        var streams: [(AsyncStream<Int>.Iterator, AsyncStream<Int>.Continuation)] = []
+                        for _ in 0..<count {
+                            let new = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
+                            new.continuation.yield(0)
+                            var stream = new.stream.makeAsyncIterator()
+                            _ = await stream.next()
+                            streams.append((stream, new.continuation))
+                        }
+                        return { [streams] in withExtendedLifetime(streams) {} }
+                    }
+                )
+            ]
+        )
+    }
+
+    private static let readSettings = Row(group: "memory", name: "memory of a setting that is read, Int") { workspace in
+        let suite = try workspace.suite(keys: count)
+        return Trial(subject: .memory("read once", of: count) { letGo(read(0, in: suite)) }, comparisons: [])
+    }
+
+    private static let readTexts = Row(group: "memory", name: "memory of a setting that is read, String") { workspace in
+        let suite = try workspace.suite(keys: 0)
+        return Trial(subject: .memory("read once", of: count) { letGo(read(Sample.text, in: suite)) }, comparisons: [])
+    }
+
+    private static let secondWrappers = Row(group: "memory", name: "memory of a second wrapper of a key") { workspace in
+        let suite = try workspace.suite(keys: count)
+        let first = read(0, in: suite)
+        return Trial(
+            subject: .memory("made and read once", of: count) { letGo(read(0, in: suite)) },
+            comparisons: []
+        ) {
+            withExtendedLifetime(first) {}
+        }
+    }
+
+    /// Settings of distinct keys, each of which was read.
+    private static func read<Value: StoredValueConvertible>(
+        _ value: Value,
+        in suite: SettingsSuite
+    ) -> [DefaultStorage<Value>] {
+        (0..<count)
+            .map { index in
+                let wrapper = DefaultStorage(wrappedValue: value, key: Workspace.key(index), suite: suite)
+                _ = wrapper.wrappedValue
+                return wrapper
+            }
+    }
+
+    private static func letGo(_ things: some Any) -> () async -> Void {
+        { withExtendedLifetime(things) {} }
+    }
+}
