@@ -16,20 +16,24 @@ final class ChangeStorage<Change: CoalescingChange>: ChangeSink {
         self.change = change
     }
 
+    @_specialize(where Change == KeyChange)
     func offer(_ commit: StoreCommit) -> Bool {
         guard let change = change(commit) else { return false }
         return machine.withLock { $0.offer(change) }
     }
 
+    @_specialize(where Change == KeyChange)
     func wake(_ origin: SettingChangeOrigin) {
         perform(machine.withLock { $0.wake() })
     }
 
+    @_specialize(where Change == KeyChange)
     func finish() {
         perform(machine.withLock { $0.finish() })
     }
 
     /// The next change; `nil` at the end and when the task is cancelled.
+    @_specialize(where Change == KeyChange)
     func next(isolation: isolated (any Actor)?) async -> Change? {
         await withTaskCancellationHandler {
             switch machine.withLock({ $0.next() }) {
