@@ -17,7 +17,8 @@
 ///
 /// It holds no value itself: two settings of one key and suite are one. It may be used from any thread.
 public struct Setting<Value: Sendable>: Sendable {
-    let engine: SettingsEngine
+    /// The suite that the setting is kept in.
+    public let suite: SettingsSuite
     let box: SettingBox<Value>
     /// The newest value that was decoded.
     ///
@@ -34,7 +35,7 @@ public struct Setting<Value: Sendable>: Sendable {
     }
 
     private init(_ box: SettingBox<Value>, in suite: SettingsSuite) {
-        engine = suite.engine
+        self.suite = suite
         self.box = box
         cell = box.cell
     }
@@ -82,8 +83,7 @@ public struct Setting<Value: Sendable>: Sendable {
     /// The key.
     public var key: String { box.key.name }
 
-    /// The suite that the setting is kept in.
-    public var suite: SettingsSuite { SettingsSuite(name: box.suiteName, engine: engine, reporter: box.reporter) }
+    var engine: SettingsEngine { suite.engine }
 
     /// The value that serves while nothing is stored.
     ///

@@ -10,17 +10,30 @@
 /// A suite is a handle: any number of suites that name the same file share one store in this process, and any number of
 /// processes share the file. Making one opens no file; reading one creates none.
 public struct SettingsSuite: Sendable {
-    /// The suite's name: the one it was made with, or the path of its file.
-    public let name: String
+    /// All of it in one object, since every setting that is made keeps its suite.
+    private final class Parts: Sendable {
+        let name: String
+        let engine: SettingsEngine
+        let reporter: any SettingsReporter
 
-    let engine: SettingsEngine
-    let reporter: any SettingsReporter
+        init(_ name: String, _ engine: SettingsEngine, _ reporter: any SettingsReporter) {
+            self.name = name
+            self.engine = engine
+            self.reporter = reporter
+        }
+    }
+
+    private let parts: Parts
 
     init(name: String, engine: SettingsEngine, reporter: any SettingsReporter) {
-        self.name = name
-        self.engine = engine
-        self.reporter = reporter
+        parts = Parts(name, engine, reporter)
     }
+
+    /// The suite's name: the one it was made with, or the path of its file.
+    public var name: String { parts.name }
+
+    var engine: SettingsEngine { parts.engine }
+    var reporter: any SettingsReporter { parts.reporter }
 
     /// Names a suite, which is kept in a file of its own.
     ///
@@ -35,11 +48,11 @@ public struct SettingsSuite: Sendable {
     ///   - reporter: Hears of what fails where nothing can be thrown. By default each distinct failure is one line on
     ///     standard error.
     public init(_ name: String, reporter: any SettingsReporter = StandardErrorReporter.shared) {
-        if let engine = SettingsEngine.open(named: name, reporter: reporter) {
+        if let engine = NamedEngines.engine(named: name, reporter: reporter) {
             self.init(name: name, engine: engine, reporter: reporter)
         } else {
             self.init(name, environment: .process, reporter: reporter)
-            if engine.store is FileStore { engine.remember(as: name) }
+            if engine.store is FileStore { NamedEngines.add(engine, as: name) }
         }
     }
 

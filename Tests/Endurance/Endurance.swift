@@ -41,6 +41,9 @@ struct Endurance {
         if options.parts.contains(.load) {
             report.load = try Load(seconds: options.seconds, seed: options.seed, in: workspace).run()
         }
+        if options.parts.contains(.reads) {
+            report.reads = try Reads(seconds: options.seconds, in: workspace).run()
+        }
         report.findings = try workspace.findings.all()
         return report
     }

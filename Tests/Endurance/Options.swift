@@ -6,6 +6,7 @@ struct Options {
         case kill
         case increments
         case load
+        case reads
     }
 
     var isHelpWanted = false
@@ -16,15 +17,16 @@ struct Options {
     var seed: UInt64 = 0x5EED
 
     static let help = """
-        Usage: swift run -c release endurance [kill|increments|load|all] [options]
+        Usage: swift run -c release endurance [kill|increments|load|reads|all] [options]
 
         kill        kills processes that set numbers, at random moments, and looks what is kept
         increments  4 processes add one 5,000 times each, in a suite that is not there yet
         load        8 processes of 4 threads do all that there is to do, and are killed and started anew
+        reads       a thread sets values that make sense only whole, and another reads them
         all         one after the other, which is what is done when nothing is said
 
           --rounds N    how often to kill (500)
-          --seconds N   how long to load (20)
+          --seconds N   how long to load, or to read (20)
           --seed N      what the random moments and choices follow from; the system's share of chance remains
           --json        one JSON object instead of text
           --help        this text

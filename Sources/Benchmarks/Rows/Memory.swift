@@ -83,13 +83,17 @@ extension Rows {
     }
 
     private static let readSettings = Row(group: "memory", name: "memory of a setting that is read, Int") { workspace in
-        let suite = try workspace.suite(keys: count)
-        return Trial(subject: .memory("read once", of: count) { letGo(read(0, in: suite)) }, comparisons: [])
+        Trial(
+            subject: .memory("read once", of: count) { letGo(read(0, in: try workspace.suite(keys: 0))) },
+            comparisons: []
+        )
     }
 
     private static let readTexts = Row(group: "memory", name: "memory of a setting that is read, String") { workspace in
-        let suite = try workspace.suite(keys: 0)
-        return Trial(subject: .memory("read once", of: count) { letGo(read(Sample.text, in: suite)) }, comparisons: [])
+        Trial(
+            subject: .memory("read once", of: count) { letGo(read(Sample.text, in: try workspace.suite(keys: 0))) },
+            comparisons: []
+        )
     }
 
     private static let secondWrappers = Row(group: "memory", name: "memory of a second wrapper of a key") { workspace in

@@ -53,7 +53,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         cell.deallocate(Value.self)
     }
 
-    var suite: SettingsSuite { SettingsSuite(name: suiteName, engine: engine, reporter: reporter) }
+    private var suite: SettingsSuite { SettingsSuite(name: suiteName, engine: engine, reporter: reporter) }
 
     /// The value, read and decoded, unless it was decoded before.
     ///

@@ -10,33 +10,8 @@ extension SettingsEngine {
         case memory(name: String)
     }
 
-    private struct Reference {
-        weak var engine: SettingsEngine?
-    }
-
-    private static let engines = Locked<[Identity: Reference]>([:])
+    private static let engines = Locked<[Identity: EngineReference]>([:])
     private static let ephemeral = Locked<[String: SettingsEngine]>([:])
-
-    /// The engines of suites that were named without a path, since to find out the file takes system calls.
-    private static let named = Locked<[String: Reference]>([:])
-
-    /// The engine of a suite that is open under its name.
-    static func open(named name: String, reporter: any SettingsReporter) -> SettingsEngine? {
-        guard let engine = named.withLock({ $0[name]?.engine }), engine.addReporter(reporter) else { return nil }
-        return engine
-    }
-
-    /// Lets ``open(named:reporter:)`` find this engine, as long as there is anybody who uses it.
-    func remember(as name: String) {
-        let others = Self.named.withLock { named in
-            // What is looked at is let go of after the lock.
-            let others = named.mapValues(\.engine).filter { $0.value != nil }
-            named = named.filter { others[$0.key] != nil }
-            named[name] = Reference(engine: self)
-            return others
-        }
-        _ = consume others
-    }
 
     /// The engine for a file, however many suites name it, by whichever path.
     static func shared(forFileAt path: String, reporter: any SettingsReporter) -> SettingsEngine {
@@ -76,7 +51,7 @@ extension SettingsEngine {
             if let known, !known.isFinished { return (known, [SettingsEngine]()) }
             let others = engines.compactMapValues(\.engine)
             engines = engines.filter { others[$0.key] != nil }
-            engines[identity] = Reference(engine: new)
+            engines[identity] = EngineReference(new)
             return (new, others.values + [known].compactMap { $0 })
         }
         _ = consume others

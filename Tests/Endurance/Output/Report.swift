@@ -9,6 +9,7 @@ struct Report: Encodable {
     var kill: Kill.Result?
     var increments: Increments.Result?
     var load: LoadResult?
+    var reads: Reads.Result?
     /// The laws that were seen to be broken.
     var findings: [String] = []
 
@@ -25,7 +26,8 @@ struct Report: Encodable {
     }
 
     var description: String {
-        let parts = [kill?.description, increments?.description, load?.description].compactMap { $0 }
+        let parts = [kill?.description, increments?.description, load?.description, reads?.description]
+            .compactMap { $0 }
         let end = isClean ? "All laws held." : "BROKEN, \(findings.count) findings:"
         let lines = findings.prefix(40).map { "  \($0)" }
         return ([machine.description + "; seed \(seed)"] + parts + [end] + lines).joined(separator: "\n")
