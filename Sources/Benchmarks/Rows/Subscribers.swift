@@ -6,7 +6,7 @@ extension Rows {
     /// From the beginning of a set until the last subscriber has the value.
     static let subscribers = [
         Row(group: "subscribers", name: "1,000 subscribers of a key, one set", leastSamples: 105) { workspace in
-            let ours = try await Delivery(to: 1_000, in: workspace) : nil
+            let ours = try await Delivery(to: 1_000, in: workspace)
             let (plain, continuations) = try await Audience.ofStreams(1_000)
             return Trial(
                 subject: .timingItself("set until all have it") { try await ours.time() },
