@@ -32,7 +32,7 @@ extension SettingsSuite {
 }
 
 extension UserDefaults {
-    /// The value under a key, as ``StoredSettings/SettingsSuite`` gives it.
+    /// The value under a key, as `SettingsSuite` gives it.
     ///
     /// ```swift
     /// UserDefaults.standard[.quality] += 0.1
@@ -40,7 +40,7 @@ extension UserDefaults {
     ///
     /// What fails in an assignment is told on standard error, and is kept and tried again as long as the process lives. Each
     /// use of an object other than `standard` looks through all its keys: for more than a few, make a
-    /// ``StoredSettings/SettingsSuite`` and keep it.
+    /// `SettingsSuite` and keep it.
     ///
     /// - Parameter key: The setting's key.
     public subscript<Value>(key: SettingKey<Value>) -> Value {

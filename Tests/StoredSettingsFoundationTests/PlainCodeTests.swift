@@ -121,8 +121,12 @@ extension UserDefaultsTests {
                 #if !canImport(ObjectiveC)
                 #expect(try domain.contentsOnDisk[setting.key] as? Int == 8080)
                 #endif
+                setting.value = 1
+                let changes = setting.changes
                 setting.reset()
                 #expect(setting.value == 8080 && !setting.isSet)
+                let change = await within { await changes.first { _ in true } }
+                #expect(change??.old == 1 && change??.new == 8080)
             }
         }
 
@@ -136,6 +140,11 @@ extension UserDefaultsTests {
                 #expect(defaults[.quality] == 0.75 && defaults.double(forKey: "quality") == 0.75)
                 defaults.set(0.125, forKey: "quality")
                 #expect(defaults[.quality] == 0.125)
+                #expect(UserDefaults.standard[.quality] == 0.8)
+                #expect(
+                    SettingsSuite(userDefaults: .standard)
+                        == SettingsSuite(userDefaults: .standard, name: "UserDefaults")
+                )
             }
         }
 

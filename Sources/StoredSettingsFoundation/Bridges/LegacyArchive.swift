@@ -25,7 +25,7 @@ public struct LegacyArchive<Value: StoredValueConvertible>: StoredValueBridge {
 
     /// What the type itself gives.
     ///
-    /// - Throws: ``StoredSettings/SettingsError`` for bytes that are themselves an archive, which would be mistaken for one.
+    /// - Throws: `SettingsError` for bytes that are themselves an archive, which would be mistaken for one.
     public func storedValue(from value: Value) throws -> StoredValue {
         let stored = try value.storedValue()
         if case .data(let data) = stored, KeyedArchive.isArchive(data) {

@@ -28,9 +28,9 @@ public struct UserDefaultsURL: StoredValueBridge {
         }
     }
 
-    /// A path as ``StoredSettings/StoredValue/string(_:)``, or an archive as ``StoredSettings/StoredValue/data(_:)``.
+    /// A path as `StoredValue.string(_:)`, or an archive as `StoredValue.data(_:)`.
     ///
-    /// - Throws: ``StoredSettings/SettingsError`` for a URL that would come back as another.
+    /// - Throws: `SettingsError` for a URL that would come back as another.
     public func storedValue(from value: URL) throws -> StoredValue {
         let path = StoredValue.string(value.path)
         if value.isFileURL, try self.value(from: path) == value { return path }

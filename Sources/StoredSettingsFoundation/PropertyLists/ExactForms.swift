@@ -33,7 +33,7 @@ struct ExactForms: Equatable {
 
     /// What is to be stored under the ``key``.
     ///
-    /// - Throws: ``SettingsError`` for values that are nested too deep.
+    /// - Throws: `SettingsError` for values that are nested too deep.
     func propertyList() throws -> StoredValue? {
         guard !values.isEmpty else { return nil }
         do {

@@ -24,7 +24,7 @@ extension KeyedArchive {
     ///
     /// It is read from the archive itself: no object is made for it.
     ///
-    /// - Throws: ``SettingsError`` when something else is in it.
+    /// - Throws: `SettingsError` when something else is in it.
     func plainValue() throws -> StoredValue {
         try checkDepth()
         return try plainValue(ofObject: root)

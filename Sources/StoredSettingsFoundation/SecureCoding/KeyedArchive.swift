@@ -21,7 +21,7 @@ struct KeyedArchive {
 
     /// Reads an archive.
     ///
-    /// - Throws: ``SettingsError`` when the bytes are not one.
+    /// - Throws: `SettingsError` when the bytes are not one.
     init(_ bytes: Data) throws {
         do {
             let list = try BinaryPropertyList([UInt8](bytes))
@@ -43,7 +43,7 @@ struct KeyedArchive {
     ///   - classes: The classes of which one is the object's, or its class's ancestor.
     ///   - isExpected: Tells whether a class is among them.
     /// - Returns: The object.
-    /// - Throws: ``SettingsError`` when it is of another class, or cannot be made.
+    /// - Throws: `SettingsError` when it is of another class, or cannot be made.
     func object(of classes: [AnyClass], where isExpected: (AnyClass) -> Bool) throws -> Any {
         try checkDepth()
         for index in objects.indices { try checkClass(ofObject: index) }

@@ -25,7 +25,7 @@ public struct SecureArchive<Value: NSSecureCoding & AnyObject & Sendable>: Store
         return value
     }
 
-    /// An archive of the object, as ``StoredSettings/StoredValue/data(_:)``.
+    /// An archive of the object, as `StoredValue.data(_:)`.
     public func storedValue(from value: Value) throws -> StoredValue {
         do {
             return .data(try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: true))

@@ -16,7 +16,7 @@ extension StoredValueConvertible where Self: AnyObject & NSSecureCoding {
         try self.init(made: SecureArchive<Self>().value(from: storedValue))
     }
 
-    /// An archive of the object, as ``StoredSettings/StoredValue/data(_:)``.
+    /// An archive of the object, as `StoredValue.data(_:)`.
     public func storedValue() throws -> StoredValue {
         try SecureArchive<Self>().storedValue(from: self)
     }
@@ -25,7 +25,7 @@ extension StoredValueConvertible where Self: AnyObject & NSSecureCoding {
 // MARK: - Types that are both
 
 extension StoredValueConvertible where Self: AnyObject & NSSecureCoding & Codable {
-    /// Reads the structure that a ``StoredSettings/StoredValueEncoder`` gives.
+    /// Reads the structure that a `StoredValueEncoder` gives.
     ///
     /// A class that is `Codable` as well is stored as its structure, which people can read. ``SecureArchive`` chooses
     /// otherwise.
@@ -33,7 +33,7 @@ extension StoredValueConvertible where Self: AnyObject & NSSecureCoding & Codabl
         try self.init(made: StoredValueDecoder().decode(Self.self, from: storedValue))
     }
 
-    /// What a ``StoredSettings/StoredValueEncoder`` gives.
+    /// What a `StoredValueEncoder` gives.
     public func storedValue() throws -> StoredValue {
         try StoredValueEncoder().encode(self)
     }

@@ -10,7 +10,7 @@ import Synchronization
 /// let suite = SettingsSuite(userDefaults: .standard)
 /// ```
 ///
-/// What it keeps and what Foundation cannot keep is told in <doc:StoredSettingsFoundation>. All use of the object through one
+/// What Foundation cannot keep is told in <doc:WhatFoundationCannotDo>. All use of the object through one
 /// store is under one lock, and commits of all stores of this kind in a process exclude each other, as two may be over one
 /// domain. Each commit writes the property list to the disk before it returns.
 public final class UserDefaultsStore: SettingsStore {
@@ -35,7 +35,7 @@ public final class UserDefaultsStore: SettingsStore {
 
     /// Creates a store over a `UserDefaults`.
     ///
-    /// Make one store only for each object: ``StoredSettings/SettingsSuite/init(userDefaults:name:reporter:)`` sees to that.
+    /// Make one store only for each object: `SettingsSuite(userDefaults:)` sees to that.
     ///
     /// - Parameters:
     ///   - userDefaults: Where the values are kept.
@@ -45,7 +45,7 @@ public final class UserDefaultsStore: SettingsStore {
         self.name = name
     }
 
-    /// Always ``StoredSettings/SettingsPersistence/durable(path:)``, with the name of the place instead of a path.
+    /// Always `SettingsPersistence.durable(path:)`, with the name of the place instead of a path.
     public var persistence: SettingsPersistence { .durable(path: name) }
 
     /// Sets the observer that hears of every change from now on.
@@ -91,7 +91,7 @@ public final class UserDefaultsStore: SettingsStore {
 
     /// Writes to the disk what plain code has set, and takes up what other processes have written.
     ///
-    /// - Throws: ``StoredSettings/SettingsError`` when Foundation says that it could not.
+    /// - Throws: `SettingsError` when Foundation says that it could not.
     public func synchronize() throws {
         var delivery = StoreDelivery.none
         defer { delivery.perform() }
