@@ -13,7 +13,8 @@ extension SettingsSuite {
     ///
     /// Plain `UserDefaults` code and this library read what the other has written. A value that is registered with
     /// `UserDefaults` serves before the default of a declaration, and counts as not stored. Launch arguments are no part of
-    /// it. A set writes the whole property list to the disk, about 0.5 ms with 10 keys and 3 ms with 1,000 on Linux.
+    /// it. A set takes up what others have written and writes the whole property
+    /// list to the disk: on Linux about 0.5 ms with 10 keys, and 7 ms with 1,000. A read takes 2.5 µs.
     ///
     /// All suites over one object share one store.
     ///

@@ -134,6 +134,10 @@ struct SecureCodingTests {
         ("a class that is gone", { try renamed("Gonour") }),
         ("a class that is not securely coded", { try renamed("Insecu") }),
         ("a part of another class", { try disguised() }),
+        (
+            "an object that is a part of itself",
+            { try archive(Colour(red: 1, name: "red")).replacing([0x80, 2], with: [0x80, 1]) }
+        ),
         ("no bytes", { Data() }), ("other bytes", { Data("bplist00 and nothing more, but long enough".utf8) }),
         (
             "another property list",
@@ -143,7 +147,7 @@ struct SecureCodingTests {
 
     /// An archive of a ``Colour`` that says it is of another class, whose name is as long.
     private static func renamed(_ name: String) throws -> Data {
-        try archive(Colour(red: 1, name: "red")).replacing("Colour", with: name)
+        try archive(Colour(red: 1, name: "red")).replacing(Array("Colour".utf8), with: Array(name.utf8))
     }
 
     /// An archive of an ``Impostor`` that says it is a ``Colour``: the name is an array.
@@ -207,12 +211,12 @@ final class Insecu: NSObject, NSCoding {
 }
 
 extension Data {
-    /// The bytes with one text in place of another of its length.
-    fileprivate func replacing(_ text: String, with other: String) throws -> Data {
+    /// The bytes with some in place of others, of which there are as many.
+    fileprivate func replacing(_ bytes: [UInt8], with others: [UInt8]) throws -> Data {
         var result = self
         var start = result.startIndex
-        while let range = result.range(of: Data(text.utf8), in: start..<result.endIndex) {
-            result.replaceSubrange(range, with: Data(other.utf8))
+        while let range = result.range(of: Data(bytes), in: start..<result.endIndex) {
+            result.replaceSubrange(range, with: Data(others))
             start = range.upperBound
         }
         try #require(result != self && result.count == count)

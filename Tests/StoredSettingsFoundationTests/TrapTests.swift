@@ -53,10 +53,10 @@ extension UserDefaultsTests {
             for _ in 0..<10 {
                 try await withDomain { domain in
                     try domain.overwrite(with: ["a": 7])
-                    let suite = SettingsSuite(userDefaults: try domain.open())
+                    let suites = try (0..<8).map { _ in SettingsSuite(userDefaults: try domain.open()) }
                     let values = Mutex<[Int]>([])
-                    DispatchQueue.concurrentPerform(iterations: 8) { _ in
-                        let value = suite[SettingKey("a", default: 0)]
+                    DispatchQueue.concurrentPerform(iterations: 8) { index in
+                        let value = suites[index][SettingKey("a", default: 0)]
                         values.withLock { $0.append(value) }
                     }
                     #expect(values.withLock { $0 } == Array(repeating: 7, count: 8))

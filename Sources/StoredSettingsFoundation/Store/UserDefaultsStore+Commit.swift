@@ -49,19 +49,18 @@ extension UserDefaultsStore {
             guard !changes.isEmpty else { return .none }
             var exact = state.exact
             for change in changes { exact.note(change.new, forKey: change.key) }
-            try write(changes.map { ($0.key, $0.new) }, exact, &state)
+            try write(changes, exact, &state)
             state.generation &+= 1
             return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
         }
     }
 
     /// Writes some values, all or none.
-    private func write(_ edits: [(key: String, value: StoredValue?)], _ exact: ExactForms, _ state: inout State) throws
-    {
-        let before = state
-        set(edits, exact, try exact.propertyList(), &state)
+    private func write(_ changes: [StoreChange], _ exact: ExactForms, _ state: inout State) throws {
+        let (exactBefore, textBefore) = (state.exact, state.exactText)
+        set(changes.map { ($0.key, $0.new) }, exact, try exact.propertyList(), &state)
         guard !domain.synchronize() else { return }
-        set(edits.map { ($0.key, before.stored[$0.key]) }, before.exact, before.exactText, &state)
+        set(changes.map { ($0.key, $0.old) }, exactBefore, textBefore, &state)
         throw Self.notWritten
     }
 
@@ -72,9 +71,11 @@ extension UserDefaultsStore {
         _ state: inout State
     ) {
         for (key, value) in edits {
-            domain.set(ExactForms.native(of: value, forKey: key), forKey: key)
+            let native = ExactForms.native(of: value, forKey: key)
+            domain.set(native, forKey: key)
             state.stored[key] = value
-            state.seen[key] = domain.value(forKey: key)
+            // Asking Foundation costs more than one thinks: after a set it puts all keys together anew.
+            state.seen[key] = native
         }
         if exactText != state.exactText { domain.set(exactText, forKey: ExactForms.key) }
         state.exact = exact
