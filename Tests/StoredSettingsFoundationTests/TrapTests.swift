@@ -52,7 +52,9 @@ extension UserDefaultsTests {
         func firstTouch() async throws {
             for _ in 0..<10 {
                 try await withDomain { domain in
-                    try domain.overwrite(with: ["a": 7])
+                    // Enough of them that the file is not read in no time.
+                    let others = Dictionary(uniqueKeysWithValues: (0..<500).map { ("key \($0)", $0) })
+                    try domain.overwrite(with: others.merging(["a": 7]) { $1 })
                     let suites = try (0..<8).map { _ in SettingsSuite(userDefaults: try domain.open()) }
                     let values = Mutex<[Int]>([])
                     DispatchQueue.concurrentPerform(iterations: 8) { index in
