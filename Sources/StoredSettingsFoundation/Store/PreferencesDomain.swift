@@ -2,17 +2,30 @@
 
 import Foundation
 import StoredSettings
+import Synchronization
 
 /// The one place that touches a `UserDefaults`, in terms of stored values.
 ///
-/// Unchecked: Foundation says of `UserDefaults` that any thread may use it, and does not declare it. Where it does not hold
-/// (the first use of a suite on Linux), the store keeps its threads apart.
+/// Unchecked: Foundation says of `UserDefaults` that any thread may use it, and does not declare it. It does not hold on Linux,
+/// where threads that use any suites of the process at once now and then read what is not there, or miss what is: there
+/// all of this library's uses take turns.
 struct PreferencesDomain: @unchecked Sendable {
     private let defaults: UserDefaults
 
     init(_ defaults: UserDefaults) {
         self.defaults = defaults
     }
+
+    #if canImport(ObjectiveC)
+    private func inTurn<Result>(_ body: () -> Result) -> Result { body() }
+    #else
+    private static let turn = Mutex<Void>(())
+
+    /// Runs a body while nobody else uses preferences through this library.
+    private func inTurn<Result: Sendable>(_ body: () -> Result) -> Result {
+        Self.turn.withLock { _ in body() }
+    }
+    #endif
 
     #if canImport(ObjectiveC)
     /// Hears of changes, by whomever, until the token is removed.
@@ -32,12 +45,12 @@ extension PreferencesDomain {
     /// What plain code sees under a key, launch arguments left out: what is stored, or else registered.
     func value(forKey key: String) -> StoredValue? {
         guard !isArgument(key) else { return merged()[key] }
-        return defaults.object(forKey: key).flatMap(StoredValue.init(propertyList:))
+        return inTurn { defaults.object(forKey: key).flatMap(StoredValue.init(propertyList:)) }
     }
 
     /// The same for all keys.
     func merged() -> [String: StoredValue] {
-        let values = defaults.dictionaryRepresentation().compactMapValues(StoredValue.init(propertyList:))
+        let values = inTurn { defaults.dictionaryRepresentation().compactMapValues(StoredValue.init(propertyList:)) }
         #if canImport(ObjectiveC)
         // What an argument hides cannot be seen.
         let arguments = defaults.volatileDomain(forName: UserDefaults.argumentDomain)
@@ -86,10 +99,12 @@ extension PreferencesDomain {
     ///
     /// Only through the one setter that takes any object: setting a literal `nil` never returns on Linux.
     func set(_ value: StoredValue?, forKey key: String) {
-        if let object = value?.propertyList {
-            defaults.set(object as Any?, forKey: key)
-        } else {
-            defaults.removeObject(forKey: key)
+        inTurn {
+            if let object = value?.propertyList {
+                defaults.set(object as Any?, forKey: key)
+            } else {
+                defaults.removeObject(forKey: key)
+            }
         }
     }
 
@@ -97,6 +112,6 @@ extension PreferencesDomain {
     ///
     /// - Returns: Whether Foundation says that it has done so.
     func synchronize() -> Bool {
-        defaults.synchronize()
+        inTurn { defaults.synchronize() }
     }
 }

@@ -42,43 +42,63 @@ extension UserDefaultsStore {
                 remedy: "give the setting another key"
             )
         }
-        return try state.withLock { state in
-            // Plain code may have come between.
-            let changes = changes.map { StoreChange(key: $0.key, old: state.stored[$0.key], new: $0.new) }
-                .filter { $0.old != $0.new }
-            guard !changes.isEmpty else { return .none }
-            var exact = state.exact
-            for change in changes { exact.note(change.new, forKey: change.key) }
-            try write(changes, exact, &state)
-            state.generation &+= 1
-            return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
+        guard let plan = try state.withLock({ try Self.plan(changes, &$0) }) else { return .none }
+        // Not under the lock: on Apple systems a set runs code of others that observes the same object.
+        write(plan.edits, plan.exactText, over: plan.exactTextBack)
+        let isWritten = domain.synchronize()
+        if !isWritten { write(plan.editsBack, plan.exactTextBack, over: plan.exactText) }
+        let delivery = state.withLock { state in
+            state.isWriting = false
+            return isWritten ? Self.publish(plan, &state) : .none
         }
+        guard isWritten else { throw Self.notWritten }
+        return delivery
     }
 
-    /// Writes some values, all or none.
-    private func write(_ changes: [StoreChange], _ exact: ExactForms, _ state: inout State) throws {
-        let (exactBefore, textBefore) = (state.exact, state.exactText)
-        set(changes.map { ($0.key, $0.new) }, exact, try exact.propertyList(), &state)
-        guard !domain.synchronize() else { return }
-        set(changes.map { ($0.key, $0.old) }, exactBefore, textBefore, &state)
-        throw Self.notWritten
+    /// What a commit is to write, and what was there before.
+    private struct Plan {
+        var changes: [StoreChange]
+        var exact: ExactForms
+        var exactText: StoredValue?
+        var exactTextBack: StoredValue?
+
+        var edits: [(key: String, value: StoredValue?)] { changes.map { ($0.key, $0.new) } }
+        var editsBack: [(key: String, value: StoredValue?)] { changes.map { ($0.key, $0.old) } }
     }
 
-    private func set(
+    /// Decides what to write, and keeps readers from looking at it until it is all there.
+    private static func plan(_ changes: [StoreChange], _ state: inout State) throws -> Plan? {
+        // Plain code may have come between.
+        let changes = changes.map { StoreChange(key: $0.key, old: state.stored[$0.key], new: $0.new) }
+            .filter { $0.old != $0.new }
+        guard !changes.isEmpty else { return nil }
+        var exact = state.exact
+        for change in changes { exact.note(change.new, forKey: change.key) }
+        let text = try exact.propertyList()
+        state.isWriting = true
+        return Plan(changes: changes, exact: exact, exactText: text, exactTextBack: state.exactText)
+    }
+
+    private func write(
         _ edits: [(key: String, value: StoredValue?)],
-        _ exact: ExactForms,
         _ exactText: StoredValue?,
-        _ state: inout State
+        over oldText: StoredValue?
     ) {
         for (key, value) in edits {
-            let native = ExactForms.native(of: value, forKey: key)
-            domain.set(native, forKey: key)
+            domain.set(ExactForms.native(of: value, forKey: key), forKey: key)
+        }
+        if exactText != oldText { domain.set(exactText, forKey: ExactForms.key) }
+    }
+
+    private static func publish(_ plan: Plan, _ state: inout State) -> StoreDelivery {
+        for (key, value) in plan.edits {
             state.stored[key] = value
             // Asking Foundation costs more than one thinks: after a set it puts all keys together anew.
-            state.seen[key] = native
+            state.seen[key] = ExactForms.native(of: value, forKey: key)
         }
-        if exactText != state.exactText { domain.set(exactText, forKey: ExactForms.key) }
-        state.exact = exact
-        state.exactText = exactText
+        state.exact = plan.exact
+        state.exactText = plan.exactText
+        state.generation &+= 1
+        return state.observer?.record(StoreCommit(changes: plan.changes, origin: .local)) ?? .none
     }
 }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
-import Synchronization
 
 extension UserDefaultsStore {
-    /// Held by the thread that touches a suite first: several that do so at once read wrong values on Linux.
-    private static let firstTouch = Mutex<Void>(())
-
     /// Sees whether somebody has changed the value under a key.
     ///
     /// - Returns: What is to be done after the lock.
     func look(at key: String, _ state: inout State) -> StoreDelivery {
         guard state.hasLooked else { return look(&state) }
+        guard !state.isWriting else { return .none }
         let value = domain.value(forKey: key)
         if value == state.seen[key], domain.value(forKey: ExactForms.key) == state.exactText { return .none }
         let delivery = look(&state)
@@ -24,8 +21,9 @@ extension UserDefaultsStore {
     ///
     /// - Returns: What is to be done after the lock.
     func look(_ state: inout State) -> StoreDelivery {
+        guard !state.isWriting else { return .none }
         let isFirst = !state.hasLooked
-        let merged = isFirst ? Self.firstTouch.withLock { _ in domain.merged() } : domain.merged()
+        let merged = domain.merged()
         state.hasLooked = true
         state.seen = merged
         noteExactForms(merged[ExactForms.key], &state)

@@ -10,9 +10,8 @@ import Synchronization
 /// let suite = SettingsSuite(userDefaults: .standard)
 /// ```
 ///
-/// What Foundation cannot keep is told in <doc:WhatFoundationCannotDo>. All use of the object through one
-/// store is under one lock, and commits of all stores of this kind in a process exclude each other, as two may be over one
-/// domain. Each commit writes the property list to the disk before it returns.
+/// What Foundation cannot keep is told in <doc:WhatFoundationCannotDo>. Commits of all stores of this kind in a process
+/// exclude each other, as two may be over one domain. Each commit writes the property list to the disk before it returns.
 public final class UserDefaultsStore: SettingsStore {
     struct State {
         /// What is stored, as far as this store has seen: for every commit, and to tell what has changed.
@@ -23,6 +22,8 @@ public final class UserDefaultsStore: SettingsStore {
         /// What the exact forms were read from.
         var exactText: StoredValue?
         var hasLooked = false
+        /// Whether a commit is writing: what is there is then neither old nor new, and nobody looks.
+        var isWriting = false
         var generation: UInt64 = 1
         weak var observer: (any StoreObserver)?
         /// What ends the notifications.
