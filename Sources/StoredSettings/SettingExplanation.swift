@@ -11,6 +11,8 @@ public struct SettingsLayer: Sendable, Hashable, CustomStringConvertible {
 
     /// What the suite's store holds, or will hold as soon as it can be saved.
     public static let store = SettingsLayer(description: "store")
+    /// What the suite's store falls back to where it holds nothing: values registered with `UserDefaults`.
+    public static let fallback = SettingsLayer(description: "fallback")
     /// What is written in the declaration.
     public static let `default` = SettingsLayer(description: "default")
 }
@@ -25,10 +27,13 @@ extension Setting {
     public func explain() -> SettingExplanation<Value> {
         let problem = engine.store.problem.map { box.naming($0, as: .readFailed) }
         do {
-            guard let value = try engine.value(forKey: key).map(box.decode) else {
-                return explanation(defaultValue, from: .default, problem: problem)
+            if let value = try engine.value(forKey: key).map(box.decode) {
+                return explanation(value, from: .store, problem: problem)
             }
-            return explanation(value, from: .store, problem: problem)
+            if let value = try engine.store.fallback(forKey: key).map(box.decode) {
+                return explanation(value, from: .fallback, problem: problem)
+            }
+            return explanation(defaultValue, from: .default, problem: problem)
         } catch {
             return explanation(defaultValue, from: .default, problem: box.naming(error, as: .invalidValue))
         }
@@ -44,7 +49,7 @@ extension Setting {
             value: value,
             layer: layer,
             place: layer == .store ? place : nil,
-            shadowed: layer == .store ? [.default: defaultValue] : [:],
+            shadowed: layer == .default ? [:] : [.default: defaultValue],
             problem: problem,
             text: text(of: value),
             defaultText: text(of: defaultValue)

@@ -124,7 +124,8 @@ extension SettingBox {
         var identity: StoredValue?
     }
 
-    /// The value of what is stored, or the default where nothing is, or nothing that can be used: that is reported.
+    /// The value of what is stored, or what the store falls back to, or the default where there is neither, or nothing that
+    /// can be used: that is reported.
     func reading(of stored: StoredValue?) -> Reading {
         reading(of: stored) { reporter.report(unusable($0)) }
     }
@@ -135,7 +136,7 @@ extension SettingBox {
     }
 
     private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
-        if let stored {
+        if let stored = stored ?? engine.store.fallback(forKey: key.name) {
             do {
                 let value = try decode(stored)
                 // A bridge that only reads has no form for the value: then what is stored tells it from others.
