@@ -52,10 +52,12 @@ extension OverrideText {
     }
 
     /// The ways in which all elements of a list may be meant.
+    ///
+    /// The last understands most, so its error says best which element is wrong.
     private static let readings: [@Sendable (String) -> StoredValue] = [
         { .string($0) },
-        { number($0) ?? json($0) ?? .string($0) },
         { bool($0) ?? .string($0) },
+        { number($0) ?? json($0) ?? .string($0) },
     ]
 
     /// The elements as named values, if each is `name=value`.
