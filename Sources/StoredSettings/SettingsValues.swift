@@ -10,9 +10,9 @@
 /// suite.values.launchCount += 1      // as suite[.launchCount] += 1
 /// ```
 ///
-/// Reading and assigning work as ``Setting/value`` does, after the look-up of a key path, which takes some hundred
-/// nanoseconds: where that counts, use a property wrapper. Such key paths need a compiler of Swift 6.1 or newer; an
-/// older one refuses `suite.values.launchCount` and takes `suite[.launchCount]`.
+/// Reading and assigning work as ``Setting/value`` does. Each use looks the key and the setting up; a property wrapper
+/// does so once, so it is what to read where speed counts. Such key paths need a compiler of Swift 6.1 or newer: an older
+/// one refuses `suite.values.launchCount` and takes `suite[.launchCount]`.
 @dynamicMemberLookup
 public struct SettingsValues: Sendable {
     let suite: SettingsSuite

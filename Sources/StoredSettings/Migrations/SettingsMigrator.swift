@@ -19,6 +19,9 @@
 ///
 /// Once added, a step keeps its name and what it does; what comes later is another step. Steps that are recorded and that
 /// this program does not know, because a newer one has made them, stay recorded.
+///
+/// The record is a stored value as any other: ``SettingsSuite/removeAll()`` removes it too. Migrate again after that, so
+/// that what is stored from then on is not taken for the old form at the next start.
 public struct SettingsMigrator: Sendable {
     /// What a step does to the suite.
     ///
