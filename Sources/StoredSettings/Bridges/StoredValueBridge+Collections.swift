@@ -28,7 +28,7 @@ extension StoredValueBridge {
 
     /// A bridge for dictionaries whose keys have a text.
     ///
-    /// - Parameter keys: The type of the keys, as ``Swift/Dictionary`` stores it.
+    /// - Parameter keys: The type of the keys, as a dictionary stores them.
     /// - Returns: The bridge.
     public func dictionary<Key: StoredValueConvertible & Hashable>(
         keyedBy keys: Key.Type
