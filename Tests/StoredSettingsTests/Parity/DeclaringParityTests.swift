@@ -9,8 +9,17 @@ extension SettingKeys {
     fileprivate static let launchCount = SettingKey("launchCount", default: 0)
     fileprivate static let hosts = SettingKey("hosts", default: ["localhost"])
     fileprivate static let weights = SettingKey<[String: [Int]]>("weights", default: [:])
-    fileprivate static let nickname = SettingKey<String?>("nickname")
     fileprivate static var doubled: SettingKey<Int> { SettingKey("doubled") { 21 * 2 } }
+}
+
+extension SettingMembers {
+    fileprivate var quality: SettingKey<Double> { .quality }
+    fileprivate var launchCount: SettingKey<Int> { SettingKey("launchCount", default: 0) }
+    fileprivate var hosts: SettingKey<[String]> { .hosts }
+    fileprivate var nickname: SettingKey<String?> { SettingKey("nickname") }
+    fileprivate var doubled: SettingKey<Int> { .doubled }
+    /// As long a default as none is recognised by its bits.
+    fileprivate var motto: SettingKey<String> { SettingKey("motto", default: String(repeating: "more ", count: 9)) }
 }
 
 private enum AppKey: String { case flag, comment }
@@ -127,6 +136,8 @@ struct DeclaringParityTests {
         suite.values.nickname = nil
         #expect(suite.snapshot() == ["launchCount": 2, "hosts": ["localhost", "example.org"]])
         #expect(SettingsSuite.inMemory().values.launchCount == 0)
+        suite.values.motto += "still"
+        #expect(suite.values.motto.hasSuffix("more still"))
     }
 
     @Test("Row 9: a default that is computed at each use, and is never stored")

@@ -81,7 +81,7 @@ struct SuiteArgumentParityTests {
     @Test("Row 10: one key in two suites is two settings, however it is named")
     func apart() {
         standard[.number] = 5
-        other.values.number += 10
+        other[.number] += 10
         #expect(standard[.number] == 5)
         #expect(Setting(.number, suite: other).value == 11)
         SettingsSuite.withStandard(standard) {
