@@ -2,6 +2,7 @@
 
 import StoredSettings
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -140,6 +141,21 @@ struct MigratingParityTests {
         #expect(old.keys == ["a", "b"])
     }
 
+    @Test("Row 43: steps that another process makes first are not made again")
+    func overtaken() throws {
+        let store = OvertakenStore(["number": 20]) { transaction in
+            transaction["number"] = 40
+            transaction[record] = ["double"]
+        }
+        var migrator = SettingsMigrator()
+        for name in ["double", "double again"] {
+            migrator.addStep(name) { try $0.convert("number") { .integer(Int128(try $0.as(Int.self) * 2)) } }
+        }
+        let suite = SettingsSuite(store: store)
+        #expect(try migrator.migrate(suite) == ["double again"])
+        #expect(suite.snapshot() == ["number": 80, record: ["double", "double again"]])
+    }
+
     @Test("Row 43: a record that cannot be read, and a name that two steps have, change nothing")
     func misuse() throws {
         try suite.setStoredValue("all of them", forKey: record)
@@ -193,5 +209,33 @@ struct MigratingParityTests {
             #expect(try JournalFile(of: path).bytes == journal)
             suite.finish()
         }
+    }
+}
+
+/// A store that somebody else changes just before its first commit.
+private final class OvertakenStore: SettingsStore {
+    typealias Body = @Sendable (inout StoreTransaction) -> Void
+
+    private let base: InMemoryStore
+    private let others: Mutex<Body?>
+
+    init(_ values: [String: StoredValue], others: @escaping Body) {
+        base = InMemoryStore(values)
+        self.others = Mutex(others)
+    }
+
+    var persistence: SettingsPersistence { base.persistence }
+    func setObserver(_ observer: any StoreObserver) { base.setObserver(observer) }
+    func generation() -> UInt64 { base.generation() }
+    func contents() -> [String: StoredValue] { base.contents() }
+    func synchronize() {}
+
+    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        base.withValue(forKey: key, body)
+    }
+
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        if let change = others.withLock({ $0.take() }) { try base.commit { change(&$0) } }
+        return try base.commit(body)
     }
 }
