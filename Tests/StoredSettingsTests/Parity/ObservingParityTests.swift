@@ -22,7 +22,7 @@ struct ObservingParityTests {
         var all: [Element] { elements.withLock { $0 } }
     }
 
-    private struct Settings: Sendable {
+    fileprivate struct Settings: Sendable {
         @DefaultStorage var port: Int
         @DefaultStorage var host: String
 
@@ -172,7 +172,7 @@ struct ObservingParityTests {
     fileprivate final class Model {
         private let settings: Settings
 
-        fileprivate init(settings: Settings) { self.settings = settings }
+        init(settings: Settings) { self.settings = settings }
 
         var port: Int {
             get { settings.port }
