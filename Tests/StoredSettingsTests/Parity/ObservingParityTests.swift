@@ -11,7 +11,9 @@ extension SettingKeys {
     fileprivate static let parityHost = SettingKey("host", default: "localhost")
 }
 
-/// The rows on observing. Row 32, publishers, is in SettingPublisherTests.swift, since it needs Combine.
+/// The rows on observing.
+///
+/// Row 32, publishers, is in SettingPublisherTests.swift, since it needs Combine.
 @Suite("Parity: observing")
 struct ObservingParityTests {
     private final class Log<Element: Sendable>: Sendable {
