@@ -18,7 +18,9 @@ final class LifetimeTie: @unchecked Sendable {
 ///
 /// Whether an object is gone is found out by looking, under no lock: who looks may hold the last reference for a moment,
 /// and what ends then is the user's.
-enum LifetimeTies {
+final class LifetimeTies: Sendable {
+    static let shared = LifetimeTies()
+
     private struct Entry {
         let observation: SettingObservation
         let tie: LifetimeTie
@@ -32,10 +34,10 @@ enum LifetimeTies {
 
     static let leastLimit = 64
 
-    private static let table = Locked(Table())
+    private let table = Locked(Table())
 
     /// Keeps an observation, in place of an earlier tie of it.
-    static func add(_ observation: SettingObservation, _ tie: LifetimeTie) {
+    func add(_ observation: SettingObservation, _ tie: LifetimeTie) {
         let (old, isSweepDue) = table.withLock { table in
             let old = table.entries.updateValue(
                 Entry(observation: observation, tie: tie),
@@ -51,20 +53,30 @@ enum LifetimeTies {
     ///
     /// - Returns: Its tie; `nil` if it had none.
     @discardableResult
-    static func remove(_ observation: SettingObservation) -> LifetimeTie? {
+    func remove(_ observation: SettingObservation) -> LifetimeTie? {
         let entry = table.withLock { $0.entries.removeValue(forKey: ObjectIdentifier(observation)) }
         return entry?.tie
     }
 
     /// Ends all observations whose object is gone.
-    static func sweep() {
+    func sweep() {
         let entries = table.withLock { $0.entries }
         for entry in entries.values where entry.tie.object == nil {
-            entry.observation.invalidate()
+            if remove(entry) { entry.observation.invalidate() }
         }
-        table.withLock { $0.limit = max(leastLimit, 2 * $0.entries.count) }
+        table.withLock { $0.limit = max(Self.leastLimit, 2 * $0.entries.count) }
+    }
+
+    /// - Returns: Whether the entry was there still: another tie may have taken its place.
+    private func remove(_ entry: Entry) -> Bool {
+        table.withLock { table in
+            let id = ObjectIdentifier(entry.observation)
+            guard table.entries[id]?.tie === entry.tie else { return false }
+            table.entries[id] = nil
+            return true
+        }
     }
 
     /// How many observations are kept.
-    static var count: Int { table.withLock { $0.entries.count } }
+    var count: Int { table.withLock { $0.entries.count } }
 }

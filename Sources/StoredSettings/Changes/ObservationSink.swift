@@ -103,7 +103,11 @@ final class ObservationSink<Change: CoalescingChange>: ObservationEnding {
         while let (change, tie) = nextToTell() {
             // Whoever asks for the object keeps it, so that it is there for as long as the call.
             let object = tie?.object
-            guard tie == nil || object != nil else { return LifetimeTies.sweep() }
+            if tie != nil, object == nil {
+                LifetimeTies.shared.sweep()
+                // Unless it has another tie by now, or none.
+                if isInvalid { return }
+            }
             withExtendedLifetime(object) { tell(change) }
             state.withLock { $0.isTelling = false }
         }

@@ -60,7 +60,7 @@ public final class SettingObservation: Sendable {
     public func invalidate() {
         sink.invalidate()
         engine.removeSink(id)
-        LifetimeTies.remove(self)
+        LifetimeTies.shared.remove(self)
     }
 
     /// Keeps the observation for as long as an object exists, and no longer, so that nobody else need keep it.
@@ -83,8 +83,8 @@ public final class SettingObservation: Sendable {
         let tie = LifetimeTie(object)
         // One that has ended is not kept: neither by this call, nor when it ends at the same time.
         if sink.setTie(tie) {
-            LifetimeTies.add(self, tie)
-            if sink.isInvalid { LifetimeTies.remove(self) }
+            LifetimeTies.shared.add(self, tie)
+            if sink.isInvalid { LifetimeTies.shared.remove(self) }
         }
         return self
     }
@@ -93,7 +93,7 @@ public final class SettingObservation: Sendable {
     ///
     /// Without a tie, or after the end of the object, it does nothing more.
     public func removeLifetimeTie() {
-        if let tie = LifetimeTies.remove(self), tie.object == nil { return invalidate() }
+        if let tie = LifetimeTies.shared.remove(self), tie.object == nil { return invalidate() }
         _ = sink.setTie(nil)
     }
 }

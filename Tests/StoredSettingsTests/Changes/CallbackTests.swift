@@ -181,7 +181,7 @@ struct CallbackTests {
             port.observe { _ in _ = meddler }.tieToLifetime(of: Owner(port))
         }
         #expect(port.value >= 3)
-        LifetimeTies.sweep()
+        LifetimeTies.shared.sweep()
         #expect(port.value == 4)
     }
 }

@@ -146,17 +146,21 @@ struct LifetimeTieTests {
 
     @Test("is let go of, too, when many others are tied, without a change")
     func bounded() {
+        let ties = LifetimeTies()
         weak var captured: Owner?
         do {
             let used = Owner()
             captured = used
-            port.observe { _ in used.call() }.tieToLifetime(of: Owner())
+            ties.add(port.observe { _ in used.call() }, LifetimeTie(Owner()))
         }
-        let owner = Owner()
-        for number in 0..<10_000 where captured != nil {
-            Setting("key\(number)", default: 0, suite: suite).observe { _ in }.tieToLifetime(of: owner)
+        let living = Owner()
+        for _ in 0..<LifetimeTies.leastLimit {
+            ties.add(port.observe { _ in }, LifetimeTie(living))
         }
         #expect(captured == nil)
+        #expect(ties.count == LifetimeTies.leastLimit)
+        #expect(suite.engine.sinkCount == ties.count)
+        withExtendedLifetime(living) {}
     }
 
     @Test("keeps its suite, and lets go of it with the object")
@@ -170,7 +174,7 @@ struct LifetimeTieTests {
         }
         #expect(engine != nil)
         owner = nil
-        LifetimeTies.sweep()
+        LifetimeTies.shared.sweep()
         #expect(engine == nil)
     }
 
@@ -189,7 +193,7 @@ struct LifetimeTieTests {
                 }
             }
         }
-        LifetimeTies.sweep()
+        LifetimeTies.shared.sweep()
         #expect(suite.engine.sinkCount == 0)
     }
 }
