@@ -37,6 +37,12 @@ extension SettingsSuite {
     /// - Returns: The suite.
     public func observable(_ isObservable: Bool = true) -> SettingsSuite {
         guard isObservable != self.isObservable else { return self }
-        return SettingsSuite(name: name, engine: engine, reporter: reporter, isObservable: isObservable)
+        return SettingsSuite(
+            name: name,
+            engine: engine,
+            overrides: overrides,
+            reporter: reporter,
+            isObservable: isObservable
+        )
     }
 }

@@ -100,6 +100,22 @@ extension UserDefaultsTests {
             }
         }
 
+        @Test("Overrides serve before what is stored and what is registered")
+        func overridden() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let suite = SettingsSuite(userDefaults: defaults, overrides: [.commandLine(["-registered", "9"])])
+                let setting = Setting("registered", default: 1, suite: suite)
+                defaults.register(defaults: ["registered": 8080])
+                #expect(setting.value == 9 && !setting.isSet)
+                #expect(setting.explain().shadowed == [.fallback: 8080, .default: 1])
+                #expect(setting.explain().description.contains("over the fallback 8080, over the default 1"))
+                setting.value = 2
+                #expect(setting.value == 9 && defaults.integer(forKey: "registered") == 2)
+                #expect(Setting("registered", default: 1, suite: SettingsSuite(userDefaults: defaults)).value == 2)
+            }
+        }
+
         @Test("Row 41: values registered with UserDefaults serve before the default, and do not count as stored")
         func registered() async throws {
             try await withDomain { domain in

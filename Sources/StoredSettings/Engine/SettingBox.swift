@@ -9,6 +9,7 @@ import Synchronization
 class AnySettingBox: @unchecked Sendable {
     let suiteName: String
     let reporter: any SettingsReporter
+    let overrides: OverrideList?
     let valueType: ObjectIdentifier
     let keyID: ObjectIdentifier
     let form: SettingForm?
@@ -18,6 +19,7 @@ class AnySettingBox: @unchecked Sendable {
     fileprivate init(_ suite: SettingsSuite, _ valueType: ObjectIdentifier, _ key: SettingKeys, _ form: SettingForm?) {
         suiteName = suite.name
         reporter = suite.reporter
+        overrides = suite.overrides
         self.valueType = valueType
         keyID = ObjectIdentifier(key)
         self.form = form
@@ -27,6 +29,7 @@ class AnySettingBox: @unchecked Sendable {
     /// Whether a suite, which is kept in the same place, is alike in all else that the box takes from it.
     func isOf(_ suite: SettingsSuite) -> Bool {
         reporter === suite.reporter && suiteName == suite.name && (part != nil) == suite.isObservable
+            && overrides.isLike(suite.overrides)
     }
 }
 
@@ -44,6 +47,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let writing = Locked<Void>(())
     /// The newest value over a store that has to be asked whether anything has changed.
     private let uncertain = Locked<Uncertain?>(nil)
+    /// `nil` in a suite without overrides.
+    let overrideCell: OverrideCell<Value>?
 
     private struct Uncertain {
         var stamp: SettingsEngine.Stamp
@@ -54,6 +59,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         self.key = key
         engine = suite.engine
         cell = HotCell(localAddress: suite.engine.freshness?.localAddress)
+        overrideCell = suite.overrides == nil ? nil : OverrideCell()
         super.init(suite, ObjectIdentifier(Value.self), key, key.form)
     }
 
@@ -61,7 +67,9 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         cell.deallocate(Value.self)
     }
 
-    private var suite: SettingsSuite { SettingsSuite(name: suiteName, engine: engine, reporter: reporter) }
+    private var suite: SettingsSuite {
+        SettingsSuite(name: suiteName, engine: engine, overrides: overrides, reporter: reporter)
+    }
 
     /// The cell that readers look into first: an empty one where each read has to be noted.
     var readersCell: HotCell { part == nil ? cell : .empty }
@@ -149,6 +157,8 @@ extension SettingBox {
 
     /// The value of what is stored, or what the store falls back to, or the default where there is neither, or nothing that
     /// can be used: that is reported.
+    ///
+    /// Where the setting is overridden, whatever is stored is read as the override.
     func reading(of stored: StoredValue?) -> Reading {
         reading(of: stored) { reporter.report(unusable($0)) }
     }
@@ -159,6 +169,7 @@ extension SettingBox {
     }
 
     private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
+        if let override = servingOverride { return override }
         if let stored = stored ?? engine.store.fallback(forKey: key.name) {
             do {
                 let value = try decode(stored)
