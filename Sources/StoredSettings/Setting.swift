@@ -37,7 +37,7 @@ public struct Setting<Value: Sendable>: Sendable {
     private init(_ box: SettingBox<Value>, in suite: SettingsSuite) {
         self.suite = suite
         self.box = box
-        cell = box.cell
+        cell = box.readersCell
     }
 
     private static func shared(_ key: SettingKey<Value>, in suite: SettingsSuite) -> Setting {
@@ -137,7 +137,8 @@ extension Setting {
 
     /// Whether anything is stored under the key, be it of use or not.
     public var isSet: Bool {
-        engine.value(forKey: key) != nil
+        box.access()
+        return engine.value(forKey: key) != nil
     }
 
     /// The stored value, told apart from the default, from overrides and from what cannot be used.
@@ -146,6 +147,7 @@ extension Setting {
     /// - Throws: ``SettingsError`` when something is stored that is not a value of this setting, or when what is stored
     ///   cannot be read now, so that the last good values serve.
     public func load() throws -> Value? {
+        box.access()
         if let problem = engine.store.problem { throw box.naming(problem, as: .readFailed) }
         return try engine.value(forKey: key).map(box.decode)
     }

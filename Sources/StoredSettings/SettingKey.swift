@@ -24,6 +24,11 @@ public class SettingKeys: @unchecked Sendable {
     fileprivate init(name: String) {
         self.name = name
     }
+
+    /// The setting of a suite that the key stands for.
+    func observed(in suite: SettingsSuite) -> any ObservedSetting {
+        Setting(SettingKey<StoredValue?>(name), suite: suite)
+    }
 }
 
 /// The definition of a setting in one place: its key, its type, its default, and what values it takes.
@@ -44,6 +49,10 @@ public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable
         self.conversion = conversion
         self.rule = rule
         super.init(name: name)
+    }
+
+    override func observed(in suite: SettingsSuite) -> any ObservedSetting {
+        Setting(self, suite: suite)
     }
 
     /// The same definition with another default.

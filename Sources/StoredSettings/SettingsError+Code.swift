@@ -47,6 +47,10 @@ extension SettingsError {
         public static let notSaved = Code("notSaved")
         /// A transaction, an update or a set was begun inside another one.
         public static let nestedTransaction = Code("nestedTransaction")
+        /// A step of a ``SettingsMigrator`` failed, or has the name of another one.
+        public static let migrationFailed = Code("migrationFailed")
+        /// A setting is of another suite than those it is used with.
+        public static let otherSuite = Code("otherSuite")
         /// The suite has been finished.
         public static let suiteFinished = Code("suiteFinished")
         /// The standard suite was chosen too late, or twice.

@@ -64,7 +64,19 @@ extension SettingsSuite {
         try reset(keys)
     }
 
-    private func reset(_ keys: [String]) throws {
+    /// Removes what is stored under some keys, all at once, so that their defaults serve.
+    ///
+    /// - Parameter keys: The keys, as definitions of any types.
+    /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
+    public func reset(_ keys: [SettingKeys]) throws {
+        try reset(keys.map(\.name))
+    }
+
+    /// Removes what is stored under some keys, all at once, so that their defaults serve.
+    ///
+    /// - Parameter keys: The keys.
+    /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
+    public func reset(_ keys: [String]) throws {
         let edits = keys.map { ($0, StoredValue?.none) }
         try naming { try engine.write(Dictionary(edits) { first, _ in first }) }
     }

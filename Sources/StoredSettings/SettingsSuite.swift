@@ -16,28 +16,40 @@ public struct SettingsSuite: Sendable {
         let engine: SettingsEngine
         let reporter: any SettingsReporter
         let overrides: OverrideList?
+        let isObservable: Bool
 
         init(
             _ name: String,
             _ engine: SettingsEngine,
             _ overrides: OverrideList?,
-            _ reporter: any SettingsReporter
+            _ reporter: any SettingsReporter,
+            _ isObservable: Bool
         ) {
             self.name = name
             self.engine = engine
             self.overrides = overrides
             self.reporter = reporter
+            self.isObservable = isObservable
         }
     }
 
     private let parts: Parts
 
-    init(name: String, engine: SettingsEngine, overrides: OverrideList?, reporter: any SettingsReporter) {
-        parts = Parts(name, engine, overrides, reporter)
+    init(
+        name: String,
+        engine: SettingsEngine,
+        overrides: OverrideList?,
+        reporter: any SettingsReporter,
+        isObservable: Bool = SettingsSuite.isObservableByDefault
+    ) {
+        parts = Parts(name, engine, overrides, reporter, isObservable)
     }
 
     /// The suite's name: the one it was made with, or the path of its file.
     public var name: String { parts.name }
+
+    /// Whether Observation hears of reads and changes of settings of this suite: see ``observable(_:)``.
+    public var isObservable: Bool { parts.isObservable }
 
     var engine: SettingsEngine { parts.engine }
     var reporter: any SettingsReporter { parts.reporter }

@@ -12,7 +12,7 @@
 /// Reading gives the newest values, with the changes made so far. A subscript cannot throw; what goes wrong in one makes
 /// the transaction throw at its end, and nothing is changed.
 public struct SettingsTransaction {
-    private let suite: SettingsSuite
+    let suite: SettingsSuite
     private var store: StoreTransaction
     private var failure: SettingsError?
 
@@ -23,8 +23,13 @@ public struct SettingsTransaction {
 
     /// What has been changed, unless something went wrong.
     consuming func finish() throws -> StoreTransaction {
-        if let failure { throw failure }
+        try checkpoint()
         return store
+    }
+
+    /// Throws what went wrong in a subscript so far.
+    func checkpoint() throws {
+        if let failure { throw failure }
     }
 }
 
@@ -80,7 +85,7 @@ extension SettingsTransaction {
         }
     }
 
-    private func check<Value>(_ setting: Setting<Value>) throws {
+    func check<Value>(_ setting: Setting<Value>) throws {
         guard setting.suite.engine !== suite.engine else { return }
         throw setting.box.naming(
             SettingsError(

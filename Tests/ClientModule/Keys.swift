@@ -54,6 +54,19 @@ extension SettingKeys {
     public static let tint = SettingKey<Colour?>("tint", as: ColourBridge())
 }
 
+extension SettingMembers {
+    /// A key that is defined among the static members.
+    public var quality: SettingKey<Double> { .quality }
+    /// A list.
+    public var hosts: SettingKey<[String]> { .hosts }
+    /// One that may be missing.
+    public var alias: SettingKey<String?> { .alias }
+    /// One with a default that is computed.
+    public var workers: SettingKey<Int> { .workers }
+    /// One that is defined here alone.
+    public var port: SettingKey<Int> { SettingKey("port", default: 8080, in: 1...65_535) }
+}
+
 private func makeGreeting() -> String {
     "good day"
 }

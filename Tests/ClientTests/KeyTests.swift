@@ -53,6 +53,22 @@ struct KeyTests {
         #expect(!settings.$nickname.isSet && !settings.$colour.isSet)
     }
 
+    @Test("members of a suite's values")
+    func members() {
+        suite.values.quality += 0.1
+        suite.values.hosts.append("example.org")
+        suite.values.alias = "gate"
+        #expect(
+            suite.snapshot() == [
+                "quality": .double(0.8 + 0.1), "hosts": ["localhost", "example.org"], "alias": "gate",
+            ]
+        )
+        #expect(suite.values.workers == 8)
+        suite.values.port = 0
+        #expect(suite.values.port == 8080)
+        #expect(reporter.errors.map(\.code) == [.validationFailed])
+    }
+
     @Test("static members")
     func staticMembers() {
         let settings = makeSettings()

@@ -61,6 +61,8 @@ enum Command: String {
     case memory
     /// `cycle COUNT`: opens, uses and closes suites so many times; answers what the process holds of the system then.
     case cycle
+    /// `migrate OLD NEW`: doubles the integer under one key, moves it to the other, and raises it there, once.
+    case migrate
 
     @MainActor
     func perform(on suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
@@ -92,6 +94,7 @@ enum Command: String {
         case .standard: return try standard(suite)
         case .memory: try keepNothing()
         case .cycle: return try await cycle(beside: suite, arguments)
+        case .migrate: try migrate(suite, arguments)
         }
         return "done"
     }

@@ -35,6 +35,18 @@ struct KeyChange: CoalescingChange, Hashable {
 
     var isNothing: Bool { old == new }
 
+    init(old: StoredValue?, new: StoredValue?, origin: SettingChangeOrigin) {
+        self.old = old
+        self.new = new
+        self.origin = origin
+    }
+
+    /// What a commit that a sink of one key is offered means to it.
+    init?(_ commit: StoreCommit) {
+        guard let change = commit.changes.first else { return nil }
+        self.init(old: change.old, new: change.new, origin: commit.origin)
+    }
+
     mutating func absorb(_ later: KeyChange) {
         new = later.new
         origin = later.origin

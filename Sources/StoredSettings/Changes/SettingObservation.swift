@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
-import Synchronization
-
 extension Setting {
     /// Calls a closure for every change from now on, by whomever.
     ///
@@ -14,18 +11,19 @@ extension Setting {
     ///
     /// A change made in this process is told on the thread that made it, before the assignment returns; one made outside
     /// is told on a thread of the library's. Calls come one at a time, in the order of the changes. While one is running,
-    /// further changes are kept for the next call, as one, which the same thread makes. The closure may use settings, and
-    /// may change this one.
+    /// further changes are kept for the next call, as one, which the same thread makes. Several observers of one change
+    /// are called in no particular order. The closure is called under no lock: it may use settings, change this one, and
+    /// observe, and may end any observation.
     ///
     /// - Parameters:
     ///   - initial: Whether to call the closure at once with the current value as both old and new.
     ///   - onChange: What to call.
-    /// - Returns: The observation, which ends with the last reference to it.
+    /// - Returns: The observation, which ends with the last reference to it, unless it is tied to an object.
     public func observe(
         initial: Bool = false,
         _ onChange: @escaping @Sendable (SettingChange<Value>) -> Void
     ) -> SettingObservation {
-        let sink = ObservationSink(isTelling: initial) { change in
+        let sink = ObservationSink(isTelling: initial, KeyChange.init) { change in
             if let change = self.change(change) { onChange(change) }
         }
         let (id, value) = engine.addSink(sink, forKey: key)
@@ -41,18 +39,19 @@ extension Setting {
 
 /// A closure that is called for changes, for as long as this is kept.
 public final class SettingObservation: Sendable {
-    private let sink: ObservationSink
+    private let sink: any ObservationEnding
     private let id: SettingsEngine.SinkID
     private let engine: SettingsEngine
 
-    init(_ sink: ObservationSink, id: SettingsEngine.SinkID, engine: SettingsEngine) {
+    init(_ sink: any ObservationEnding, id: SettingsEngine.SinkID, engine: SettingsEngine) {
         self.sink = sink
         self.id = id
         self.engine = engine
     }
 
     deinit {
-        invalidate()
+        sink.invalidate()
+        engine.removeSink(id)
     }
 
     /// Ends the observation.
@@ -61,82 +60,40 @@ public final class SettingObservation: Sendable {
     public func invalidate() {
         sink.invalidate()
         engine.removeSink(id)
-    }
-}
-
-/// Keeps what an observer has not been told, and sees to it that it is told in order and by one thread at a time.
-final class ObservationSink: ChangeSink {
-    private struct State {
-        var pending: KeyChange?
-        var isTelling: Bool
-        var isFinished = false
+        LifetimeTies.shared.remove(self)
     }
 
-    private let state: Locked<State>
-    private let tell: @Sendable (KeyChange) -> Void
-
-    /// - Parameters:
-    ///   - isTelling: Whether somebody is telling something already, and will call ``endTelling()``.
-    ///   - tell: Told of each change.
-    init(isTelling: Bool, _ tell: @escaping @Sendable (KeyChange) -> Void) {
-        state = Locked(State(isTelling: isTelling))
-        self.tell = tell
-    }
-
-    func offer(_ commit: StoreCommit) -> Bool {
-        guard let first = commit.changes.first else { return false }
-        let change = KeyChange(old: first.old, new: first.new, origin: commit.origin)
-        return state.withLock { state in
-            guard !state.isFinished else { return false }
-            var merged = state.pending ?? change
-            if state.pending != nil { merged.absorb(change) }
-            state.pending = merged.isNothing ? nil : merged
-            return true
+    /// Keeps the observation for as long as an object exists, and no longer, so that nobody else need keep it.
+    ///
+    /// ```swift
+    /// settings.$logLevel.observe { [weak self] in self?.apply($0.new) }.tieToLifetime(of: self)
+    /// ```
+    ///
+    /// The object is not kept, but for as long as a call of the closure takes. Once it is gone the closure is not called
+    /// any more. The library has no way to hear of the end of an object, on any platform: it looks when it is about to
+    /// call the closure, and now and then when other observations are tied. Until then the closure, and what it has
+    /// captured, stay in memory, the suite too. Call ``invalidate()`` in the object's `deinit` if that is too late.
+    ///
+    /// A new tie takes the place of the one before.
+    ///
+    /// - Parameter object: The object; any thread may see the last of it.
+    /// - Returns: This observation.
+    @discardableResult
+    public func tieToLifetime(of object: AnyObject) -> SettingObservation {
+        let tie = LifetimeTie(object)
+        // One that has ended is not kept: neither by this call, nor when it ends at the same time.
+        if sink.setTie(tie) {
+            LifetimeTies.shared.add(self, tie)
+            if sink.isInvalid { LifetimeTies.shared.remove(self) }
         }
+        return self
     }
 
-    func wake(_ origin: SettingChangeOrigin) {
-        switch origin {
-        case .local:
-            tellAll()
-        case .external:
-            // It was met by a thread that only wanted to read, or that serves all suites.
-            DispatchQueue.global(qos: .utility).async { self.tellAll() }
-        }
-    }
-
-    /// Takes no more changes; what was offered is still told, as streams do.
-    func finish() {
-        state.withLock { $0.isFinished = true }
-    }
-
-    /// Takes no more changes, and forgets what was offered.
-    func invalidate() {
-        state.withLock { state in
-            state.isFinished = true
-            state.pending = nil
-        }
-    }
-
-    /// Tells what has come up meanwhile.
-    func endTelling() {
-        state.withLock { $0.isTelling = false }
-        tellAll()
-    }
-
-    private func tellAll() {
-        while let change = nextToTell() {
-            tell(change)
-            state.withLock { $0.isTelling = false }
-        }
-    }
-
-    private func nextToTell() -> KeyChange? {
-        state.withLock { state in
-            guard !state.isTelling, let change = state.pending else { return nil }
-            state.isTelling = true
-            state.pending = nil
-            return change
-        }
+    /// Undoes ``tieToLifetime(of:)``: from now on the observation ends with the last reference to it.
+    ///
+    /// Without a tie, or after the end of the object, it does nothing more.
+    public func removeLifetimeTie() {
+        if let tie = LifetimeTies.shared.remove(self), tie.object == nil { return invalidate() }
+        _ = sink.setTie(nil)
     }
 }

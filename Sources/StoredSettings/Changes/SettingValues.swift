@@ -68,9 +68,7 @@ extension SettingValues.Iterator: Sendable {}
 extension Setting {
     /// Adds a subscriber, which is told of every change after the value that is returned.
     func subscribe() -> (ChangeSubscription<KeyChange>, StoredValue?) {
-        let storage = ChangeStorage { commit in
-            commit.changes.first.map { KeyChange(old: $0.old, new: $0.new, origin: commit.origin) }
-        }
+        let storage = ChangeStorage(KeyChange.init)
         let (id, value) = engine.addSink(storage, forKey: key)
         return (ChangeSubscription(storage, in: engine, id: id), value)
     }

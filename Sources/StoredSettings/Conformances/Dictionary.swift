@@ -11,18 +11,7 @@ extension Dictionary: StoredValueConvertible where Key: StoredValueConvertible, 
     ///
     /// One that cannot be read fails the whole, and is named by its key.
     public init(storedValue: StoredValue) throws {
-        guard case .dictionary(let entries) = storedValue else {
-            throw SettingsError.typeMismatch(expected: "a dictionary", found: storedValue)
-        }
-        self.init(minimumCapacity: entries.count)
-        for (text, value) in entries {
-            try SettingsError.at(.key(text)) {
-                let earlier = updateValue(try Value(storedValue: value), forKey: try Key(keyText: text))
-                guard earlier == nil else {
-                    throw SettingsError.invalidValue("two keys of the dictionary mean the same")
-                }
-            }
-        }
+        try self.init(storedValue) { try Value(storedValue: $0) }
     }
 
     /// ``StoredValue/dictionary(_:)`` under the texts of the keys.
@@ -31,11 +20,34 @@ extension Dictionary: StoredValueConvertible where Key: StoredValueConvertible, 
     ///
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` for a key that has no text, or not one of its own.
     public func storedValue() throws -> StoredValue {
+        try storedEntries { try $0.storedValue() }
+    }
+}
+
+extension Dictionary where Key: StoredValueConvertible {
+    /// Reads named values, each of them or an error that names the one that cannot be read.
+    init(_ storedValue: StoredValue, _ convert: (StoredValue) throws -> Value) throws {
+        guard case .dictionary(let entries) = storedValue else {
+            throw SettingsError.typeMismatch(expected: "a dictionary", found: storedValue)
+        }
+        self.init(minimumCapacity: entries.count)
+        for (text, value) in entries {
+            try SettingsError.at(.key(text)) {
+                let earlier = updateValue(try convert(value), forKey: try Key(keyText: text))
+                guard earlier == nil else {
+                    throw SettingsError.invalidValue("two keys of the dictionary mean the same")
+                }
+            }
+        }
+    }
+
+    /// The stored values under the texts of the keys, or an error that names the one that has none.
+    func storedEntries(_ convert: (Value) throws -> StoredValue) throws -> StoredValue {
         var entries = [String: StoredValue](minimumCapacity: count)
         for (key, value) in self {
             let text = try key.keyText()
             try SettingsError.at(.key(text)) {
-                guard entries.updateValue(try value.storedValue(), forKey: text) == nil else {
+                guard entries.updateValue(try convert(value), forKey: text) == nil else {
                     throw SettingsError.unstorable("two keys of the dictionary have the same text")
                 }
             }

@@ -3,27 +3,39 @@
 extension Optional: StoredValueConvertible where Wrapped: StoredValueConvertible {
     /// Reads ``StoredValue/null`` as `nil`, and anything else as the wrapped type does.
     public init(storedValue: StoredValue) throws {
-        if case .null = storedValue {
-            self = nil
-            return
-        }
-        if storedValue.isNestedNull, case .array(let elements) = storedValue, let inner = elements.first {
-            do {
-                self = try Wrapped(storedValue: inner)
-                return
-            } catch is SettingsError {
-                // A list that merely looks like a nested nothing, written by hand: it is read as what it is.
-            }
-        }
-        self = try Wrapped(storedValue: storedValue)
+        try self.init(storedValue) { try Wrapped(storedValue: $0) }
     }
 
     /// ``StoredValue/null`` for `nil`, and otherwise what the wrapped value gives.
     ///
     /// Where the wrapped value gives null itself, as in an `Int??`, it is put into an array, so that the two stay apart.
     public func storedValue() throws -> StoredValue {
+        try storedValue { try $0.storedValue() }
+    }
+}
+
+extension Optional {
+    /// Reads null as `nil`, and anything else with a conversion.
+    init(_ storedValue: StoredValue, _ convert: (StoredValue) throws -> Wrapped) throws {
+        if case .null = storedValue {
+            self = nil
+            return
+        }
+        if storedValue.isNestedNull, case .array(let elements) = storedValue, let inner = elements.first {
+            do {
+                self = try convert(inner)
+                return
+            } catch is SettingsError {
+                // A list that merely looks like a nested nothing, written by hand: it is read as what it is.
+            }
+        }
+        self = try convert(storedValue)
+    }
+
+    /// Null for `nil`, and otherwise what a conversion gives, told apart from it.
+    func storedValue(_ convert: (Wrapped) throws -> StoredValue) throws -> StoredValue {
         guard let wrapped = self else { return .null }
-        let inner = try wrapped.storedValue()
+        let inner = try convert(wrapped)
         // What already is a null in arrays gets one more, or [nil] in an [Int?]? would be read as the mark of a null.
         return inner.isNestedNull ? .array([inner]) : inner
     }

@@ -9,7 +9,7 @@ extension Range: StoredValueConvertible where Bound: StoredValueConvertible {
 
     /// ``StoredValue/array(_:)`` of the lower and the upper bound.
     public func storedValue() throws -> StoredValue {
-        .array(try [lowerBound, upperBound].storedElements())
+        .array(try [lowerBound, upperBound].storedElements { try $0.storedValue() })
     }
 }
 
@@ -22,7 +22,7 @@ extension ClosedRange: StoredValueConvertible where Bound: StoredValueConvertibl
 
     /// ``StoredValue/array(_:)`` of the lower and the upper bound.
     public func storedValue() throws -> StoredValue {
-        .array(try [lowerBound, upperBound].storedElements())
+        .array(try [lowerBound, upperBound].storedElements { try $0.storedValue() })
     }
 }
 
@@ -36,7 +36,7 @@ extension StoredValue {
         guard values.count == 2 else {
             throw SettingsError.invalidValue("expected an array of two bounds, found \(values.count) elements")
         }
-        let bounds = try elements(as: Bound.self)
+        let bounds = try elements { try Bound(storedValue: $0) }
         guard bounds[0] <= bounds[1] else {
             throw SettingsError.invalidValue("the lower bound is above the upper bound")
         }

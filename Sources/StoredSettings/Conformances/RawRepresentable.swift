@@ -29,7 +29,7 @@ extension StoredValueConvertible where Self: RawRepresentable & Codable, RawValu
 }
 
 extension RawRepresentable where RawValue: StoredValueConvertible {
-    fileprivate static func value(ofRaw storedValue: StoredValue) throws -> Self {
+    static func value(ofRaw storedValue: StoredValue) throws -> Self {
         guard let value = Self(rawValue: try RawValue(storedValue: storedValue)) else {
             throw SettingsError.invalidValue("found \(storedValue.kind.phrase) that is no \(Self.self)")
         }

@@ -7,11 +7,18 @@ extension Set: StoredValueConvertible where Element: StoredValueConvertible {
     ///
     /// An element that is listed twice is in the set once.
     public init(storedValue: StoredValue) throws {
-        self = Set(try storedValue.elements(as: Element.self))
+        self = Set(try storedValue.elements { try Element(storedValue: $0) })
     }
 
     /// ``StoredValue/array(_:)``, in an order that is the same for equal sets.
     public func storedValue() throws -> StoredValue {
-        .array(try storedElements().sorted { $0.isOrdered(before: $1) })
+        .array(try orderedElements { try $0.storedValue() })
+    }
+}
+
+extension Set {
+    /// The stored values of the elements, in an order that is the same for equal sets.
+    func orderedElements(_ convert: (Element) throws -> StoredValue) throws -> [StoredValue] {
+        try storedElements(convert).sorted { $0.isOrdered(before: $1) }
     }
 }

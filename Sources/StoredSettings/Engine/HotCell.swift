@@ -66,6 +66,20 @@ extension HotCell {
         self.words = words
     }
 
+    /// A cell without memory, which never has a value.
+    static let empty = HotCell(localAddress: nil)
+
+    /// The value, if it is the newest, for types that fit and for others.
+    ///
+    /// Clients have their own way, which is inlined: see ``Setting/value``.
+    func newestValue<Value>(as type: Value.Type) -> Value? {
+        guard !Self.fits(type) else { return load(as: type) }
+        guard let slot = takeNewest() else { return nil }
+        defer { slot.pointee.giveBack() }
+        // What is in the slots was put there by the box of the cell, which is one for values of this type.
+        return slot.pointee.content?.assumingMemoryBound(to: DecodedContent<Value>.self).pointee.value
+    }
+
     /// Frees the memory: there is no other copy that is used any more.
     func deallocate<Value>(_ type: Value.Type) {
         if !Self.fits(type) { slots?.deallocate(type) }

@@ -13,6 +13,8 @@ class AnySettingBox: @unchecked Sendable {
     let valueType: ObjectIdentifier
     let keyID: ObjectIdentifier
     let form: SettingForm?
+    /// What Observation knows the setting by; `nil` in a suite that is not observable.
+    let part: ObservedSettings.Part?
 
     fileprivate init(_ suite: SettingsSuite, _ valueType: ObjectIdentifier, _ key: SettingKeys, _ form: SettingForm?) {
         suiteName = suite.name
@@ -21,6 +23,13 @@ class AnySettingBox: @unchecked Sendable {
         self.valueType = valueType
         keyID = ObjectIdentifier(key)
         self.form = form
+        part = suite.isObservable ? ObservedSettings.part(key.name) : nil
+    }
+
+    /// Whether a suite, which is kept in the same place, is alike in all else that the box takes from it.
+    func isOf(_ suite: SettingsSuite) -> Bool {
+        reporter === suite.reporter && suiteName == suite.name && (part != nil) == suite.isObservable
+            && overrides.isLike(suite.overrides)
     }
 }
 
@@ -62,10 +71,25 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         SettingsSuite(name: suiteName, engine: engine, overrides: overrides, reporter: reporter)
     }
 
+    /// The cell that readers look into first: an empty one where each read has to be noted.
+    var readersCell: HotCell { part == nil ? cell : .empty }
+
+    /// Notes that the setting is read, for whoever may track it.
+    func access() {
+        if let part { engine.access(part) }
+    }
+
+    /// The value, when it is not in the readers' cell.
+    var value: Value {
+        guard let part else { return slowValue }
+        engine.access(part)
+        return cell.newestValue(as: Value.self) ?? slowValue
+    }
+
     /// The value, read and decoded, unless it was decoded before.
     ///
     /// This is the slow way: values that are in the cell, and the newest, are taken from there.
-    var value: Value {
+    private var slowValue: Value {
         guard let freshness = engine.freshness else { return uncertainValue }
         let (stored, ticket) = engine.valueAndTicket(forKey: key.name, freshness)
         guard HotCell.fits(Value.self) else { return slotValue(stored, ticket) }

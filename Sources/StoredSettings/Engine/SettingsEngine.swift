@@ -19,6 +19,10 @@ final class SettingsEngine: Sendable {
     /// Changes with every change of what is unsaved, so that caches notice it.
     private let overlayGeneration = Atomic<UInt64>(0)
 
+    /// For those who track what they read, and whether it is among the sinks.
+    let observed = ObservedSettings()
+    let isObserved = Atomic(false)
+
     struct State {
         var unsaved = UnsavedChanges()
         var sinks = SinkTable()
@@ -96,7 +100,7 @@ extension SettingsEngine {
     }
 
     /// Reads a value and changes the engine's state before any later change can be recorded.
-    private func withValue<Result: Sendable>(
+    func withValue<Result: Sendable>(
         forKey key: String,
         _ body: @Sendable (StoredValue?, inout State) -> Result
     ) -> Result {
@@ -147,8 +151,13 @@ extension SettingsEngine: StoreObserver {
         state.withLock { state in
             let (commit, isOverlayChanged) = state.unsaved.masking(commit)
             if isOverlayChanged { overlayChanged() }
-            return state.sinks.offer(commit)
+            return offer(commit, to: state.sinks)
         }
+    }
+
+    /// Offers a commit to those it concerns, unless the task that makes it wants nobody told.
+    private func offer(_ commit: StoreCommit, to sinks: SinkTable) -> StoreDelivery {
+        commit.origin == .local && Quiet.covers(self) ? .none : sinks.offer(commit)
     }
 
     func report(_ error: SettingsError) {
@@ -272,7 +281,7 @@ extension SettingsEngine {
             state.unsaved.keep(value, forKey: key)
             self.overlayChanged()
             let changes = UnsavedChanges.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
-            return state.sinks.offer(StoreCommit(changes: changes, origin: .local))
+            return self.offer(StoreCommit(changes: changes, origin: .local), to: state.sinks)
         }
         afterTransaction { delivery.perform() }
         scheduleRetry()

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+/// What an observation has to do with its sink, whatever changes that is told of.
+protocol ObservationEnding: ChangeSink {
+    /// Takes no more changes, and forgets what was offered.
+    func invalidate()
+
+    /// Whether ``invalidate()`` was called.
+    var isInvalid: Bool { get }
+
+    /// Makes the sink tell of nothing once an object is gone.
+    ///
+    /// - Parameter tie: Leads to the object; `nil` for none.
+    /// - Returns: Whether there is anything to be told still.
+    func setTie(_ tie: LifetimeTie?) -> Bool
+}
+
+/// Keeps what an observer has not been told, and sees to it that it is told in order and by one thread at a time.
+final class ObservationSink<Change: CoalescingChange>: ObservationEnding {
+    private struct State {
+        var pending: Change?
+        var tie: LifetimeTie?
+        var isTelling: Bool
+        var isFinished = false
+        var isInvalid = false
+    }
+
+    private let state: Locked<State>
+    private let change: @Sendable (StoreCommit) -> Change?
+    private let tell: @Sendable (Change) -> Void
+
+    /// - Parameters:
+    ///   - isTelling: Whether somebody is telling something already, and will call ``endTelling()``.
+    ///   - change: What a commit means to this observer, if anything.
+    ///   - tell: Told of each change.
+    init(
+        isTelling: Bool,
+        _ change: @escaping @Sendable (StoreCommit) -> Change?,
+        tell: @escaping @Sendable (Change) -> Void
+    ) {
+        state = Locked(State(isTelling: isTelling))
+        self.change = change
+        self.tell = tell
+    }
+
+    @_specialize(where Change == KeyChange)
+    func offer(_ commit: StoreCommit) -> Bool {
+        guard let change = change(commit), !change.isNothing else { return false }
+        return state.withLock { state in
+            guard !state.isFinished else { return false }
+            var merged = state.pending ?? change
+            if state.pending != nil { merged.absorb(change) }
+            state.pending = merged.isNothing ? nil : merged
+            return true
+        }
+    }
+
+    func wake(_ origin: SettingChangeOrigin) {
+        switch origin {
+        case .local:
+            tellAll()
+        case .external:
+            // It was met by a thread that only wanted to read, or that serves all suites.
+            DispatchQueue.global(qos: .utility).async { self.tellAll() }
+        }
+    }
+
+    /// Takes no more changes; what was offered is still told, as streams do.
+    func finish() {
+        state.withLock { $0.isFinished = true }
+    }
+
+    func invalidate() {
+        state.withLock { state in
+            state.isFinished = true
+            state.isInvalid = true
+            state.pending = nil
+            state.tie = nil
+        }
+    }
+
+    var isInvalid: Bool { state.withLock { $0.isInvalid } }
+
+    func setTie(_ tie: LifetimeTie?) -> Bool {
+        state.withLock { state in
+            guard !state.isInvalid else { return false }
+            state.tie = tie
+            return true
+        }
+    }
+
+    /// Tells what has come up meanwhile.
+    func endTelling() {
+        state.withLock { $0.isTelling = false }
+        tellAll()
+    }
+
+    @_specialize(where Change == KeyChange)
+    private func tellAll() {
+        while let (change, tie) = nextToTell() {
+            // Whoever asks for the object keeps it, so that it is there for as long as the call.
+            let object = tie?.object
+            if tie != nil, object == nil {
+                LifetimeTies.shared.sweep()
+                // Unless it has another tie by now, or none.
+                if isInvalid { return }
+            }
+            withExtendedLifetime(object) { tell(change) }
+            state.withLock { $0.isTelling = false }
+        }
+    }
+
+    private func nextToTell() -> (Change, LifetimeTie?)? {
+        state.withLock { state in
+            guard !state.isTelling, let change = state.pending else { return nil }
+            state.isTelling = true
+            state.pending = nil
+            return (change, state.tie)
+        }
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+extension Command {
+    /// Makes a step that doubles the integer under a key and renames it, and one that raises it: unlike when made twice.
+    @MainActor
+    func migrate(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let (old, new) = (try arguments.text(0), try arguments.text(1))
+        var migrator = SettingsMigrator()
+        migrator.addStep("double") { settings in
+            try settings.convert(old) { .integer(Int128(try $0.as(Int.self)) * 2) }
+            settings.rename(old, to: new)
+        }
+        migrator.addStep("raise") { settings in
+            try settings.convert(new) { .integer(Int128(try $0.as(Int.self)) + 1) }
+        }
+        try migrator.migrate(suite)
+    }
+}

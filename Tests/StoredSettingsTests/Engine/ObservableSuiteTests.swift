@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Observation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("An observable suite")
+struct ObservableSuiteTests {
+    /// Counts the changes of what was tracked, once for each time it was tracked.
+    private final class Tracker: Sendable {
+        private let calls = Atomic(0)
+
+        var count: Int { calls.load(ordering: .acquiring) }
+
+        func track(_ read: () -> Void) {
+            withObservationTracking(read) { self.calls.add(1, ordering: .releasing) }
+        }
+    }
+
+    private struct Settings: Sendable {
+        @DefaultStorage var port: Int
+        @DefaultStorage var host: String
+        @DefaultStorageOptional<Int> var retries: Int?
+
+        init(_ suite: SettingsSuite) {
+            _port = DefaultStorage(wrappedValue: 1, key: "port", suite: suite)
+            _host = DefaultStorage(wrappedValue: "localhost", key: "host", suite: suite)
+            _retries = DefaultStorageOptional(key: "retries", suite: suite)
+        }
+    }
+
+    @Observable
+    fileprivate final class Model: Sendable {
+        private let settings: Settings
+
+        init(_ suite: SettingsSuite) { settings = Settings(suite) }
+
+        var address: String {
+            get { "\(settings.host):\(settings.port)" }
+            set { settings.host = newValue }
+        }
+    }
+
+    private let suite = SettingsSuite.inMemory().observable()
+    private let tracker = Tracker()
+    private let settings: Settings
+
+    init() {
+        settings = Settings(suite)
+    }
+
+    @Test("tells of a change of what was read, once, and of nothing else")
+    func tracking() {
+        settings.port = 1
+        tracker.track { _ = settings.port }
+        settings.host = "example.org"
+        settings.port = 1
+        #expect(tracker.count == 0)
+        settings.port = 2
+        #expect(tracker.count == 1)
+        settings.port = 3
+        #expect(tracker.count == 1)
+        tracker.track { _ = (settings.port, settings.host, settings.retries) }
+        settings.retries = 4
+        #expect(tracker.count == 2)
+    }
+
+    @Test("tells of a change when it can be read, and the setting may be read and tracked again by whoever is told")
+    func reading() {
+        let values = Mutex<[Int]>([])
+        @Sendable func follow() {
+            withObservationTracking {
+                let port = settings.port
+                values.withLock { $0.append(port) }
+            } onChange: {
+                follow()
+            }
+        }
+        follow()
+        for number in 2...5 { settings.port = number }
+        #expect(values.withLock { $0 } == [1, 2, 3, 4, 5])
+    }
+
+    @Test("is followed by an observable model that computes from its settings")
+    func models() {
+        let model = Model(suite)
+        tracker.track { _ = model.address }
+        settings.port = 2
+        #expect(tracker.count == 1)
+        tracker.track { _ = model.address }
+        model.address = "example.org"
+        #expect(tracker.count == 2)
+        #expect(model.address == "example.org:2")
+    }
+
+    @Test("counts isSet, load() and keys of the suite as reads")
+    func otherReads() {
+        tracker.track { _ = settings.$port.isSet }
+        settings.port = 2
+        #expect(tracker.count == 1)
+        tracker.track { _ = Result { try settings.$port.load() } }
+        settings.port = 3
+        #expect(tracker.count == 2)
+        let key = SettingKey("port", default: 1)
+        tracker.track { _ = suite[key] }
+        settings.$port.reset()
+        #expect(tracker.count == 3)
+    }
+
+    @Test("tells of the whole of a transaction, when it is over")
+    func transactions() throws {
+        tracker.track { _ = (settings.port, settings.host) }
+        try suite.transaction { transaction in
+            transaction[settings.$port] = 2
+            transaction[settings.$host] = "example.org"
+            #expect(tracker.count == 0)
+        }
+        #expect(tracker.count == 1)
+    }
+
+    @Test("tells of values that cannot be saved yet")
+    func unsaved() {
+        let store = FailingStore()
+        let suite = SettingsSuite(store: store, reporter: RecordingReporter()).observable()
+        let settings = Settings(suite)
+        tracker.track { _ = settings.port }
+        store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
+        settings.port = 2
+        #expect(tracker.count == 1)
+        #expect(settings.port == 2)
+    }
+
+    @Test("does not tell of what is changed without propagation")
+    func quiet() {
+        tracker.track { _ = settings.port }
+        suite.withoutPropagation { settings.port = 2 }
+        #expect(tracker.count == 0)
+        #expect(settings.port == 2)
+        settings.port = 3
+        #expect(tracker.count == 1)
+    }
+
+    @Test("tells of edits of its file, though nobody watches it in another way, and makes no directory for that")
+    func edits() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, missing) = (directory + "/settings.json", directory + "/missing")
+            try path.overwriteFile(with: #"{"port": 5}"#)
+            let suite = SettingsSuite(fileAt: path).observable()
+            let settings = Settings(suite)
+            tracker.track { #expect(settings.port == 5) }
+            try path.replaceFile(with: #"{"port": 6}"#)
+            await eventually("the edit is told") { tracker.count == 1 }
+            #expect(settings.port == 6)
+            tracker.track { _ = settings.port }
+            let other = SettingsSuite(store: FileStore(path: path))
+            Setting("port", default: 1, suite: other).value = 7
+            await eventually("the other's change is told") { tracker.count == 2 }
+            #expect(settings.port == 7)
+            _ = Settings(SettingsSuite(fileAt: missing + "/settings.json").observable()).port
+            #expect(!FileManager.default.fileExists(atPath: missing))
+            suite.finish()
+            other.finish()
+            other.engine.store.close()
+        }
+    }
+
+    @Test("is one by choice on this platform, and shares its values with others of the place")
+    func choice() {
+        let plain = SettingsSuite.inMemory()
+        #if canImport(Darwin)
+        #expect(plain.isObservable)
+        #else
+        #expect(!plain.isObservable)
+        #endif
+        let (off, on) = (plain.observable(false), plain.observable())
+        #expect(!off.isObservable && on.isObservable && on.observable().isObservable)
+        #expect(off == on)
+        let settings = (Settings(off), Settings(on))
+        #expect(ObjectIdentifier(settings.0.$port.box) != ObjectIdentifier(settings.1.$port.box))
+        #expect(ObjectIdentifier(settings.1.$port.box) == ObjectIdentifier(Settings(on).$port.box))
+        tracker.track { _ = settings.0.port }
+        settings.1.port = 2
+        #expect(settings.0.port == 2)
+        #expect(tracker.count == 0)
+        tracker.track { _ = settings.1.port }
+        settings.0.port = 3
+        #expect(tracker.count == 1)
+    }
+
+    @Test("ends with the last reference to it, tracked or not")
+    func ending() {
+        weak var engine: SettingsEngine?
+        do {
+            let suite = SettingsSuite.inMemory().observable()
+            engine = suite.engine
+            tracker.track { _ = Settings(suite).port }
+        }
+        #expect(engine == nil)
+    }
+
+    @Test("reads values of every size right, on many threads, while they change")
+    func threads() async {
+        let text = Setting("text", default: "0", suite: suite)
+        let number = Setting("number", default: 0, suite: suite)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for count in 1...2_000 {
+                    number.value = count
+                    text.value = String(count)
+                }
+            }
+            for _ in 0..<3 {
+                group.addTask {
+                    var last = (0, 0)
+                    while last.0 < 2_000 || last.1 < 2_000 {
+                        let now = (number.value, Int(text.value) ?? -1)
+                        #expect(now.0 >= last.0 && now.1 >= last.1)
+                        last = now
+                        await Task.yield()
+                    }
+                }
+            }
+        }
+    }
+}

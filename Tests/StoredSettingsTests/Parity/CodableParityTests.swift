@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import StoredSettingsTesting
+import Testing
+
+/// A value of any type, as libraries of others wrap it: it knows no type but what it finds.
+private struct AnyCodable: Codable, StoredValueConvertible {
+    let base: (any Sendable)?
+
+    init(_ base: (any Sendable)?) {
+        self.base = base
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        func tried<Value: Decodable>(_ type: Value.Type) -> Value? {
+            do { return try container.decode(type) } catch { return nil }
+        }
+        if container.decodeNil() {
+            base = nil
+        } else if let value = tried(Bool.self) {
+            base = value
+        } else if let value = tried(Int.self) {
+            base = value
+        } else if let value = tried(Double.self) {
+            base = value
+        } else if let value = tried(String.self) {
+            base = value
+        } else if let values = tried([AnyCodable].self) {
+            base = values.map(\.base)
+        } else {
+            base = try container.decode([String: AnyCodable].self).mapValues(\.base)
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch base {
+        case nil: try container.encodeNil()
+        case let value as Bool: try container.encode(value)
+        case let value as Int: try container.encode(value)
+        case let value as Double: try container.encode(value)
+        case let value as String: try container.encode(value)
+        case let values as [(any Sendable)?]: try container.encode(values.map(AnyCodable.init))
+        case let values as [String: (any Sendable)?]: try container.encode(values.mapValues(AnyCodable.init))
+        case let value?:
+            let context = EncodingError.Context(codingPath: container.codingPath, debugDescription: "not a value")
+            throw EncodingError.invalidValue(value, context)
+        }
+    }
+}
+
+// One type in three versions of a program.
+private struct Quota: Codable, Equatable, StoredValueConvertible { var perSecond = 100 }
+private struct QuotaWithMore: Codable, Equatable, StoredValueConvertible {
+    var perSecond = 100
+    var burst = 20
+}
+private struct QuotaWithCare: Codable, Equatable, StoredValueConvertible {
+    var perSecond = 100
+    var burst: Int?
+}
+
+@Suite("Parity: Codable")
+struct CodableParityTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+
+    init() {
+        suite = .inMemory(reporter: reporter)
+    }
+
+    @Test("Row 26: a type-erased Codable type works as any other, and stores structure")
+    func erased() throws {
+        let setting = Setting("any", default: AnyCodable(nil), suite: suite)
+        let list: [(any Sendable)?] = [true, 2, 2.5, "three", nil]
+        let nested: [String: (any Sendable)?] = ["list": list, "empty": [String: (any Sendable)?]()]
+        try setting.set(AnyCodable(nested))
+        #expect(suite.storedValue(forKey: "any") == ["list": [true, 2, 2.5, "three", nil], "empty": [:]])
+
+        let read = try #require(try setting.load()?.base as? [String: (any Sendable)?])
+        let elements = try #require(read["list"] as? [(any Sendable)?])
+        #expect(elements[0] as? Bool == true)
+        #expect(elements[1] as? Int == 2)
+        #expect(elements[2] as? Double == 2.5)
+        #expect(elements[3] as? String == "three")
+        #expect(elements[4] == nil)
+
+        struct Unknown: Sendable {}
+        #expect(throws: SettingsError(.unstorable, fact: "")) { try setting.set(AnyCodable(Unknown())) }
+
+        let dictionary = Setting<[String: AnyCodable]>("dictionary", default: [:], suite: suite)
+        dictionary.value["a"] = AnyCodable(1)
+        dictionary.value["b"] = AnyCodable("x")
+        #expect(suite.storedValue(forKey: "dictionary") == ["a": 1, "b": "x"])
+    }
+
+    @Test("Row 27: a Codable type that has grown: the default serves, the error says where, the stored value stays")
+    func grown() throws {
+        let old = Setting("limits", default: ["eu": Quota()], suite: suite)
+        try old.set(["eu": Quota(perSecond: 7)])
+
+        let new = Setting("limits", default: ["eu": QuotaWithMore(perSecond: 1)], suite: suite)
+        #expect(new.value == ["eu": QuotaWithMore(perSecond: 1)])
+        let error = try #require(reporter.errors.first)
+        #expect(reporter.errors.count == 1)
+        #expect(error.key == "limits")
+        #expect(error.path == [.key("eu")])
+        #expect(error.fact.contains("'burst'"))
+        #expect(throws: SettingsError.self) { try new.load() }
+        #expect(throws: SettingsError.self) { try new.update { $0["eu"]?.burst += 1 } }
+        #expect(suite.storedValue(forKey: "limits") == ["eu": ["perSecond": 7]])
+        #expect(old.value == ["eu": Quota(perSecond: 7)])
+
+        // A type that grows with care reads what was there.
+        let careful = Setting("limits", default: ["eu": QuotaWithCare()], suite: suite)
+        #expect(try careful.load() == ["eu": QuotaWithCare(perSecond: 7, burst: nil)])
+    }
+
+    @Test("Row 27: a Codable type that has lost a field: the rest is read, and nothing is lost by reading")
+    func shrunk() throws {
+        try Setting("limits", default: QuotaWithMore(), suite: suite).set(QuotaWithMore(perSecond: 7, burst: 9))
+        let new = Setting("limits", default: Quota(), suite: suite)
+        #expect(new.value == Quota(perSecond: 7))
+        #expect(reporter.errors.isEmpty)
+        #expect(suite.storedValue(forKey: "limits") == ["perSecond": 7, "burst": 9])
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import StoredSettingsTesting
+import Testing
+
+extension SettingKeys {
+    fileprivate static let quality = SettingKey("quality", default: 0.75)
+    fileprivate static let launchCount = SettingKey("launchCount", default: 0)
+    fileprivate static let hosts = SettingKey("hosts", default: ["localhost"])
+    fileprivate static let weights = SettingKey<[String: [Int]]>("weights", default: [:])
+    fileprivate static var doubled: SettingKey<Int> { SettingKey("doubled") { 21 * 2 } }
+}
+
+extension SettingMembers {
+    fileprivate var quality: SettingKey<Double> { .quality }
+    fileprivate var launchCount: SettingKey<Int> { SettingKey("launchCount", default: 0) }
+    fileprivate var hosts: SettingKey<[String]> { .hosts }
+    fileprivate var nickname: SettingKey<String?> { SettingKey("nickname") }
+    fileprivate var doubled: SettingKey<Int> { .doubled }
+    /// As long a default as none is recognised by its bits.
+    fileprivate var motto: SettingKey<String> { SettingKey("motto", default: String(repeating: "more ", count: 9)) }
+}
+
+private enum AppKey: String { case flag, comment }
+
+private struct Settings: Sendable {
+    @DefaultStorage(key: "flag") var plain = true
+    @DefaultStorage(AppKey.flag) var flag = true
+    @DefaultStorageOptional(AppKey.comment) var comment: String?
+    @DefaultStorageOptional(key: "name") var name: String?
+    @DefaultStorage(key: "count") var count: Int? = 42
+    @DefaultStorage(.quality) var quality
+    @DefaultStorage(.doubled) var doubled
+}
+
+@Suite("Parity: declaring and using")
+struct DeclaringParityTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+    private let settings: Settings
+
+    init() {
+        let suite = SettingsSuite.inMemory(reporter: reporter)
+        self.suite = suite
+        settings = SettingsSuite.withStandard(suite) { Settings() }
+    }
+
+    @Test("Row 1: a property that is not optional, with a default")
+    func property() {
+        #expect(settings.plain)
+        settings.plain = false
+        #expect(!settings.plain)
+        #expect(suite.snapshot() == ["flag": false])
+    }
+
+    @Test("Row 2: an optional property, whose nil means that nothing is stored")
+    func optional() {
+        #expect(settings.name == nil)
+        settings.name = "ada"
+        #expect(settings.name == "ada")
+        #expect(suite.snapshot() == ["name": "ada"])
+        settings.name = nil
+        #expect(settings.name == nil)
+        #expect(suite.keys.isEmpty)
+    }
+
+    @Test("Row 3: an optional with a default that is not nil keeps nil as a value")
+    func optionalWithDefault() {
+        #expect(settings.count == 42)
+        settings.count = nil
+        #expect(settings.count == nil)
+        #expect(suite.snapshot() == ["count": .null])
+        settings.$count.reset()
+        #expect(settings.count == 42)
+        #expect(suite.keys.isEmpty)
+    }
+
+    @Test("Row 4: keys as cases of an enum, for optional properties too")
+    func enumKeys() {
+        settings.flag = false
+        settings.comment = "text"
+        #expect(settings.$flag.key == "flag")
+        #expect(suite.snapshot() == ["flag": false, "comment": "text"])
+    }
+
+    @Test("Row 5: keys as static members, with type and default in one place")
+    func staticKeys() {
+        #expect(settings.quality == 0.75)
+        #expect(suite[.quality] == 0.75)
+        suite[.quality] = 0.5
+        #expect(settings.quality == 0.5)
+        settings.quality = 0.25
+        #expect(suite[.quality] == 0.25)
+        #expect(suite.snapshot() == ["quality": 0.25])
+    }
+
+    @Test("Row 6: a subscript that reads, assigns and changes in place, inside collections too")
+    func inPlace() {
+        suite[.quality] += 0.25
+        suite[.launchCount] += 1
+        suite[.launchCount] += 1
+        suite[.hosts].append("example.org")
+        suite[.hosts][0] = "first"
+        suite[.weights]["a", default: []].append(1)
+        suite[.weights]["a"]?[0] += 41
+        #expect(suite[.hosts] == ["first", "example.org"])
+        #expect(
+            suite.snapshot() == [
+                "quality": 1.0, "launchCount": 2, "hosts": ["first", "example.org"], "weights": ["a": [42]],
+            ]
+        )
+    }
+
+    @Test("Row 7: a key object that is used directly, local or held in a variable")
+    func keyObject() {
+        let isUnicorn = SettingKey("isUnicorn", default: false)
+        let tags = SettingKey<Set<String>>("tags", default: [])
+        suite[isUnicorn].toggle()
+        suite[tags].insert("new")
+        #expect(suite[isUnicorn])
+        #expect(Setting(tags, suite: suite).value == ["new"])
+        #expect(suite.contains(isUnicorn))
+    }
+
+    @Test("Row 8: keys as members of the values of a suite")
+    func dynamicMembers() {
+        suite.values.launchCount += 1
+        suite.values.launchCount += 1
+        suite.values.hosts.append("example.org")
+        suite.values.nickname = "ada"
+        #expect(suite.values.quality == 0.75)
+        #expect(suite.values.launchCount == 2)
+        #expect(suite.values.doubled == 42)
+        #expect(suite.values.nickname == "ada")
+        suite.values.nickname = nil
+        #expect(suite.snapshot() == ["launchCount": 2, "hosts": ["localhost", "example.org"]])
+        #expect(SettingsSuite.inMemory().values.launchCount == 0)
+        suite.values.motto += "still"
+        #expect(suite.values.motto.hasSuffix("more still"))
+    }
+
+    @Test("Row 9: a default that is computed at each use, and is never stored")
+    func computedDefault() {
+        let base = Setting("base", default: 2, suite: suite)
+        let twice = Setting(SettingKey("twice") { base.value * 2 }, suite: suite)
+        #expect(twice.value == 4)
+        base.value = 5
+        #expect(twice.value == 10)
+        #expect(twice.defaultValue == 10)
+        #expect(settings.doubled == 42)
+        #expect(suite.keys == ["base"])
+    }
+
+    @Test("Row 11: the suite, the key and the default can be read from the outside")
+    func parts() {
+        #expect(settings.$count.suite == suite)
+        #expect(settings.$count.key == "count")
+        #expect(settings.$count.defaultValue == 42)
+        settings.quality = 0.5
+        #expect(settings.$quality.suite == suite)
+        #expect(settings.$quality.key == "quality")
+        #expect(settings.$quality.defaultValue == 0.75)
+        #expect(settings.$name.suite == suite)
+        #expect(settings.$name.key == "name")
+        #expect(settings.$name.defaultValue == nil)
+    }
+
+    @Test("Row 12: whether a value can be loaded, why not, and loading it again")
+    func loading() throws {
+        #expect(try settings.$quality.load() == nil)
+        settings.quality = 0.5
+        #expect(try settings.$quality.load() == 0.5)
+        #expect(settings.$quality.explain().problem == nil)
+
+        try suite.setStoredValue("much", forKey: "quality")
+        #expect(settings.quality == 0.75)
+        #expect(throws: SettingsError(.typeMismatch, fact: "")) { try settings.$quality.load() }
+        #expect(settings.$quality.explain().problem?.code == .typeMismatch)
+        #expect(reporter.errors.map(\.code) == [.typeMismatch])
+
+        try suite.setStoredValue(0.25, forKey: "quality")
+        #expect(try settings.$quality.load() == 0.25)
+        #expect(settings.quality == 0.25)
+    }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+private struct UnixSeconds: StoredValueBridge {
+    func value(from storedValue: StoredValue) throws -> Date {
+        Date(timeIntervalSince1970: try storedValue.as(Double.self))
+    }
+
+    func storedValue(from value: Date) throws -> StoredValue {
+        .double(value.timeIntervalSince1970)
+    }
+}
+
+extension SettingKeys {
+    fileprivate static let startedAt = SettingKey("startedAt", default: Date(timeIntervalSince1970: 0))
+    fileprivate static let level = SettingKey("logLevel", default: "info") { $0 != "" }
+    fileprivate static let port = SettingKey("port", default: 8080, in: 1...65_535)
+}
+
+private let record = "storedSettings.migrations"
+
+@Suite("Parity: migrating stored values")
+struct MigratingParityTests {
+    private let suite = SettingsSuite.inMemory(["log_level": "debug", "startedAt": 100, "unknown": [1]])
+
+    private var migrator: SettingsMigrator {
+        var migrator = SettingsMigrator()
+        migrator.addStep("one name for the level") { $0.rename("log_level", to: .level) }
+        migrator.addStep("dates as text") { try $0.convert(.startedAt, from: UnixSeconds()) }
+        return migrator
+    }
+
+    @Test("Row 43: stored values get another name and another form, once, and as one change")
+    func once() async throws {
+        var changes = suite.changes.makeAsyncIterator()
+        #expect(try migrator.migrate(suite) == ["one name for the level", "dates as text"])
+        let expected: [String: StoredValue] = [
+            "logLevel": "debug", "startedAt": .date(Date(timeIntervalSince1970: 100)), "unknown": [1],
+            record: ["one name for the level", "dates as text"],
+        ]
+        #expect(suite.snapshot() == expected)
+        #expect(suite[.level] == "debug")
+        #expect(await changes.next()?.keys == ["logLevel", "log_level", "startedAt", record])
+
+        // The form of today is not taken for the old one.
+        #expect(try migrator.migrate(suite) == [])
+        #expect(suite.snapshot() == expected)
+    }
+
+    @Test("Row 43: a later version adds steps, and only those are made")
+    func later() throws {
+        try migrator.migrate(suite)
+        var later = migrator
+        later.addStep("hosts from one text") { settings in
+            settings[storedValueFor: "hosts"] = "a,b"
+            try settings.convert("hosts") { stored in
+                .array(try stored.as(String.self).split(separator: ",").map { .string(String($0)) })
+            }
+            try settings.convert("absent") { _ in 1 }
+            try settings.convert("unknown") { _ in nil }
+        }
+        #expect(try later.migrate(suite) == ["hosts from one text"])
+        #expect(suite.storedValue(forKey: "hosts") == ["a", "b"])
+        #expect(!suite.contains("absent") && !suite.contains("unknown"))
+        // The older version comes back: it does nothing, and forgets nothing.
+        #expect(try migrator.migrate(suite) == [])
+        #expect(try suite.storedValue(forKey: record)?.as([String].self).count == 3)
+    }
+
+    @Test("Row 43: a step that fails leaves everything as it was, the steps before it too, and is named")
+    func failing() throws {
+        try suite.setStoredValue(["no", "date"], forKey: "startedAt")
+        let before = suite.snapshot()
+        let error = try #require(settingsError { try migrator.migrate(suite) })
+        #expect(error.code == .migrationFailed)
+        #expect(error.key == "startedAt")
+        #expect((error.underlying as? SettingsError)?.code == .typeMismatch)
+        #expect(error.message.contains("'dates as text'"))
+        #expect(suite.snapshot() == before)
+        // When it is mended, all steps are made.
+        try suite.setStoredValue(5, forKey: "startedAt")
+        #expect(try migrator.migrate(suite).count == 2)
+    }
+
+    @Test("Row 43: what a subscript could not do, or a setting does not take, fails its step")
+    func refused() throws {
+        var migrator = SettingsMigrator()
+        migrator.addStep("too high") { $0[.port] = 70_000 }
+        migrator.addStep("fine") { $0[.port] = 80 }
+        let error = try #require(settingsError { try migrator.migrate(suite) })
+        #expect(error.message.contains("'too high'"))
+        #expect((error.underlying as? SettingsError)?.code == .validationFailed)
+
+        struct Empty: StoredValueBridge {
+            func value(from storedValue: StoredValue) -> String { "" }
+            func storedValue(from value: String) -> StoredValue { "" }
+        }
+        var other = SettingsMigrator()
+        other.addStep("refused") { settings in
+            settings.rename("log_level", to: "logLevel")
+            try settings.convert(.level, from: Empty())
+        }
+        #expect((settingsError { try other.migrate(suite) }?.underlying as? SettingsError)?.code == .validationFailed)
+        #expect(suite.contains("log_level") && !suite.contains(.level) && !suite.contains(record))
+    }
+
+    @Test("Row 43: a name that is taken keeps its value, and so does the old one")
+    func taken() throws {
+        try suite.setStoredValue("error", forKey: "logLevel")
+        try migrator.migrate(suite)
+        #expect(suite[.level] == "error")
+        #expect(suite.storedValue(forKey: "log_level") == "debug")
+    }
+
+    @Test("Row 43: values are brought along from another suite, which keeps them")
+    func fromElsewhere() throws {
+        let old = SettingsSuite.inMemory(["a": 1, "b": 2])
+        let new = SettingsSuite.inMemory(["b": 3])
+        var migrator = SettingsMigrator(recordKey: "imports")
+        migrator.addStep("from the old suite") { settings in
+            for (key, value) in old.snapshot() where settings[storedValueFor: key] == nil {
+                settings[storedValueFor: key] = value
+            }
+        }
+        try migrator.migrate(new)
+        #expect(new.snapshot() == ["a": 1, "b": 3, "imports": ["from the old suite"]])
+        try new.reset("a")
+        try migrator.migrate(new)
+        #expect(!new.contains("a"))
+        #expect(old.keys == ["a", "b"])
+    }
+
+    @Test("Row 43: steps that another process makes first are not made again")
+    func overtaken() throws {
+        let store = OvertakenStore(["number": 20]) { transaction in
+            transaction["number"] = 40
+            transaction[record] = ["double"]
+        }
+        var migrator = SettingsMigrator()
+        for name in ["double", "double again"] {
+            migrator.addStep(name) { try $0.convert("number") { .integer(Int128(try $0.as(Int.self) * 2)) } }
+        }
+        let suite = SettingsSuite(store: store)
+        #expect(try migrator.migrate(suite) == ["double again"])
+        #expect(suite.snapshot() == ["number": 80, record: ["double", "double again"]])
+    }
+
+    @Test("Row 43: a record that cannot be read, and a name that two steps have, change nothing")
+    func misuse() throws {
+        try suite.setStoredValue("all of them", forKey: record)
+        let before = suite.snapshot()
+        let error = try #require(settingsError { try migrator.migrate(suite) })
+        #expect(error.code == .typeMismatch)
+        #expect(error.key == record)
+        #expect(suite.snapshot() == before)
+
+        var twice = migrator
+        twice.addStep("dates as text") { _ in }
+        #expect(throws: SettingsError(.migrationFailed, fact: "")) { try twice.migrate(.inMemory()) }
+    }
+
+    @Test("Row 43: a suite in which nothing is stored is marked, so that what comes is not taken for the old form")
+    func empty() throws {
+        let fresh = SettingsSuite.inMemory()
+        try migrator.migrate(fresh)
+        #expect(fresh.keys == [record])
+        fresh[.startedAt] = Date(timeIntervalSince1970: 7)
+        #expect(try migrator.migrate(fresh) == [])
+        #expect(fresh[.startedAt] == Date(timeIntervalSince1970: 7))
+    }
+
+    @Test("Row 43: when there is nothing to do, nothing is written; over a broken file nothing is migrated")
+    func files() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try path.replaceFile(with: #"{ "startedAt": 100 }"#)
+            let before = SettingsSuite(fileAt: path)
+            try before.setStoredValue(1, forKey: "other")
+            before.finish()
+
+            // A program that starts over a broken file reads what was there last, and leaves it.
+            try path.replaceFile(with: "{ broken")
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            let error = try #require(settingsError { try migrator.migrate(suite) })
+            #expect(error.code == .malformedFile)
+            #expect(error.consequence.contains("no setting is migrated"))
+            #expect(suite.storedValue(forKey: "startedAt") == 100)
+            #expect(!suite.contains(record))
+
+            // Mended, it is migrated as it is now.
+            try path.replaceFile(with: #"{ "startedAt": 200 }"#)
+            await eventually("the mended file is read") { suite.storedValue(forKey: "startedAt") == 200 }
+            try migrator.migrate(suite)
+            #expect(suite[.startedAt] == Date(timeIntervalSince1970: 200))
+            try suite.fold()
+            let journal = try JournalFile(of: path).bytes
+            try migrator.migrate(suite)
+            #expect(try JournalFile(of: path).bytes == journal)
+            suite.finish()
+        }
+    }
+}
+
+/// A store that somebody else changes just before its first commit.
+private final class OvertakenStore: SettingsStore {
+    typealias Body = @Sendable (inout StoreTransaction) -> Void
+
+    private let base: InMemoryStore
+    private let others: Mutex<Body?>
+
+    init(_ values: [String: StoredValue], others: @escaping Body) {
+        base = InMemoryStore(values)
+        self.others = Mutex(others)
+    }
+
+    var persistence: SettingsPersistence { base.persistence }
+    func setObserver(_ observer: any StoreObserver) { base.setObserver(observer) }
+    func generation() -> UInt64 { base.generation() }
+    func contents() -> [String: StoredValue] { base.contents() }
+    func synchronize() {}
+
+    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        base.withValue(forKey: key, body)
+    }
+
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        if let change = others.withLock({ $0.take() }) { try base.commit { change(&$0) } }
+        return try base.commit(body)
+    }
+}

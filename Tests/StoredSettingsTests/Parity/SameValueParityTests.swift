@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Parity: equal values")
+struct SameValueParityTests {
+    @Test("Row 13: an equal value writes nothing and notifies nobody")
+    func equalValues() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let suite = SettingsSuite(fileAt: path)
+            let hosts = Setting<Set<String>>("hosts", default: [], suite: suite)
+            let limits = Setting("limits", default: ["a": 1.5], suite: suite)
+            try hosts.set(["a", "b", "c"])
+            try limits.set(["a": 2, "b": .nan])
+            try suite.fold()
+
+            let told = Told()
+            let observations = [hosts.observe { _ in told.add() }, limits.observe { _ in told.add() }]
+            var changes = suite.changes.makeAsyncIterator()
+            let (file, journal) = (try path.fileContents, try JournalFile(of: path).bytes)
+
+            hosts.value = ["c", "b", "a"]
+            try hosts.set(["b", "a", "c"])
+            try hosts.update { $0.insert("a") }
+            limits.value = ["b": .nan, "a": 2]
+            try suite.transaction { settings in
+                settings[hosts] = []
+                settings[hosts] = ["a", "b", "c"]
+            }
+            try suite.setStoredValue(["a", "b", "c"], forKey: "hosts")
+            try suite.reset("nothing")
+            try suite.fold()
+
+            #expect(try path.fileContents == file)
+            #expect(try JournalFile(of: path).bytes == journal)
+            #expect(told.count == 0)
+            // The first thing that the stream tells of is the first real change.
+            try hosts.set(["a"])
+            #expect(await changes.next()?.keys == ["hosts"])
+            #expect(told.count == 1)
+            for observation in observations { observation.invalidate() }
+            suite.finish()
+        }
+    }
+}
+
+private final class Told: Sendable {
+    private let total = Atomic(0)
+
+    var count: Int { total.load(ordering: .relaxed) }
+
+    func add() {
+        total.add(1, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import Synchronization
+import TestSupport
+import Testing
+
+extension SettingKeys {
+    fileprivate static let low = SettingKey("low", default: 1)
+    fileprivate static let high = SettingKey("high", default: 10)
+    fileprivate static let note = SettingKey<String?>("note")
+}
+
+@Suite("Parity: suites")
+struct SuitesParityTests {
+    private let suite = SettingsSuite.inMemory(["low": 2, "high": 20, "note": "text", "other": true])
+
+    @Test("Row 37: resetting keys to their defaults, by definition and by text, any number, all at once")
+    func reset() async throws {
+        var changes = suite.changes.makeAsyncIterator()
+        try suite.reset(.low, .high)
+        #expect(suite[.low] == 1 && suite[.high] == 10)
+        #expect(await changes.next()?.keys == ["high", "low"])
+        try suite.reset("other")
+        #expect(suite.snapshot() == ["note": "text"])
+        Setting(.note, suite: suite).reset()
+        #expect(suite.keys.isEmpty)
+
+        for number in 0..<100 { try suite.setStoredValue(1, forKey: "key\(number)") }
+        try suite.reset((0..<99).map { "key\($0)" })
+        #expect(suite.keys == ["key99"])
+        suite[.low] = 5
+        suite[.note] = "again"
+        let keys: [SettingKeys] = [.low, .note, .high]
+        try suite.reset(keys)
+        #expect(suite.keys == ["key99"])
+    }
+
+    @Test("Row 38: removing everything in a suite, and nothing in another")
+    func removeAll() throws {
+        let other = SettingsSuite.inMemory(["low": 2])
+        try suite.removeAll()
+        #expect(suite.keys.isEmpty)
+        #expect(suite[.low] == 1 && suite[.note] == nil)
+        #expect(other[.low] == 2)
+    }
+
+    @Test("Row 39: whether a value has been stored, by setting, by key and by text")
+    func isSet() throws {
+        let high = Setting(.high, suite: suite)
+        #expect(high.isSet && suite.contains(.high) && suite.contains("high"))
+        high.reset()
+        #expect(!high.isSet && !suite.contains(.high) && !suite.contains("high"))
+        high.value = high.defaultValue
+        #expect(high.isSet)
+        // A stored nothing is stored.
+        let count = Setting<Int?>("count", default: 42, suite: suite)
+        count.value = nil
+        #expect(count.isSet && suite.contains("count"))
+    }
+
+    @Test("Row 44: what is stored is readable: JSON, with names in order")
+    func readable() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let suite = SettingsSuite(fileAt: path)
+            suite[.note] = "Grüße / π"
+            suite[.low] = 3
+            try Setting<Set<String>>("hosts", default: [], suite: suite).set(["b.example", "a.example"])
+            try Setting("ratio", default: 0.5, suite: suite).set(0.1)
+            try suite.fold()
+            let expected = """
+                {
+                  "hosts": [
+                    "a.example",
+                    "b.example"
+                  ],
+                  "low": 3,
+                  "note": "Grüße / π",
+                  "ratio": 0.1
+                }
+
+                """
+            #expect(try path.fileContents == expected)
+            #expect(Setting(.low, suite: suite).explain().description.contains(path))
+            suite.finish()
+        }
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import StoredSettingsTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+private enum Fruit: String, StoredValueConvertible { case apple, pear }
+
+private struct Features: OptionSet, StoredValueConvertible, Hashable {
+    let rawValue: Int
+    static let search = Features(rawValue: 1)
+    static let upload = Features(rawValue: 2)
+}
+
+private struct Person: Codable, Hashable, StoredValueConvertible {
+    var name: String
+    var born: Date
+}
+
+private enum Endpoint: Codable, Hashable, StoredValueConvertible {
+    case disabled
+    case network(host: String, port: Int)
+}
+
+/// Stored by its raw value unless somebody says otherwise.
+private struct Version: RawRepresentable, Codable, Hashable, StoredValueConvertible {
+    var major: Int
+    var minor: Int
+
+    var rawValue: String { "\(major).\(minor)" }
+
+    init(major: Int, minor: Int) {
+        (self.major, self.minor) = (major, minor)
+    }
+
+    init?(rawValue: String) {
+        let parts = rawValue.split(separator: ".").compactMap { Int($0) }
+        guard parts.count == 2 else { return nil }
+        self.init(major: parts[0], minor: parts[1])
+    }
+
+    private enum CodingKeys: CodingKey { case major, minor }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        major = try container.decode(Int.self, forKey: .major)
+        minor = try container.decode(Int.self, forKey: .minor)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(major, forKey: .major)
+        try container.encode(minor, forKey: .minor)
+    }
+}
+
+private struct Percentage: StoredValueConvertible, Equatable {
+    var fraction: Double
+
+    init(_ fraction: Double) {
+        self.fraction = fraction
+    }
+
+    init(storedValue: StoredValue) throws {
+        let percent = try Double(storedValue: storedValue)
+        guard 0...100 ~= percent else { throw SettingsError.invalidValue("the percentage is outside 0...100") }
+        fraction = percent / 100
+    }
+
+    func storedValue() throws -> StoredValue {
+        guard 0...1 ~= fraction else { throw SettingsError.unstorable("the percentage is outside 0...100") }
+        return .double(fraction * 100)
+    }
+}
+
+@Suite("Parity: types")
+struct TypesParityTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+
+    init() {
+        suite = .inMemory(reporter: reporter)
+    }
+
+    private func expect<Value: StoredValueConvertible & Equatable>(
+        _ value: Value,
+        isStoredAs stored: StoredValue,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let setting = Setting("value", default: value, suite: suite)
+        try setting.set(value)
+        #expect(suite.storedValue(forKey: "value") == stored, sourceLocation: sourceLocation)
+        #expect(try setting.load() == value, sourceLocation: sourceLocation)
+        setting.reset()
+    }
+
+    @Test("Row 14: truth values, integers, numbers, strings, dates, bytes and URLs come back bit by bit")
+    func scalars() throws {
+        try expect(true, isStoredAs: true)
+        try expect(Int8.min, isStoredAs: -128)
+        try expect(UInt16.max, isStoredAs: 65_535)
+        try expect(Int.max, isStoredAs: .integer(Int128(Int.max)))
+        try expect(UInt64.max, isStoredAs: .integer(Int128(UInt64.max)))
+        try expect(Float(0.1), isStoredAs: 0.1)
+        try expect(Double.leastNonzeroMagnitude, isStoredAs: .double(.leastNonzeroMagnitude))
+        try expect("e\u{301} 🎛️", isStoredAs: "e\u{301} 🎛️")
+        try expect(
+            Date(timeIntervalSinceReferenceDate: 0.1),
+            isStoredAs: .date(Date(timeIntervalSinceReferenceDate: 0.1))
+        )
+        try expect(Data([0, 255]), isStoredAs: .data(Data([0, 255])))
+        let url = try #require(URL(string: "mailto:ada@example.org?subject=a%20b"))
+        try expect(url, isStoredAs: "mailto:ada@example.org?subject=a%20b")
+    }
+
+    @Test("Row 15: arrays, sets and dictionaries of any of them, nested to any depth")
+    func collections() throws {
+        let nested: [[String: Set<[String: Int]>]] = [["a": [["x": 1], ["y": 2]]], [:]]
+        try expect(nested, isStoredAs: [["a": [["x": 1], ["y": 2]]], [:]])
+        let date = Date(timeIntervalSinceReferenceDate: 1)
+        try expect(["k": [date]], isStoredAs: ["k": [.date(date)]])
+        try expect([[[[[1]]]], []], isStoredAs: [[[[[1]]]], []])
+        try expect([1, nil], isStoredAs: [1, .null])
+        try expect([3: "c", 1: "a"], isStoredAs: ["1": "a", "3": "c"])
+    }
+
+    @Test("Row 16: enums and other types with raw values, inside collections too")
+    func rawValues() throws {
+        try expect(Fruit.pear, isStoredAs: "pear")
+        try expect([Fruit.pear, .apple], isStoredAs: ["pear", "apple"])
+        try expect([Fruit.pear: [Fruit.apple]], isStoredAs: ["pear": ["apple"]])
+        try expect(Set([Fruit.pear, .apple]), isStoredAs: ["apple", "pear"])
+        try expect([Features.search, .upload] as Features, isStoredAs: 3)
+    }
+
+    @Test("Row 17: Codable types, enums with payloads too, inside collections too")
+    func codable() throws {
+        let ada = Person(name: "Ada", born: Date(timeIntervalSinceReferenceDate: 0))
+        let stored: StoredValue = ["name": "Ada", "born": .date(ada.born)]
+        try expect(ada, isStoredAs: stored)
+        try expect(["first": [ada]], isStoredAs: ["first": [stored]])
+        try expect(Set([ada]), isStoredAs: [stored])
+        let endpoints = [Endpoint.disabled, .network(host: "a.example", port: 80)]
+        try expect(
+            endpoints,
+            isStoredAs: [["disabled": [:]], ["network": ["host": "a.example", "port": 80]]]
+        )
+    }
+
+    @Test("Row 18: of a raw value and a coding the raw value wins, unless a bridge chooses otherwise")
+    func both() throws {
+        let version = Version(major: 1, minor: 2)
+        try expect(version, isStoredAs: "1.2")
+        try expect([version], isStoredAs: ["1.2"])
+
+        let coded = Setting(SettingKey("coded", default: version, as: CodableBridge()), suite: suite)
+        try coded.set(Version(major: 3, minor: 4))
+        #expect(suite.storedValue(forKey: "coded") == ["major": 3, "minor": 4])
+        #expect(try coded.load() == Version(major: 3, minor: 4))
+        let list = Setting(SettingKey("list", default: [version], as: CodableBridge<Version>().array), suite: suite)
+        try list.set([version])
+        #expect(suite.storedValue(forKey: "list") == [["major": 1, "minor": 2]])
+
+        // The other way round, for a type of others whose own conformance it is not.
+        let priority = Setting(SettingKey("priority", default: TaskPriority.low, as: RawValueBridge()), suite: suite)
+        try priority.set(.high)
+        #expect(suite.storedValue(forKey: "priority") == .integer(Int128(TaskPriority.high.rawValue)))
+        #expect(try priority.load() == .high)
+    }
+
+    @Test("Row 20: conversions of one's own, which may throw either way")
+    func ownConversion() throws {
+        try expect(Percentage(0.5), isStoredAs: 50.0)
+        try expect(["a": Percentage(1)], isStoredAs: ["a": 100.0])
+        let share = Setting("share", default: Percentage(0.25), suite: suite)
+        #expect(throws: SettingsError(.unstorable, fact: "")) { try share.set(Percentage(2)) }
+        try suite.setStoredValue(200, forKey: "share")
+        #expect(throws: SettingsError(.invalidValue, fact: "")) { try share.load() }
+        #expect(share.value == Percentage(0.25))
+    }
+
+    @Test("Row 25: dictionaries of values of different kinds, and typed access to what is in them")
+    func heterogeneous() throws {
+        let setting = Setting<[String: StoredValue]>("mixed", default: ["retries": 3], suite: suite)
+        #expect(try setting.value["retries"]?.as(Int.self) == 3)
+        setting.value["hosts"] = ["a.example", "b.example"]
+        setting.value["limits"] = ["burst": 2.5, "strict": true, "none": nil]
+        setting.value["since"] = Date(timeIntervalSinceReferenceDate: 0).storedValue()
+        #expect(try setting.value["hosts"]?.as([String].self) == ["a.example", "b.example"])
+        #expect(setting.value["hosts"]?[1] == "b.example")
+        #expect(try setting.value["limits"]?["burst"]?.as(Double.self) == 2.5)
+        #expect(try setting.value["limits"]?["strict"]?.as() == true)
+        #expect(try setting.value["limits"]?["none"]?.as(Int?.self) == .some(nil))
+        #expect(try setting.value["since"]?.as(Date.self) == Date(timeIntervalSinceReferenceDate: 0))
+        #expect(setting.value["absent"] == nil)
+        #expect(throws: SettingsError(.typeMismatch, fact: "")) { try setting.value["retries"]?.as(String.self) }
+        let list = Setting<[StoredValue]>("list", default: [1, "two", [3.5]], suite: suite)
+        list.value.append(nil)
+        #expect(suite.storedValue(forKey: "list") == [1, "two", [3.5], nil])
+    }
+}
