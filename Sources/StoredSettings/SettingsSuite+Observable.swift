@@ -29,8 +29,8 @@ extension SettingsSuite {
     /// watches the suite in another way. `onChange` is called under no lock, on the thread that made the change, or on
     /// one of the library's for a change from outside. Then the new value can be read already.
     ///
-    /// Each read costs some tens of nanoseconds more, whether it is tracked or not, and each change one or two
-    /// microseconds. So a suite is observable from the beginning on Apple platforms alone. It is a property of this value
+    /// Each read takes about a tenth of a microsecond, whether it is tracked or not, and each change one or two
+    /// microseconds more. So a suite is observable from the beginning on Apple platforms alone. It is a property of this value
     /// and of the settings that are made with it; other suites in the same place are not affected.
     ///
     /// - Parameter isObservable: Whether it is to work with Observation.

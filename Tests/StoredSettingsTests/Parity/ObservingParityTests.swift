@@ -145,7 +145,7 @@ struct ObservingParityTests {
 
     @Test("Row 35: Observation follows settings, in observable models too")
     func row35() {
-        let model = Model(settings: settings)
+        let model = Model(suite)
         let calls = Log<String>()
         withObservationTracking {
             _ = settings.port
@@ -172,13 +172,13 @@ struct ObservingParityTests {
 
     @Observable
     fileprivate final class Model {
-        private let settings: Settings
+        @ObservationIgnored @DefaultStorage private var storedPort: Int
 
-        init(settings: Settings) { self.settings = settings }
+        init(_ suite: SettingsSuite) { _storedPort = DefaultStorage(.parityPort, suite: suite) }
 
         var port: Int {
-            get { settings.port }
-            set { settings.port = newValue }
+            get { storedPort }
+            set { storedPort = newValue }
         }
     }
 
