@@ -8,10 +8,13 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "StoredSettings", targets: ["StoredSettings"]),
+        .library(name: "StoredSettingsFoundation", targets: ["StoredSettingsFoundation"]),
         .library(name: "StoredSettingsTesting", targets: ["StoredSettingsTesting"]),
     ],
     targets: [
         .target(name: "StoredSettings"),
+        // What needs full Foundation, which the library itself never links on Linux.
+        .target(name: "StoredSettingsFoundation", dependencies: ["StoredSettings"]),
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
 
         // What a person runs first.
@@ -35,6 +38,10 @@ let package = Package(
         .testTarget(
             name: "StoredSettingsTests",
             dependencies: ["StoredSettings", "StoredSettingsTesting", "TestSupport"]
+        ),
+        .testTarget(
+            name: "StoredSettingsFoundationTests",
+            dependencies: ["StoredSettings", "StoredSettingsFoundation", "StoredSettingsTesting", "TestSupport"]
         ),
         .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch", "TestSupport"]),
 

@@ -96,6 +96,8 @@ public struct Setting<Value: Sendable>: Sendable {
 extension Setting {
     /// The value: what is stored, or the default while nothing is, or nothing that can be used.
     ///
+    /// Where an override of the suite gives a value, that is read in place of both: see ``SettingsOverride``.
+    ///
     /// What cannot be decoded is reported to the suite's reporter, and stays stored until it is assigned over.
     ///
     /// Assigning stores the value before it returns. What fails there is reported: a value that the setting does not
@@ -138,7 +140,7 @@ extension Setting {
         engine.value(forKey: key) != nil
     }
 
-    /// The stored value, told apart from the default and from what cannot be used.
+    /// The stored value, told apart from the default, from overrides and from what cannot be used.
     ///
     /// - Returns: The value that is stored; `nil` when nothing is.
     /// - Throws: ``SettingsError`` when something is stored that is not a value of this setting, or when what is stored
@@ -181,7 +183,7 @@ extension Setting {
     /// try settings.$launches.update { $0 += 1 }
     /// ```
     ///
-    /// The closure runs alone among all writers of the suite, so it should be short. It must not change other settings, of
+    /// It works on what is stored, or the default, whatever overrides the setting. The closure runs alone among all writers of the suite, so it should be short. It must not change other settings, of
     /// whichever suite: for several at once there is ``SettingsSuite/transaction(_:)``. When it leaves the default as it
     /// is, nothing is stored.
     ///

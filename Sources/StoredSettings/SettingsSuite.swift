@@ -15,18 +15,25 @@ public struct SettingsSuite: Sendable {
         let name: String
         let engine: SettingsEngine
         let reporter: any SettingsReporter
+        let overrides: OverrideList?
 
-        init(_ name: String, _ engine: SettingsEngine, _ reporter: any SettingsReporter) {
+        init(
+            _ name: String,
+            _ engine: SettingsEngine,
+            _ overrides: OverrideList?,
+            _ reporter: any SettingsReporter
+        ) {
             self.name = name
             self.engine = engine
+            self.overrides = overrides
             self.reporter = reporter
         }
     }
 
     private let parts: Parts
 
-    init(name: String, engine: SettingsEngine, reporter: any SettingsReporter) {
-        parts = Parts(name, engine, reporter)
+    init(name: String, engine: SettingsEngine, overrides: OverrideList?, reporter: any SettingsReporter) {
+        parts = Parts(name, engine, overrides, reporter)
     }
 
     /// The suite's name: the one it was made with, or the path of its file.
@@ -34,6 +41,7 @@ public struct SettingsSuite: Sendable {
 
     var engine: SettingsEngine { parts.engine }
     var reporter: any SettingsReporter { parts.reporter }
+    var overrides: OverrideList? { parts.overrides }
 
     /// Names a suite, which is kept in a file of its own.
     ///
@@ -45,18 +53,29 @@ public struct SettingsSuite: Sendable {
     /// - Parameters:
     ///   - name: Any name that is not empty. What a file name cannot hold is percent-encoded, so no name leaves the
     ///     directory.
+    ///   - overrides: What is read in place of stored values. It holds for the settings of this suite and its copies, not
+    ///     for those of another that is made with the same name.
     ///   - reporter: Hears of what fails where nothing can be thrown. By default each distinct failure is one line on
     ///     standard error.
-    public init(_ name: String, reporter: any SettingsReporter = StandardErrorReporter.shared) {
+    public init(
+        _ name: String,
+        overrides: [SettingsOverride] = [],
+        reporter: any SettingsReporter = StandardErrorReporter.shared
+    ) {
         if let engine = NamedEngines.engine(named: name, reporter: reporter) {
-            self.init(name: name, engine: engine, reporter: reporter)
+            self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
         } else {
-            self.init(name, environment: .process, reporter: reporter)
+            self.init(name, environment: .process, overrides: overrides, reporter: reporter)
             if engine.store is FileStore { NamedEngines.add(engine, as: name) }
         }
     }
 
-    package init(_ name: String, environment: SettingsEnvironment, reporter: any SettingsReporter) {
+    package init(
+        _ name: String,
+        environment: SettingsEnvironment,
+        overrides: [SettingsOverride] = [],
+        reporter: any SettingsReporter
+    ) {
         let engine: SettingsEngine
         switch SettingsLocation.directory(forSuite: name, in: environment) {
         case .success(let directory):
@@ -64,7 +83,7 @@ public struct SettingsSuite: Sendable {
         case .failure(let error):
             engine = .inMemory(because: error, name: name, reporter: reporter)
         }
-        self.init(name: name, engine: engine, reporter: reporter)
+        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
     /// Gives the suite that is kept in a file of your choice.
@@ -73,10 +92,16 @@ public struct SettingsSuite: Sendable {
     ///
     /// - Parameters:
     ///   - path: The file's path; a relative one is taken from the current directory of this moment.
+    ///   - overrides: What is read in place of stored values.
     ///   - reporter: Hears of what fails where nothing can be thrown.
-    public init(fileAt path: String, reporter: any SettingsReporter = StandardErrorReporter.shared) {
+    public init(
+        fileAt path: String,
+        overrides: [SettingsOverride] = [],
+        reporter: any SettingsReporter = StandardErrorReporter.shared
+    ) {
         let path = SettingsLocation.absolute(path)
-        self.init(name: path, engine: .shared(forFileAt: path, reporter: reporter), reporter: reporter)
+        let engine = SettingsEngine.shared(forFileAt: path, reporter: reporter)
+        self.init(name: path, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
     /// Gives a suite over a store of your own.
@@ -84,40 +109,45 @@ public struct SettingsSuite: Sendable {
     /// - Parameters:
     ///   - store: The store. All suites over one store share its engine, so they see each other's unsaved values.
     ///   - name: The suite's name, for messages.
+    ///   - overrides: What is read in place of stored values.
     ///   - reporter: Hears of what fails where nothing can be thrown.
     public init(
         store: any SettingsStore,
         name: String = "custom store",
+        overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
-        self.init(name: name, engine: .shared(for: store, reporter: reporter), reporter: reporter)
+        let engine = SettingsEngine.shared(for: store, reporter: reporter)
+        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
     /// Makes a new suite that lasts as long as it is used: for tests, above all.
     ///
     /// - Parameters:
     ///   - values: What is stored in it at first.
+    ///   - overrides: What is read in place of stored values.
     ///   - reporter: Hears of what fails where nothing can be thrown.
     /// - Returns: The suite, unlike any other.
     public static func inMemory(
         _ values: [String: StoredValue] = [:],
+        overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) -> SettingsSuite {
-        SettingsSuite(store: InMemoryStore(values), name: "in memory", reporter: reporter)
+        SettingsSuite(store: InMemoryStore(values), name: "in memory", overrides: overrides, reporter: reporter)
     }
 }
 
 extension SettingsSuite: ExpressibleByStringLiteral {
-    /// Names a suite, as ``init(_:reporter:)`` does.
+    /// Names a suite, as ``init(_:overrides:reporter:)`` does, without overrides.
     public init(stringLiteral name: String) {
         self.init(name)
     }
 }
 
 extension SettingsSuite: Hashable {
-    /// Whether both keep their values in one place under one name.
+    /// Whether both keep their values in one place under one name, and have the same overrides.
     public static func == (left: SettingsSuite, right: SettingsSuite) -> Bool {
-        left.engine === right.engine && left.name == right.name
+        left.engine === right.engine && left.name == right.name && left.overrides.isLike(right.overrides)
     }
 
     /// Feeds the identity of the suite, not its contents, to the hasher.

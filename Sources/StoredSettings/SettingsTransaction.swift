@@ -53,7 +53,8 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` when what is stored cannot be decoded.
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
-        return try store[setting.key].map(setting.box.decode) ?? setting.defaultValue
+        let stored = store[setting.key] ?? suite.engine.store.fallback(forKey: setting.key)
+        return try stored.map(setting.box.decode) ?? setting.defaultValue
     }
 
     /// Stores a value when the transaction ends.

@@ -22,7 +22,7 @@ struct Options {
         kill        kills processes that set numbers, at random moments, and looks what is kept
         increments  4 processes add one 5,000 times each, in a suite that is not there yet
         load        8 processes of 4 threads do all that there is to do, and are killed and started anew
-        reads       a thread sets values that make sense only whole, and another reads them
+        reads       a thread sets values that make sense only whole, and others read them
         all         one after the other, which is what is done when nothing is said
 
           --rounds N    how often to kill (500)

@@ -15,6 +15,10 @@ public struct HotSettings: Sendable {
     @DefaultStorage(key: "ratio") public var ratio = 0.5
     /// One of few.
     @DefaultStorage(key: "level") public var level = Level.low
+    /// A text.
+    @DefaultStorage(key: "name") public var name = "a name"
+    /// A list.
+    @DefaultStorage(key: "hosts") public var hosts = ["localhost"]
 
     /// Creates them.
     public init() {}
@@ -38,3 +42,13 @@ public func hotReadOfDouble(_ settings: HotSettings) -> Double { settings.ratio 
 /// Reads a small enum.
 @inline(never)
 public func hotReadOfEnum(_ settings: HotSettings) -> HotSettings.Level { settings.level }
+
+// These count the reference of what they copy out of a slot, and must do so before they give the slot back.
+
+/// Reads a text.
+@inline(never)
+public func hotReadOfText(_ settings: HotSettings) -> String { settings.name }
+
+/// Reads a list.
+@inline(never)
+public func hotReadOfList(_ settings: HotSettings) -> [String] { settings.hosts }

@@ -12,7 +12,10 @@ struct ChangesFromOutsideTests {
     func streams() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
-            let heard = Heard(Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path)))
+            let suite = SettingsSuite(fileAt: place.path)
+            // A suite that watches makes its directory again when it is removed.
+            defer { suite.finish() }
+            let heard = Heard(Setting("n", default: 0, suite: suite))
             try await withProbes(2, at: place) { probes in
                 let (watcher, writer) = (probes[0], probes[1])
                 try await watcher.expect("watch n")

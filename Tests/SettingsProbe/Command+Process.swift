@@ -79,6 +79,13 @@ extension Command {
         }
     }
 
+    /// Chooses the standard suite, and reads a setting that names none.
+    func standard(_ suite: SettingsSuite) throws -> String {
+        try SettingsSuite.bootstrapStandard(suite)
+        @DefaultStorage(key: "port") var port = 1
+        return "\(port) by \($port.explain().source ?? "nobody")"
+    }
+
     /// Uses suites that are not to be kept, as tests do.
     func keepNothing() throws {
         let suite = SettingsSuite.inMemory()

@@ -55,6 +55,8 @@ enum Command: String {
     case forkInside
     /// `become USER`: goes on as the user of that number, who may do less.
     case become
+    /// `standard`: makes the suite the standard one, and answers with the port of that and what gave it.
+    case standard
     /// `memory`: uses suites that keep nothing, in all the ways there are.
     case memory
     /// `cycle COUNT`: opens, uses and closes suites so many times; answers what the process holds of the system then.
@@ -89,6 +91,7 @@ enum Command: String {
         case .fork: try fork { try increment(suite, arguments) }
         case .forkInside: try forkInside(suite, integer(suite, arguments))
         case .become: try become(user: arguments.integer(0))
+        case .standard: return try standard(suite)
         case .memory: try keepNothing()
         case .cycle: return try await cycle(beside: suite, arguments)
         case .migrate: try migrate(suite, arguments)

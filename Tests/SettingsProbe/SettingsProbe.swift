@@ -5,7 +5,9 @@ import StoredSettings
 
 /// A process for the tests to run beside others: it does what the lines on its standard input say.
 ///
-///     settings-probe --file PATH | --suite NAME
+///     settings-probe (--file PATH | --suite NAME) [FLAG...]
+///
+/// Where there are flags, they and the variables that begin with `PROBE_` override the settings.
 ///
 /// It says `ready` first, and answers every line with one line. So a test starts several processes, waits until all are
 /// ready, and lets them go at once.
@@ -14,11 +16,15 @@ import StoredSettings
 struct SettingsProbe {
     static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
-        guard arguments.count == 2, let kind = arguments.first, let place = arguments.last else {
-            say("usage: settings-probe --file PATH | --suite NAME")
+        guard arguments.count >= 2, let kind = arguments.first, let place = arguments.dropFirst().first else {
+            say("usage: settings-probe (--file PATH | --suite NAME) [FLAG...]")
             return
         }
-        let suite = kind == "--file" ? SettingsSuite(fileAt: place) : SettingsSuite(place)
+        let overrides: [SettingsOverride] =
+            arguments.count > 2 ? [.commandLine(), .environment(prefix: "PROBE_")] : []
+        let suite =
+            kind == "--file"
+            ? SettingsSuite(fileAt: place, overrides: overrides) : SettingsSuite(place, overrides: overrides)
         say("ready")
         while let line = readLine() {
             say(await answer(to: line.split(separator: " ").map(String.init), suite))

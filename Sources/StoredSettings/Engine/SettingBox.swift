@@ -9,6 +9,7 @@ import Synchronization
 class AnySettingBox: @unchecked Sendable {
     let suiteName: String
     let reporter: any SettingsReporter
+    let overrides: OverrideList?
     let valueType: ObjectIdentifier
     let keyID: ObjectIdentifier
     let form: SettingForm?
@@ -16,6 +17,7 @@ class AnySettingBox: @unchecked Sendable {
     fileprivate init(_ suite: SettingsSuite, _ valueType: ObjectIdentifier, _ key: SettingKeys, _ form: SettingForm?) {
         suiteName = suite.name
         reporter = suite.reporter
+        overrides = suite.overrides
         self.valueType = valueType
         keyID = ObjectIdentifier(key)
         self.form = form
@@ -36,6 +38,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let writing = Locked<Void>(())
     /// The newest value over a store that has to be asked whether anything has changed.
     private let uncertain = Locked<Uncertain?>(nil)
+    /// `nil` in a suite without overrides.
+    let overrideCell: OverrideCell<Value>?
 
     private struct Uncertain {
         var stamp: SettingsEngine.Stamp
@@ -46,6 +50,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         self.key = key
         engine = suite.engine
         cell = HotCell(localAddress: suite.engine.freshness?.localAddress)
+        overrideCell = suite.overrides == nil ? nil : OverrideCell()
         super.init(suite, ObjectIdentifier(Value.self), key, key.form)
     }
 
@@ -53,7 +58,9 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         cell.deallocate(Value.self)
     }
 
-    private var suite: SettingsSuite { SettingsSuite(name: suiteName, engine: engine, reporter: reporter) }
+    private var suite: SettingsSuite {
+        SettingsSuite(name: suiteName, engine: engine, overrides: overrides, reporter: reporter)
+    }
 
     /// The value, read and decoded, unless it was decoded before.
     ///
@@ -124,7 +131,10 @@ extension SettingBox {
         var identity: StoredValue?
     }
 
-    /// The value of what is stored, or the default where nothing is, or nothing that can be used: that is reported.
+    /// The value of what is stored, or what the store falls back to, or the default where there is neither, or nothing that
+    /// can be used: that is reported.
+    ///
+    /// Where the setting is overridden, whatever is stored is read as the override.
     func reading(of stored: StoredValue?) -> Reading {
         reading(of: stored) { reporter.report(unusable($0)) }
     }
@@ -135,7 +145,8 @@ extension SettingBox {
     }
 
     private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
-        if let stored {
+        if let override = servingOverride { return override }
+        if let stored = stored ?? engine.store.fallback(forKey: key.name) {
             do {
                 let value = try decode(stored)
                 // A bridge that only reads has no form for the value: then what is stored tells it from others.

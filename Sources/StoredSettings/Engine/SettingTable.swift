@@ -29,7 +29,9 @@ struct SettingTable {
     ) -> (found: AnySettingBox?, others: [AnySettingBox]) {
         var others: [AnySettingBox] = []
         for box in boxes[name] ?? []
-        where box.valueType == query.valueType && box.reporter === suite.reporter && box.suiteName == suite.name {
+        where box.valueType == query.valueType && box.reporter === suite.reporter && box.suiteName == suite.name
+            && box.overrides.isLike(suite.overrides)
+        {
             if box.keyID == query.key { return (box, []) }
             guard let wanted = query.form, let known = box.form, wanted.isLike(known) else { continue }
             if wanted.hasDefault(of: known) { return (box, []) }

@@ -19,6 +19,11 @@ extension SystemCalls {
         getenv(name).map { String(cString: $0) }
     }
 
+    /// What the program was started with, without its own name.
+    static func arguments() -> [String] {
+        Array(CommandLine.arguments.dropFirst())
+    }
+
     /// The home directory that the system's user database has for the user of this process.
     static func homeDirectoryOfUser() -> String? {
         var entry = passwd()

@@ -47,6 +47,15 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Returns: What the body returns.
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result
 
+    /// What serves under a key while nothing is stored there, before the default of the declaration.
+    ///
+    /// For stores over something that has defaults of its own. They are not stored: no key has a value for them. A change
+    /// of one need not be told. Called under no lock but that of a commit, by its body.
+    ///
+    /// - Parameter key: The key to read.
+    /// - Returns: The value; `nil` where the store has none.
+    func fallback(forKey key: String) -> StoredValue?
+
     /// All values that are stored, as of one moment.
     func contents() -> [String: StoredValue]
 
@@ -83,6 +92,9 @@ extension SettingsStore {
     public func value(forKey key: String) -> StoredValue? {
         withValue(forKey: key) { $0 }
     }
+
+    /// None: for stores without defaults of their own.
+    public func fallback(forKey key: String) -> StoredValue? { nil }
 
     /// None: for stores whose contents cannot be out of reach.
     public var problem: SettingsError? { nil }

@@ -31,6 +31,14 @@ extension SettingsStoreContract.Clause {
         try store.commit { _ in }
         try store.commit { $0["a"] = 1 }
         trial.expect(store.generation() == generation, "committing what is there changes the generation")
+        do {
+            try store.commit { transaction in
+                transaction["a"] = 2
+                throw CancellationError()
+            }
+        } catch is CancellationError {
+            trial.expect(store.generation() == generation, "a commit whose body throws changes the generation")
+        }
     }
 
     /// Every commit is recorded once.

@@ -41,6 +41,7 @@ public struct SettingsStoreContract: Sendable {
     let open: @Sendable () throws -> OpenStore
 
     private let canReopen: Bool
+    private let exceptions: Set<Clause>
 
     /// Creates the contract for a kind of store.
     ///
@@ -51,15 +52,19 @@ public struct SettingsStoreContract: Sendable {
     ///   - reopen: Makes another store over the place where the first one keeps its values, as another process would do;
     ///     the first one goes on. Leave it out where a store's values end with it: ``clauses`` are then those that need
     ///     no second store.
+    ///   - exceptions: Clauses that the store is known not to keep, and its documentation says so. ``clauses`` are then
+    ///     the others.
     public init<Store: SettingsStore>(
         named name: String,
         patience: Duration = .seconds(10),
         makeStore: @escaping @Sendable () throws -> Store,
-        reopen: (@Sendable (Store) throws -> Store)? = nil
+        reopen: (@Sendable (Store) throws -> Store)? = nil,
+        except exceptions: Set<Clause> = []
     ) {
         self.name = name
         self.patience = patience
         canReopen = reopen != nil
+        self.exceptions = exceptions
         open = {
             let store = try makeStore()
             return OpenStore(store: store) { try reopen?(store) }
@@ -68,7 +73,7 @@ public struct SettingsStoreContract: Sendable {
 
     /// The clauses that bind this store, in the order in which they are best mended.
     public var clauses: [Clause] {
-        Clause.all.filter { canReopen || !$0.needsReopening }
+        Clause.all.filter { (canReopen || !$0.needsReopening) && !exceptions.contains($0) }
     }
 
     /// Checks one clause.

@@ -26,6 +26,8 @@ final class Probe: Sendable {
     struct Launch: Sendable {
         /// A program with its arguments that is given the helper's command line as further ones, and becomes it.
         var wrapper: [String] = []
+        /// Flags after the place, which override settings.
+        var flags: [String] = []
         /// The current directory; the tests' own when there is none.
         var directory: String?
         /// Variables that the process has otherwise than the tests; without a value, not at all.
@@ -42,7 +44,7 @@ final class Probe: Sendable {
         _ = Foundation.signal(SIGPIPE, SIG_IGN)
         (output, errors) = (try OutputFile(), try OutputFile())
         var environment = ProcessInfo.processInfo.environment
-        let arguments: [String]
+        var arguments: [String]
         switch place {
         case .file(let path):
             arguments = ["--file", path]
@@ -50,6 +52,7 @@ final class Probe: Sendable {
             arguments = ["--suite", name]
             environment["STORED_SETTINGS_HOME"] = home
         }
+        arguments += launch.flags
         for (name, value) in launch.environment { environment[name] = value }
         process.environment = environment
         if let wrapper = launch.wrapper.first {

@@ -44,7 +44,9 @@ extension FaultyStore {
             case .wholeSeconds: [.values]
             case .integersThroughDouble: [.integers]
             case .nullForRemoved: [.removal]
-            case .keepsUnfinished, .recordsUnfinished: [.throwing]
+            // What is kept is a change.
+            case .keepsUnfinished: [.throwing, .steadyGeneration]
+            case .recordsUnfinished: [.throwing]
             case .recordsNothing: [.equalValues]
             case .tornCommits: [.wholeness]
             // Stores that share a place have several threads, too.

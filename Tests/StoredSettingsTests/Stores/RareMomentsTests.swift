@@ -76,8 +76,11 @@ struct RareMomentsTests {
             )
             try other.commit { $0["b"] = 1 }
             _ = store.contents()
-            Owner.last.withLock { $0 = Owner(store) }
-            Owner.last.withLock { if let owner = $0 { store.setObserver(owner) } }
+            do {
+                let owner = Owner(store)
+                store.setObserver(owner)
+                Owner.last.withLock { $0 = owner }
+            }
             try other.commit { $0["a"] = 1 }
             #expect(store.contents() == ["a": 1, "b": 1])
         }

@@ -81,6 +81,8 @@ struct SettingsStoreContractTests {
         #expect(clauses.allSatisfy { $0.sentence.hasSuffix(".") && $0.description == $0.sentence })
         #expect(Self.inMemory.clauses == clauses.filter { !$0.needsReopening })
         #expect(clauses.filter(\.needsReopening).count == 5)
+        let lenient = Contract(named: "lenient", makeStore: { InMemoryStore() }, except: [.values, .watching])
+        #expect(lenient.clauses == Self.inMemory.clauses.filter { $0 != .values })
     }
 
     @Test("a store that cannot be made, or that hangs, is a violation")

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Looks in a program's arguments for the flags of one key.
+///
+/// It knows nothing of other flags: of `--name --port` it cannot tell whether `--port` is the value of `--name`. So what
+/// looks like a flag always is one, and a value that does is given as `--name=--port`.
+struct CommandLineOptions {
+    /// A flag as it was given.
+    struct Occurrence: Equatable {
+        /// With its dashes, and without a value.
+        let flag: String
+        /// `nil` when nothing that may be a value follows.
+        var text: String?
+        /// Whether the text is the flag's for certain: it follows an equals sign.
+        var isAttached = false
+        /// Whether it is the flag with `no-` before it.
+        var isNegated = false
+    }
+
+    let arguments: [String]
+
+    /// All flags of a key, in order.
+    func occurrences(ofKey key: String) -> [Occurrence] {
+        guard !key.isEmpty else { return [] }
+        let name = OverrideName.flag(forKey: key)
+        let flags = ["-" + key] + (name.isEmpty ? [] : ["--" + name])
+        let options = arguments.prefix { $0 != "--" }
+        return options.indices.compactMap { index in
+            let argument = options[index]
+            if !name.isEmpty, argument == "--no-" + name { return Occurrence(flag: argument, isNegated: true) }
+            if flags.contains(argument) {
+                let next = options.dropFirst(index + 1).first
+                return Occurrence(flag: argument, text: next.flatMap { Self.isFlag($0) ? nil : $0 })
+            }
+            guard let flag = flags.first(where: { argument.hasPrefix($0 + "=") }) else { return nil }
+            return Occurrence(flag: flag, text: String(argument.dropFirst(flag.count + 1)), isAttached: true)
+        }
+    }
+
+    /// Whether an argument looks like a flag, which a lone dash and a number below zero do not.
+    private static func isFlag(_ argument: String) -> Bool {
+        guard argument.hasPrefix("-"), argument != "-", argument != "-inf" else { return false }
+        let rest = argument.dropFirst().drop { $0 == "." }
+        return rest.first?.isASCII != true || rest.first?.isNumber != true
+    }
+}

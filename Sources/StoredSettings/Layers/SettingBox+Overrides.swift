@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SettingBox {
+    /// What is read in place of whatever is stored; `nil` when nothing is.
+    var servingOverride: Reading? {
+        overrideReadings.lazy.compactMap(\.reading).first
+    }
+
+    /// What all overrides of the setting give, highest first.
+    ///
+    /// What is wrong with those that would serve is reported, once.
+    var overrideReadings: [OverrideReading<Value>] {
+        guard let overrideCell, let overrides else { return [] }
+        let (readings, isNew) = overrideCell.readings {
+            overrides.overrides.compactMap(reading)
+        }
+        if isNew { report(readings.problems(), overrides) }
+        return readings
+    }
+
+    private func report(_ problems: [SettingsError], _ overrides: OverrideList) {
+        for problem in problems where overrides.isFirst(problem) {
+            reporter.report(problem)
+        }
+    }
+
+    private func reading(of override: SettingsOverride) -> OverrideReading<Value>? {
+        switch override.source {
+        case .commandLine(let arguments):
+            let options = CommandLineOptions(arguments: arguments ?? SystemCalls.arguments())
+            let occurrences = meant(options.occurrences(ofKey: key.name))
+            guard let last = occurrences.last else { return nil }
+            return reading(from: last.flag, .commandLine) { try value(of: last, occurrences) }
+        case .environment(let variables, let prefix):
+            guard let name = OverrideName.variable(forKey: key.name, prefix: prefix) else { return nil }
+            let text = variables.map { $0[name] } ?? SystemCalls.environmentVariable(name)
+            guard let text else { return nil }
+            return reading(from: name, .environment) { try value(of: [text]) }
+        }
+    }
+
+    private func reading(
+        from source: String,
+        _ layer: SettingsLayer,
+        _ read: () throws -> Value
+    ) -> OverrideReading<Value> {
+        do {
+            let value = try read()
+            let reading = Reading(value: value, identity: identity(of: value))
+            return OverrideReading(layer: layer, source: source, result: .success(reading))
+        } catch {
+            let problem = unusable(.wrapping(error, as: .invalidValue), from: source)
+            return OverrideReading(layer: layer, source: source, result: .failure(problem))
+        }
+    }
+}
+
+extension Sequence {
+    /// What is wrong with the overrides above the one that serves.
+    func problems<Value>() -> [SettingsError] where Element == OverrideReading<Value> {
+        prefix { $0.reading == nil }
+            .compactMap { override in
+                guard case .failure(let error) = override.result else { return nil }
+                return error
+            }
+    }
+}
+
+// MARK: - From text
+
+extension SettingBox {
+    /// The flags without those that are another setting's: `--no-cache` says nothing of a `cache` that is no Boolean.
+    private func meant(_ occurrences: [CommandLineOptions.Occurrence]) -> [CommandLineOptions.Occurrence] {
+        guard occurrences.contains(where: \.isNegated), !takes(.bool(false)) else { return occurrences }
+        return occurrences.filter { !$0.isNegated }
+    }
+
+    private func value(
+        of last: CommandLineOptions.Occurrence,
+        _ all: [CommandLineOptions.Occurrence]
+    ) throws -> Value {
+        if last.isNegated { return try value(of: [.bool(false)]) }
+        do {
+            guard last.text != nil else { throw SettingsError.invalidValue("no value follows it") }
+            return try value(of: all.compactMap(\.text))
+        } catch {
+            // What follows a Boolean's flag is its value only if it can be.
+            guard !last.isAttached, takes(.bool(true)) else { throw error }
+            return try value(of: [.bool(true)])
+        }
+    }
+
+    private func value(of texts: [String]) throws -> Value {
+        // What takes anything would take every text as a string, and no number could be given.
+        if Value.self is StoredValue.Type || Value.self is StoredValue?.Type,
+            let json = texts.last.flatMap(OverrideText.json)
+        {
+            return try value(of: [json])
+        }
+        return try value(of: OverrideText(texts: texts).candidates)
+    }
+
+    /// The first that the type can read, if the setting takes it.
+    private func value(of candidates: [StoredValue]) throws -> Value {
+        var failures: [SettingsError] = []
+        for candidate in candidates {
+            let value: Value
+            do {
+                value = try key.conversion.decode(candidate)
+            } catch {
+                failures.append(.wrapping(error, as: .invalidValue))
+                continue
+            }
+            try key.rule(value)
+            return value
+        }
+        throw SettingsError.mostTelling(of: failures)
+    }
+
+    private func takes(_ value: StoredValue) -> Bool {
+        do {
+            _ = try key.conversion.decode(value)
+            return true
+        } catch {
+            // The question is only whether.
+            return false
+        }
+    }
+}
+
+// MARK: - What is wrong
+
+extension SettingBox {
+    private func unusable(_ cause: SettingsError, from source: String) -> SettingsError {
+        var error = SettingsError(
+            cause.code,
+            fact: "\(source) cannot be used: \(cause.fact)",
+            consequence: "it is ignored, and the next layer serves",
+            remedy: "give \(source) \(wanted), or leave it out",
+            key: key.name,
+            underlying: cause.underlying
+        )
+        error.path = cause.path
+        error.suite = suiteName
+        return error
+    }
+
+    /// What an override of this setting should be, as far as its type and its default tell.
+    private var wanted: String {
+        if let type = Value.self as? any (CaseIterable & StoredValueConvertible).Type, let cases = type.texts {
+            return "one of \(cases.joined(separator: ", "))"
+        }
+        return switch identity(of: key.defaultValue)?.kind {
+        case .bool: "true or false"
+        case .integer: "an integer that the setting takes"
+        case .double: "a number that the setting takes"
+        case .array: "a list such as a,b, or a JSON array"
+        case .dictionary: "a JSON object"
+        default: "a value that the setting takes"
+        }
+    }
+}
+
+extension CaseIterable where Self: StoredValueConvertible {
+    /// The texts of all cases, if each is stored as one.
+    fileprivate static var texts: [String]? {
+        do {
+            return try allCases.map { try String(storedValue: $0.storedValue()) }
+        } catch {
+            return nil
+        }
+    }
+}
+
+extension SettingsError {
+    /// Why none of some attempts succeeded: that 300 is out of range says more than that it is no Boolean, and what says
+    /// where in a list or a structure more than what does not.
+    fileprivate static func mostTelling(of failures: [SettingsError]) -> SettingsError {
+        failures.first { $0.code != .typeMismatch }
+            ?? failures.last { !$0.path.isEmpty }
+            ?? failures.first
+            ?? .invalidValue("there is no text")
+    }
+}

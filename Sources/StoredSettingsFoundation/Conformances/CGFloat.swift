@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import StoredSettings
+
+extension CGFloat: StoredValueConvertible {
+    /// Reads a number as a `Double` does.
+    public init(storedValue: StoredValue) throws {
+        self.init(try Double(storedValue: storedValue))
+    }
+
+    /// `StoredValue.double(_:)`.
+    public func storedValue() -> StoredValue {
+        .double(Double(self))
+    }
+}

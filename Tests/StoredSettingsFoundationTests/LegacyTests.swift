@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettingsFoundation
+
+private struct Limits: Codable, Hashable, StoredValueConvertible {
+    var perSecond = 100
+    var name = "default"
+    var since = Date(timeIntervalSinceReferenceDate: 0)
+}
+
+private enum Level: String, Codable, StoredValueConvertible { case low, high }
+private enum Rank: Int, StoredValueConvertible {
+    case first = 1
+    case second
+}
+
+/// A raw value of any text.
+private struct Label: RawRepresentable, Codable, Hashable, StoredValueConvertible {
+    var rawValue: String
+}
+
+extension UserDefaultsTests {
+    @Suite("What the older libraries have left in UserDefaults")
+    struct Legacy {
+        private static let limits = Limits(perSecond: 7, name: "x", since: Date(timeIntervalSinceReferenceDate: 1.5))
+        private static let json = #"{"perSecond":7,"name":"x","since":1.5}"#
+        private static let home = URL(string: "https://example.org/home?q=1#f")
+
+        /// Reads what is there, changes nothing, and then stores the value anew and reads it again.
+        private func check<Value: Equatable & Sendable>(
+            _ defaults: UserDefaults,
+            _ key: SettingKey<Value>,
+            is value: Value,
+            sourceLocation: SourceLocation = #_sourceLocation
+        ) throws {
+            let setting = Setting(key, suite: SettingsSuite(userDefaults: defaults, reporter: RecordingReporter()))
+            let old = try setting.load()
+            #expect(old == value, sourceLocation: sourceLocation)
+            try setting.set(value)
+            let new = try setting.load()
+            #expect(new == value, sourceLocation: sourceLocation)
+        }
+
+        @Test("Row 43: what Defaults 4 and 5 have left is read typed: JSON text, raw values, archives, plain values")
+        func defaults() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                defaults.set(Self.json, forKey: "limits")
+                defaults.set("[\(Self.json),\(Self.json)]", forKey: "list 4")
+                defaults.set([Self.json, Self.json], forKey: "list 5")
+                defaults.set(["a": Self.json], forKey: "dictionary 5")
+                defaults.set(#""high""#, forKey: "codable enum")
+                defaults.set("high", forKey: "raw enum")
+                defaults.set([#""low""#, #""high""#], forKey: "enums")
+                defaults.set(#""https:\/\/example.org\/home?q=1#f""#, forKey: "url")
+                defaults.set(["a", "b"], forKey: "set")
+                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
+                for key in ["list 4", "list 5"] {
+                    try check(defaults, SettingKey(key, default: [], as: LegacyJSON()), is: [Self.limits, Self.limits])
+                }
+                try check(defaults, SettingKey("dictionary 5", default: [:], as: LegacyJSON()), is: ["a": Self.limits])
+                try check(defaults, SettingKey("codable enum", default: .low, as: LegacyJSON()), is: Level.high)
+                try check(defaults, SettingKey("raw enum", default: .low), is: Level.high)
+                try check(defaults, SettingKey("enums", default: [], as: LegacyJSON()), is: [Level.low, .high])
+                try check(defaults, SettingKey("url", default: nil, as: LegacyJSON()), is: Self.home)
+                try check(defaults, SettingKey("set", default: []), is: Set(["a", "b"]))
+                let pink = Colour(red: 0.5, name: "pink")
+                defaults.set(
+                    try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: true),
+                    forKey: "colour"
+                )
+                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
+            }
+        }
+
+        @Test(
+            "Row 43: what SwiftyUserDefaults 5 has left is read typed: plain values, JSON bytes, raw values, archives"
+        )
+        func swiftyUserDefaults() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let home = try #require(Self.home)
+                let day = Date(timeIntervalSinceReferenceDate: 86_400)
+                defaults.set(3, forKey: "count")
+                defaults.set([day], forKey: "days")
+                defaults.set(Data(Self.json.utf8), forKey: "limits")
+                defaults.set(Data("[\(Self.json)]".utf8), forKey: "list")
+                defaults.set(2, forKey: "rank")
+                defaults.set([1, 2], forKey: "ranks")
+                let archived: [(String, Any)] = [
+                    ("urls", [home as NSURL] as NSArray),
+                    ("mixed", ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": day as NSDate] as NSDictionary),
+                    ("home", home as NSURL),
+                ]
+                for (key, object) in archived {
+                    defaults.set(
+                        try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: false),
+                        forKey: key
+                    )
+                }
+                try check(defaults, SettingKey("count", default: 0), is: 3)
+                try check(defaults, SettingKey("days", default: []), is: [day])
+                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
+                try check(defaults, SettingKey("list", default: [], as: LegacyJSON()), is: [Self.limits])
+                try check(defaults, SettingKey("rank", default: Rank.first), is: .second)
+                try check(defaults, SettingKey("ranks", default: []), is: [Rank.first, .second])
+                try check(defaults, SettingKey("urls", default: [], as: LegacyArchive()), is: [home])
+                try check(
+                    defaults,
+                    SettingKey("mixed", default: [:], as: LegacyArchive()),
+                    is: ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": .date(day)] as [String: StoredValue]
+                )
+                try check(
+                    defaults,
+                    SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL()),
+                    is: home
+                )
+            }
+        }
+
+        @Test("Row 43: what Foil 6 has left is read typed: plain values, raw values, JSON bytes, URLs")
+        func foil() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                defaults.set(true, forKey: "flag")
+                defaults.set("high", forKey: "level")
+                defaults.set(Data(Self.json.utf8), forKey: "limits")
+                defaults.set([Data(Self.json.utf8)], forKey: "list")
+                defaults.set(["a": ["x"]], forKey: "names")
+                defaults.set(URL(fileURLWithPath: "/tmp/a b"), forKey: "file")
+                try check(defaults, SettingKey("flag", default: false), is: true)
+                try check(defaults, SettingKey("level", default: Level.low), is: .high)
+                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
+                try check(defaults, SettingKey("list", default: [], as: LegacyJSON()), is: [Self.limits])
+                try check(defaults, SettingKey("names", default: [:]), is: ["a": Set(["x"])])
+                let file = URL(fileURLWithPath: "/tmp/a b")
+                try check(
+                    defaults,
+                    SettingKey("file", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL()),
+                    is: file
+                )
+            }
+        }
+
+        @Test("Row 14: a URL is kept whole, in a form that url(forKey:) reads")
+        func urls() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let suite = SettingsSuite(userDefaults: defaults)
+                let start = URL(fileURLWithPath: "/")
+                let setting = Setting(SettingKey("url", default: start, as: UserDefaultsURL()), suite: suite)
+                let plain = Setting("plain", default: start, suite: suite)
+                for text in ["https://a.b/c?d=e#f", "file:///tmp/a%20b", "mailto:a@b.c", "urn:isbn:1"] {
+                    let url = try #require(URL(string: text))
+                    try setting.set(url)
+                    try plain.set(url)
+                    #expect(try setting.load() == url && plain.load() == url)
+                    #expect(defaults.url(forKey: "url")?.absoluteString == text)
+                    #expect(defaults.string(forKey: "plain") == text)
+                }
+            }
+        }
+
+        @Test("a value that has the look of JSON comes back as it is", arguments: [#""a""#, "5", "null", "a", #""""#])
+        func looks(_ text: String) throws {
+            let bridge = LegacyJSON<Label>()
+            let label = Label(rawValue: text)
+            #expect(try bridge.value(from: bridge.storedValue(from: label)) == label)
+            let list = LegacyJSON<[Label]>()
+            #expect(try list.value(from: list.storedValue(from: [label])) == [label])
+        }
+
+        @Test("JSON that does not fit is an error that tells where, and stays stored")
+        func misfit() throws {
+            let reporter = RecordingReporter()
+            let suite = SettingsSuite.inMemory(["limits": #"{"perSecond":7,"name":5}"#], reporter: reporter)
+            let setting = Setting(SettingKey("limits", default: Limits(), as: LegacyJSON()), suite: suite)
+            #expect(setting.value == Limits() && setting.isSet)
+            #expect(reporter.errors.first?.message.contains("at name") == true)
+        }
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettingsFoundation
+
+/// A colour with a name, which is an object of its own in the archive.
+final class Colour: NSObject, NSSecureCoding, StoredValueConvertible {
+    static var supportsSecureCoding: Bool { true }
+
+    let red: Double
+    let name: String
+
+    init(red: Double, name: String) {
+        self.red = red
+        self.name = name
+    }
+
+    init?(coder: NSCoder) {
+        red = coder.decodeDouble(forKey: "red")
+        guard let name = coder.decodeObject(of: NSString.self, forKey: "name") else { return nil }
+        self.name = String(describing: name)
+    }
+
+    func encode(with coder: NSCoder) {
+        coder.encode(red, forKey: "red")
+        coder.encode(NSString(string: name), forKey: "name")
+    }
+
+    override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? Colour else { return false }
+        return red == other.red && name == other.name
+    }
+
+    override var hash: Int { name.hashValue }
+}
+
+/// What an archive of a ``Colour`` would hold if its name were a number, or the class another.
+final class Impostor: NSObject, NSSecureCoding {
+    static var supportsSecureCoding: Bool { true }
+
+    override init() {}
+    init?(coder: NSCoder) {}
+
+    func encode(with coder: NSCoder) {
+        coder.encode(0.5, forKey: "red")
+        coder.encode(NSArray(array: [NSNumber(value: 1)]), forKey: "name")
+    }
+}
+
+/// An open class, to see that the conformance reaches those that inherit.
+class Shape: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
+    class var supportsSecureCoding: Bool { true }
+
+    let sides: Int
+
+    init(sides: Int) {
+        self.sides = sides
+    }
+
+    required init?(coder: NSCoder) {
+        sides = coder.decodeInteger(forKey: "sides")
+    }
+
+    func encode(with coder: NSCoder) {
+        coder.encode(sides, forKey: "sides")
+    }
+}
+
+final class Square: Shape, @unchecked Sendable {}
+
+/// A class that is both.
+final class Both: NSObject, NSSecureCoding, Codable, StoredValueConvertible {
+    static var supportsSecureCoding: Bool { true }
+
+    let count: Int
+
+    init(count: Int) {
+        self.count = count
+    }
+
+    init?(coder: NSCoder) {
+        count = coder.decodeInteger(forKey: "count")
+    }
+
+    func encode(with coder: NSCoder) {
+        coder.encode(count, forKey: "count")
+    }
+}
+
+@Suite("Securely coded objects")
+struct SecureCodingTests {
+    private static func archive(_ object: Any) throws -> Data {
+        try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: false)
+    }
+
+    @Test("Row 19: a class that declares the conformance and writes nothing more is stored, in collections too")
+    func declared() throws {
+        let suite = SettingsSuite.inMemory()
+        let red = Colour(red: 1, name: "red")
+        let setting = Setting("tint", default: red, suite: suite)
+        setting.value = Colour(red: 0.5, name: "pink")
+        #expect(setting.value == Colour(red: 0.5, name: "pink"))
+        guard case .data? = suite.storedValue(forKey: "tint") else {
+            Issue.record("it is not stored as bytes")
+            return
+        }
+        let colours = Setting("tints", default: ["": [red]], suite: suite)
+        try colours.set(["a": [red, Colour(red: 0, name: "black")]])
+        #expect(try colours.load() == ["a": [red, Colour(red: 0, name: "black")]])
+        let shape = Setting("shape", default: Shape(sides: 3), suite: suite)
+        try shape.set(Square(sides: 4))
+        #expect(shape.value is Square && shape.value.sides == 4)
+    }
+
+    @Test("Row 18: of a class that is Codable as well the structure is stored, and as: chooses the archive")
+    func both() throws {
+        let suite = SettingsSuite.inMemory()
+        Setting("plain", default: Both(count: 0), suite: suite).value = Both(count: 7)
+        #expect(suite.storedValue(forKey: "plain") == ["count": 7])
+        let archived = Setting(SettingKey("archived", default: Both(count: 0), as: SecureArchive()), suite: suite)
+        archived.value = Both(count: 8)
+        #expect(archived.value.count == 8 && suite.storedValue(forKey: "archived")?.kind == .data)
+    }
+
+    static let wrong: [(name: String, make: @Sendable () throws -> Data)] = [
+        ("another class", { try archive(Impostor()) }),
+        ("another class of Foundation", { try archive(NSArray(array: [NSNumber(value: 1)])) }),
+        ("a plain value", { try archive(NSString(string: "text")) }),
+        ("a class that is gone", { try renamed("Gonour") }),
+        ("a class that is not securely coded", { try renamed("Insecu") }),
+        ("a part of another class", { try disguised() }),
+        (
+            "an object that is a part of itself",
+            { try archive(Colour(red: 1, name: "red")).replacing([0x80, 2], with: [0x80, 1]) }
+        ),
+        ("no bytes", { Data() }), ("other bytes", { Data("bplist00 and nothing more, but long enough".utf8) }),
+        (
+            "another property list",
+            { try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .binary, options: 0) }
+        ),
+    ]
+
+    /// An archive of a ``Colour`` that says it is of another class, whose name is as long.
+    private static func renamed(_ name: String) throws -> Data {
+        try archive(Colour(red: 1, name: "red")).replacing(Array("Colour".utf8), with: Array(name.utf8))
+    }
+
+    /// An archive of an ``Impostor`` that says it is a ``Colour``: the name is an array.
+    private static func disguised() throws -> Data {
+        NSKeyedArchiver.setClassName(NSStringFromClass(Colour.self), for: Impostor.self)
+        defer { NSKeyedArchiver.setClassName(nil, for: Impostor.self) }
+        return try archive(Impostor())
+    }
+
+    @Test("Row 19: a wrong or missing class in the archive is an error, never a crash", arguments: wrong.indices)
+    func wrongClass(_ index: Int) throws {
+        let (name, make) = Self.wrong[index]
+        let reporter = RecordingReporter()
+        let suite = SettingsSuite.inMemory(["tint": .data(try make())], reporter: reporter)
+        let setting = Setting("tint", default: Colour(red: 1, name: "red"), suite: suite)
+        #expect(throws: SettingsError(.invalidValue, fact: ""), "\(name)") { try setting.load() }
+        #expect(setting.value.name == "red" && setting.isSet)
+        #expect(reporter.errors.map(\.code) == [.invalidValue])
+    }
+
+    @Test("an archive with any bytes changed gives a value or an error")
+    func corruption() throws {
+        let url = try #require(NSURL(string: "https://example.org/a"))
+        let entries: NSDictionary = ["n": 1, "b": true, "s": ["t"], "day": NSDate(), "data": NSData(), "u": url]
+        // Foundation has something to say of each archive that it does not like: so few of them reach it.
+        let objects = try corrupted(Colour(red: 0.5, name: "pink"), rounds: 300) { _ = try Colour(storedValue: $0) }
+        let values = try corrupted(NSArray(object: entries), rounds: 5_000) {
+            _ = try LegacyArchive<[StoredValue]>().value(from: $0)
+        }
+        #expect(objects > 30 && values > 500)
+    }
+
+    /// Reads an archive of an object again and again, spoilt in another way each time.
+    ///
+    /// - Returns: How often it could not be read.
+    private func corrupted(_ object: Any, rounds: Int, _ read: (StoredValue) throws -> Void) throws -> Int {
+        let archive = [UInt8](try Self.archive(object))
+        var generator = SeededGenerator(seed: 19)
+        var errors = 0
+        for round in 0..<rounds {
+            var bytes = archive
+            for _ in 0...Int.random(in: 0...2, using: &generator) {
+                bytes[Int.random(in: bytes.indices, using: &generator)] = UInt8.random(in: 0...255, using: &generator)
+            }
+            if round % 10 == 0 { bytes.removeLast(Int.random(in: 0..<bytes.count, using: &generator)) }
+            do {
+                try read(.data(Data(bytes)))
+            } catch is SettingsError {
+                errors += 1
+            }
+        }
+        return errors
+    }
+}
+
+/// Not `NSSecureCoding`, and named so as to be as long as `Colour`.
+final class Insecu: NSObject, NSCoding {
+    override init() {}
+    init?(coder: NSCoder) {}
+    func encode(with coder: NSCoder) {}
+}
+
+extension Data {
+    /// The bytes with some in place of others, of which there are as many.
+    fileprivate func replacing(_ bytes: [UInt8], with others: [UInt8]) throws -> Data {
+        var result = self
+        var start = result.startIndex
+        while let range = result.range(of: Data(bytes), in: start..<result.endIndex) {
+            result.replaceSubrange(range, with: Data(others))
+            start = range.upperBound
+        }
+        try #require(result != self && result.count == count)
+        return result
+    }
+}

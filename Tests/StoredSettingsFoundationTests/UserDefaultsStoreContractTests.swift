@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsTesting
+import Testing
+
+@testable import StoredSettingsFoundation
+
+extension UserDefaultsTests {
+    /// A store and the domain it is over, so that another can be made over the same.
+    @Suite("UserDefaultsStore and the contract")
+    struct Contract {
+        typealias Clause = SettingsStoreContract.Clause
+
+        /// What Foundation cannot keep.
+        static var exceptions: Set<Clause> {
+            #if canImport(ObjectiveC)
+            [.steadyGeneration]
+            #else
+            [.steadyGeneration, .watching]
+            #endif
+        }
+
+        private static func contract(
+            except exceptions: Set<Clause>,
+            patience: Duration = .seconds(10),
+            _ newDomain: @escaping @Sendable () -> TestDomain
+        ) -> SettingsStoreContract {
+            SettingsStoreContract(
+                named: "UserDefaultsStore",
+                patience: patience,
+                makeStore: {
+                    let domain = newDomain()
+                    return UserDefaultsStore(try domain.open(), name: domain.name)
+                },
+                reopen: { store in
+                    UserDefaultsStore(try TestDomain(name: store.name).open(), name: store.name)
+                },
+                except: exceptions
+            )
+        }
+
+        @Test(
+            "a store over UserDefaults keeps every clause but those that Foundation cannot keep",
+            arguments: Clause.all.filter { !exceptions.contains($0) }
+        )
+        func keeps(_ clause: Clause) async throws {
+            try await withDomains { newDomain in
+                let contract = Self.contract(except: Self.exceptions, newDomain)
+                #expect(contract.clauses == Clause.all.filter { !Self.exceptions.contains($0) })
+                let violations = await contract.violations(of: clause)
+                #expect(violations == [])
+            }
+        }
+
+        @Test("the clauses that are left out are not kept", arguments: exceptions)
+        func breaks(_ clause: Clause) async throws {
+            try await withDomains { newDomain in
+                let contract = Self.contract(except: [], patience: .milliseconds(50), newDomain)
+                let violations = await contract.violations(of: clause)
+                #expect(violations != [])
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StoredSettings
+
+@Suite("The names of keys outside of the store")
+struct OverrideNameTests {
+    @Test(
+        "are the words of the key",
+        arguments: [
+            ("port", "port", "ACME_PORT"),
+            ("logLevel", "log-level", "ACME_LOG_LEVEL"),
+            ("log.level", "log-level", "ACME_LOG_LEVEL"),
+            ("log_level", "log-level", "ACME_LOG_LEVEL"),
+            ("log-level", "log-level", "ACME_LOG_LEVEL"),
+            ("Log Level", "log-level", "ACME_LOG_LEVEL"),
+            ("LOG_LEVEL", "log-level", "ACME_LOG_LEVEL"),
+            ("maxURLLength", "max-url-length", "ACME_MAX_URL_LENGTH"),
+            ("URL", "url", "ACME_URL"),
+            ("http2Port", "http2-port", "ACME_HTTP2_PORT"),
+            ("port2", "port2", "ACME_PORT2"),
+            ("_private.", "private", "ACME_PRIVATE"),
+            ("größeMax", "größe-max", "ACME_GRÖSSE_MAX"),
+        ]
+    )
+    func names(key: String, flag: String, variable: String) {
+        #expect(OverrideName.flag(forKey: key) == flag)
+        #expect(OverrideName.variable(forKey: key, prefix: "ACME_") == variable)
+    }
+
+    @Test("are missing where a key has no words", arguments: ["", "🙂", "-", "@."])
+    func wordless(key: String) {
+        #expect(OverrideName.flag(forKey: key) == "")
+        #expect(OverrideName.variable(forKey: key, prefix: "ACME_") == nil)
+    }
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A setting that is overridden")
+struct OverrideTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(
+        _ values: [String: StoredValue] = [:],
+        _ arguments: String...,
+        variables: [String: String] = [:]
+    ) -> SettingsSuite {
+        // In the wrong order: what wins does not depend on it.
+        .inMemory(
+            values,
+            overrides: [.environment(variables, prefix: "ACME_"), .commandLine(arguments)],
+            reporter: reporter
+        )
+    }
+
+    @Test("is read from the highest layer that has a value, and explained with those below")
+    func layers() {
+        let variables = ["ACME_PORT": "3"]
+        let all = Setting("port", default: 1, suite: suite(["port": 2], "--port", "4", variables: variables))
+        #expect(all.value == 4)
+        #expect(all.explain().layer == .commandLine)
+        #expect(all.explain().source == "--port")
+        #expect(all.explain().place == nil)
+        #expect(all.explain().problem == nil)
+        #expect(all.explain().shadowed == [.environment: 3, .store: 2, .default: 1])
+        let text = "port = 4, given by --port, over 3 given by ACME_PORT, over the stored 2, over the default 1"
+        #expect(all.explain().description == text)
+
+        let environment = Setting("port", default: 1, suite: suite(["port": 2], variables: variables))
+        #expect(environment.value == 3)
+        #expect(environment.explain().layer == .environment)
+        #expect(environment.explain().source == "ACME_PORT")
+        #expect(environment.explain().shadowed == [.store: 2, .default: 1])
+
+        let stored = Setting("port", default: 1, suite: suite(["port": 2], "--other", "4"))
+        #expect(stored.value == 2)
+        #expect(stored.explain().layer == .store)
+        #expect(stored.explain().source == nil)
+        #expect(stored.explain().shadowed == [.default: 1])
+        #expect(Setting("port", default: 1, suite: suite()).explain().layer == .default)
+    }
+
+    @Test("takes the last flag, and the first override of a kind")
+    func precedence() {
+        #expect(Setting("port", default: 1, suite: suite([:], "--port", "2", "-port", "3", "--port=4")).value == 4)
+        let overrides: [SettingsOverride] = [
+            .environment(["A_PORT": "2"], prefix: "A_"), .environment(["B_PORT": "3"], prefix: "B_"),
+        ]
+        let twice = Setting("port", default: 1, suite: .inMemory(overrides: overrides))
+        #expect(twice.value == 2)
+        #expect(twice.explain().shadowed == [.environment: 3, .default: 1])
+    }
+
+    @Test("is stored as before: nothing writes the override")
+    func writes() throws {
+        let suite = suite([:], "--port", "9")
+        let port = Setting("port", default: 1, suite: suite)
+        #expect(!port.isSet)
+        #expect(try port.load() == nil)
+        port.value = 2
+        #expect(port.value == 9)
+        #expect(port.isSet)
+        #expect(try port.load() == 2)
+        #expect(try port.update { $0 += 1 } == 3)
+        #expect(suite.snapshot() == ["port": 3])
+        try suite.transaction { $0[port] += 1 }
+        #expect(suite.snapshot() == ["port": 4])
+        port.reset()
+        #expect(suite.snapshot().isEmpty)
+        #expect(port.value == 9)
+        #expect(port.explain().shadowed == [.default: 1])
+    }
+
+    @Test("has no changes to tell of, unlike the suite's store")
+    func changes() async throws {
+        let suite = suite([:], "--port", "9")
+        let port = Setting("port", default: 1, suite: suite)
+        let observed = RecordingReporter()
+        let observation = port.observe { _ in observed.report(.invalidValue("observed")) }
+        var values = port.values.makeAsyncIterator()
+        var changes = port.changes.makeAsyncIterator()
+        var stored = suite.changes.makeAsyncIterator()
+        #expect(await values.next() == 9)
+        for number in 2...5 { try port.set(number) }
+        port.reset()
+        try port.set(6)
+        #expect(await stored.next()?["port"]?.new == 6)
+        suite.finish()
+        #expect(await values.next() == nil)
+        #expect(await changes.next() == nil)
+        #expect(observed.errors.isEmpty)
+        observation.invalidate()
+    }
+
+    @Test("begins an observation with the override")
+    func initialObservation() {
+        let seen = RecordingReporter()
+        let port = Setting("port", default: 1, suite: suite(["port": 2], "--port", "9"))
+        let observation = port.observe(initial: true) { seen.report(.invalidValue("\($0.old) \($0.new)")) }
+        #expect(seen.errors.map(\.fact) == ["9 9"])
+        observation.invalidate()
+    }
+
+    @Test("is read from the next layer when the override is bad, which is told once")
+    func bad() throws {
+        let variables = ["ACME_PORT": "3"]
+        let suite = suite(["port": 2], "--port", "eighty", variables: variables)
+        for _ in 0..<3 {
+            // A validator makes each a setting of its own.
+            let port = DefaultStorage(wrappedValue: 1, key: "port", suite: suite, validate: { $0 > 0 })
+            #expect(port.wrappedValue == 3)
+            try port.projectedValue.set(5)
+            #expect(port.wrappedValue == 3)
+            #expect(port.projectedValue.explain().layer == .environment)
+            #expect(port.projectedValue.explain().problem?.fact.contains("--port") == true)
+        }
+        #expect(reporter.errors.count == 1)
+        let message = try #require(reporter.errors.first?.message)
+        #expect(
+            message
+                == "setting 'port' of suite 'in memory': --port cannot be used: expected an integer, found a string. "
+                + "It is ignored, and the next layer serves. Give --port an integer that the setting takes, or leave it out."
+        )
+    }
+
+    @Test("is read from the store when no override is of use, and then from the default")
+    func allBad() {
+        let variables = ["ACME_PORT": "0"]
+        let stored = suite(["port": 2], "--port", variables: variables)
+        let port = DefaultStorage(wrappedValue: 1, key: "port", suite: stored, in: 1...9)
+        #expect(port.wrappedValue == 2)
+        #expect(reporter.errors.map(\.code) == [.invalidValue, .validationFailed])
+        #expect(reporter.errors.first?.fact == "--port cannot be used: no value follows it")
+        port.projectedValue.reset()
+        #expect(port.wrappedValue == 1)
+        #expect(reporter.errors.count == 2)
+    }
+
+    @Test("says nothing of a bad override below a good one")
+    func badBelow() {
+        let port = Setting("port", default: 1, suite: suite([:], "--port=4", variables: ["ACME_PORT": "x"]))
+        #expect(port.value == 4)
+        #expect(port.explain().problem == nil)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test(
+        "is a Boolean by its flag alone",
+        arguments: [
+            (["--flag"], true), (["--no-flag"], false), (["--flag", "--no-flag"], false),
+            (["--no-flag", "--flag"], true),
+            (["--flag", "file"], true), (["--flag", "no"], false), (["--flag=off"], false), (["-flag", "YES"], true),
+            (["--flag", "false", "--flag"], true), (["--flag", "--other"], true),
+        ]
+    )
+    func flags(arguments: [String], expected: Bool) {
+        let suite = SettingsSuite.inMemory(overrides: [.commandLine(arguments)], reporter: reporter)
+        #expect(Setting("flag", default: !expected, suite: suite).value == expected)
+        #expect(Setting("flag", default: Bool?.none, suite: suite).value == expected)
+        #expect(DefaultStorageOptional<Bool>(key: "flag", suite: suite).wrappedValue == expected)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("is no other's Boolean: the flag with no- before it says nothing of a setting that is none")
+    func notNegated() {
+        let suite = suite([:], "--no-cache", "--no-port", "--port=2", "--no-port")
+        #expect(Setting("cache", default: "x", suite: suite).value == "x")
+        #expect(Setting("port", default: 1, suite: suite).value == 2)
+        #expect(Setting("noCache", default: false, suite: suite).value)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("is told apart from the same setting without, or with other overrides, over one store")
+    func identity() throws {
+        let store = InMemoryStore(["port": 2, "name": "b"])
+        let suites = [
+            SettingsSuite(store: store),
+            SettingsSuite(store: store, overrides: [.commandLine(["--port=3", "--name=c"])]),
+            SettingsSuite(store: store, overrides: [.commandLine(["--port=4", "--name=d"])]),
+        ]
+        let again = SettingsSuite(store: store, overrides: [.commandLine(["--port=4", "--name=d"])])
+        for _ in 0..<2 {
+            #expect(suites.map { Setting("port", default: 1, suite: $0).value } == [2, 3, 4])
+            #expect(suites.map { Setting("name", default: "a", suite: $0).value } == ["b", "c", "d"])
+        }
+        #expect(Set(suites).count == 3)
+        #expect(suites[2] == again)
+        #expect(
+            ObjectIdentifier(Setting("port", default: 1, suite: suites[2]).box)
+                == ObjectIdentifier(Setting("port", default: 1, suite: again).box)
+        )
+        try Setting("port", default: 1, suite: again).set(7)
+        #expect(suites.map { Setting("port", default: 1, suite: $0).value } == [7, 3, 4])
+    }
+
+    @Test("is one of the standard suite, too, and of a suite with a file of its own")
+    func otherSuites() async throws {
+        let overridden = suite([:], "--port", "9")
+        SettingsSuite.withStandard(overridden) {
+            @DefaultStorage(key: "port") var port = 1
+            #expect(port == 9)
+        }
+        try await withTemporaryDirectory { directory in
+            let file = SettingsSuite(fileAt: "\(directory)/settings.json", overrides: [.commandLine(["--port", "9"])])
+            #expect(file[SettingKey("port", default: 1)] == 9)
+            try file.setStoredValue(2, forKey: "port")
+            #expect(Setting("port", default: 1, suite: SettingsSuite(fileAt: file.name)).value == 2)
+            #expect(Setting("port", default: 1, suite: file).value == 9)
+            file.finish()
+        }
+    }
+
+    @Test("runs no code of the user's until it is read, and then decodes once")
+    func lazily() throws {
+        let decoded = RecordingReporter()
+        let suite = suite([:], "--port", "9")
+        let port = DefaultStorage(wrappedValue: 1, key: "port", suite: suite) { _ in
+            decoded.report(.invalidValue("decoded"))
+            return true
+        }
+        #expect(decoded.errors.isEmpty)
+        #expect(port.wrappedValue == 9)
+        try suite.setStoredValue(3, forKey: "port")
+        #expect(port.wrappedValue == 9)
+        #expect(decoded.errors.count == 1)
+    }
+
+    @Test("may be read by the reporter that hears of it")
+    func reentrancy() {
+        final class Reader: SettingsReporter {
+            let read = RecordingReporter()
+            func report(_ error: SettingsError) {
+                read.report(error)
+                _ = OverrideTests.setting(self).value
+            }
+        }
+        let reader = Reader()
+        #expect(Self.setting(reader).value == 1)
+        #expect(reader.read.errors.count == 1)
+    }
+
+    private static let store = InMemoryStore()
+    private static let list = SettingsOverride.commandLine(["--port", "x"])
+
+    private static func setting(_ reporter: any SettingsReporter) -> Setting<Int> {
+        Setting("port", default: 1, suite: SettingsSuite(store: store, overrides: [list], reporter: reporter))
+    }
+}
