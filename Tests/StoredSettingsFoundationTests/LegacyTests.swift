@@ -148,6 +148,61 @@ extension UserDefaultsTests {
             }
         }
 
+        @Test(
+            "Row 43: what UserDefault 1.3 has left is read typed: plain values, raw values, JSON bytes, archives, optionals"
+        )
+        func userDefault() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let json = Data(Self.json.utf8)
+                let pink = Colour(red: 0.5, name: "pink")
+                defaults.set(true, forKey: "flag")
+                defaults.set(["a": ["b": [1, 2]]], forKey: "deep")
+                defaults.set("high", forKey: "level")
+                defaults.set(["low", "high"], forKey: "levels")
+                defaults.set(json, forKey: "limits")
+                defaults.set(["low": json], forKey: "by level")
+                defaults.set(["x", "y"], forKey: "names")
+                defaults.set(
+                    try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: false),
+                    forKey: "colour"
+                )
+                defaults.set([5], forKey: "count")
+                defaults.set([Int](), forKey: "no count")
+                defaults.set([json], forKey: "maybe limits")
+                defaults.set([["a"]], forKey: "maybe names")
+                defaults.set([[1], [Int]()], forKey: "counts")
+                try check(defaults, SettingKey("flag", default: false), is: true)
+                try check(defaults, SettingKey("deep", default: [:]), is: ["a": ["b": [1, 2]]])
+                try check(defaults, SettingKey("level", default: Level.low), is: .high)
+                try check(defaults, SettingKey("levels", default: []), is: [Level.low, .high])
+                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
+                try check(defaults, SettingKey("by level", default: [:], as: LegacyJSON()), is: ["low": Self.limits])
+                try check(defaults, SettingKey("names", default: []), is: Set(["x", "y"]))
+                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
+                try check(defaults, SettingKey<Int?>("count", default: 42, as: LegacyOptional()), is: 5)
+                try check(defaults, SettingKey<Int?>("no count", default: 42, as: LegacyOptional()), is: nil)
+                let limits = LegacyOptional(LegacyJSON<Limits>())
+                try check(defaults, SettingKey("maybe limits", default: nil, as: limits), is: Self.limits)
+                try check(defaults, SettingKey("maybe names", default: nil, as: LegacyOptional()), is: ["a"])
+                try check(defaults, SettingKey("counts", default: [], as: LegacyOptional<Int>().array), is: [1, nil])
+            }
+        }
+
+        @Test(
+            "an optional list that has the look of an old one comes back as it is",
+            arguments: [nil, [], [[]], [["a"]], [[], []], [["a"], []], [["a", "b"]]] as [[[String]]?]
+        )
+        func optionals(_ value: [[String]]?) throws {
+            let bridge = LegacyOptional<[[String]]>()
+            #expect(try bridge.value(from: bridge.storedValue(from: value)) == value)
+            let old: StoredValue = .array(try value.map { [try $0.storedValue()] } ?? [])
+            #expect(try bridge.value(from: old) == value)
+            let first = value?.first.map { .string($0.joined()) } ?? StoredValue.null
+            let text = LegacyOptional<StoredValue>()
+            #expect(try text.value(from: text.storedValue(from: .array([first]))) == .array([first]))
+        }
+
         @Test("Row 14: a URL is kept whole, in a form that url(forKey:) reads")
         func urls() async throws {
             try await withDomain { domain in
