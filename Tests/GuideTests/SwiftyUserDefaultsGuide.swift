@@ -216,11 +216,12 @@ struct SwiftyUserDefaultsGuide {
         // snippet: in-place
         let frog = SettingKey("frog", default: Frog(), as: LegacyJSON())
         let places = SettingKey<[URL]>("places", default: [], as: LegacyArchive())
+        let toads = SettingKey<[Toad]>("toads", default: [], as: LegacyArchivedObjects())
         let home = SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
         // end
         // snippet: start
         try bringAlong(from: SettingsSuite(userDefaults: .standard), into: "com.my.app")
         // end
-        _ = (suite, frog, places, home)
+        _ = (suite, frog, places, toads, home)
     }
 }

@@ -60,6 +60,9 @@ extension UserDefaultsTests {
                 defaults.set([#""low""#, #""high""#], forKey: "enums")
                 defaults.set(#""https:\/\/example.org\/home?q=1#f""#, forKey: "url")
                 defaults.set(["a", "b"], forKey: "set")
+                defaults.set(#"["a","b"]"#, forKey: "set 4")
+                defaults.set(#"{"a":1}"#, forKey: "counts 4")
+                defaults.set("[0.5,1]", forKey: "numbers 4")
                 try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
                 for key in ["list 4", "list 5"] {
                     try check(defaults, SettingKey(key, default: [], as: LegacyJSON()), is: [Self.limits, Self.limits])
@@ -70,6 +73,9 @@ extension UserDefaultsTests {
                 try check(defaults, SettingKey("enums", default: [], as: LegacyJSON()), is: [Level.low, .high])
                 try check(defaults, SettingKey("url", default: nil, as: LegacyJSON()), is: Self.home)
                 try check(defaults, SettingKey("set", default: []), is: Set(["a", "b"]))
+                try check(defaults, SettingKey("set 4", default: [], as: LegacyJSON()), is: Set(["a", "b"]))
+                try check(defaults, SettingKey("counts 4", default: [:], as: LegacyJSON()), is: ["a": 1])
+                try check(defaults, SettingKey("numbers 4", default: [], as: LegacyJSON()), is: [0.5, 1])
                 let pink = Colour(red: 0.5, name: "pink")
                 defaults.set(
                     try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: true),
@@ -87,6 +93,7 @@ extension UserDefaultsTests {
                 let defaults = try domain.open()
                 let home = try #require(Self.home)
                 let day = Date(timeIntervalSinceReferenceDate: 86_400)
+                let pink = Colour(red: 0.5, name: "pink")
                 defaults.set(3, forKey: "count")
                 defaults.set([day], forKey: "days")
                 defaults.set(Data(Self.json.utf8), forKey: "limits")
@@ -96,7 +103,8 @@ extension UserDefaultsTests {
                 let archived: [(String, Any)] = [
                     ("urls", [home as NSURL] as NSArray),
                     ("mixed", ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": day as NSDate] as NSDictionary),
-                    ("home", home as NSURL),
+                    ("home", home as NSURL), ("colour", pink), ("colours", [pink, pink] as NSArray),
+                    ("impostors", [pink, NSString(string: "x")] as NSArray),
                 ]
                 for (key, object) in archived {
                     defaults.set(
@@ -121,6 +129,12 @@ extension UserDefaultsTests {
                     SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL()),
                     is: home
                 )
+                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
+                try check(defaults, SettingKey("colours", default: [], as: LegacyArchivedObjects()), is: [pink, pink])
+                let impostors = SettingKey<[Colour]>("impostors", default: [], as: LegacyArchivedObjects())
+                #expect(throws: SettingsError(.invalidValue, fact: "")) {
+                    try Setting(impostors, suite: SettingsSuite(userDefaults: defaults)).load()
+                }
             }
         }
 
