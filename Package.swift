@@ -43,6 +43,11 @@ let package = Package(
             name: "StoredSettingsFoundationTests",
             dependencies: ["StoredSettings", "StoredSettingsFoundation", "StoredSettingsTesting", "TestSupport"]
         ),
+        // What Documentation/ComingFrom….md shows, compiled and run.
+        .testTarget(
+            name: "GuideTests",
+            dependencies: ["StoredSettings", "StoredSettingsFoundation", "TestSupport"]
+        ),
         .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch", "TestSupport"]),
 
         // Reads that have to be loads: what `.ci/check-hot-reads` disassembles.

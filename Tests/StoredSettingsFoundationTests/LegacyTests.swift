@@ -60,6 +60,9 @@ extension UserDefaultsTests {
                 defaults.set([#""low""#, #""high""#], forKey: "enums")
                 defaults.set(#""https:\/\/example.org\/home?q=1#f""#, forKey: "url")
                 defaults.set(["a", "b"], forKey: "set")
+                defaults.set(#"["a","b"]"#, forKey: "set 4")
+                defaults.set(#"{"a":1}"#, forKey: "counts 4")
+                defaults.set("[0.5,1]", forKey: "numbers 4")
                 try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
                 for key in ["list 4", "list 5"] {
                     try check(defaults, SettingKey(key, default: [], as: LegacyJSON()), is: [Self.limits, Self.limits])
@@ -70,6 +73,9 @@ extension UserDefaultsTests {
                 try check(defaults, SettingKey("enums", default: [], as: LegacyJSON()), is: [Level.low, .high])
                 try check(defaults, SettingKey("url", default: nil, as: LegacyJSON()), is: Self.home)
                 try check(defaults, SettingKey("set", default: []), is: Set(["a", "b"]))
+                try check(defaults, SettingKey("set 4", default: [], as: LegacyJSON()), is: Set(["a", "b"]))
+                try check(defaults, SettingKey("counts 4", default: [:], as: LegacyJSON()), is: ["a": 1])
+                try check(defaults, SettingKey("numbers 4", default: [], as: LegacyJSON()), is: [0.5, 1])
                 let pink = Colour(red: 0.5, name: "pink")
                 defaults.set(
                     try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: true),
@@ -87,6 +93,7 @@ extension UserDefaultsTests {
                 let defaults = try domain.open()
                 let home = try #require(Self.home)
                 let day = Date(timeIntervalSinceReferenceDate: 86_400)
+                let pink = Colour(red: 0.5, name: "pink")
                 defaults.set(3, forKey: "count")
                 defaults.set([day], forKey: "days")
                 defaults.set(Data(Self.json.utf8), forKey: "limits")
@@ -96,7 +103,8 @@ extension UserDefaultsTests {
                 let archived: [(String, Any)] = [
                     ("urls", [home as NSURL] as NSArray),
                     ("mixed", ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": day as NSDate] as NSDictionary),
-                    ("home", home as NSURL),
+                    ("home", home as NSURL), ("colour", pink), ("colours", [pink, pink] as NSArray),
+                    ("impostors", [pink, NSString(string: "x")] as NSArray),
                 ]
                 for (key, object) in archived {
                     defaults.set(
@@ -121,6 +129,12 @@ extension UserDefaultsTests {
                     SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL()),
                     is: home
                 )
+                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
+                try check(defaults, SettingKey("colours", default: [], as: LegacyArchivedObjects()), is: [pink, pink])
+                let impostors = SettingKey<[Colour]>("impostors", default: [], as: LegacyArchivedObjects())
+                #expect(throws: SettingsError(.invalidValue, fact: "")) {
+                    try Setting(impostors, suite: SettingsSuite(userDefaults: defaults)).load()
+                }
             }
         }
 
@@ -146,6 +160,61 @@ extension UserDefaultsTests {
                     is: file
                 )
             }
+        }
+
+        @Test(
+            "Row 43: what UserDefault 1.3 has left is read typed: plain values, raw values, JSON bytes, archives, optionals"
+        )
+        func userDefault() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let json = Data(Self.json.utf8)
+                let pink = Colour(red: 0.5, name: "pink")
+                defaults.set(true, forKey: "flag")
+                defaults.set(["a": ["b": [1, 2]]], forKey: "deep")
+                defaults.set("high", forKey: "level")
+                defaults.set(["low", "high"], forKey: "levels")
+                defaults.set(json, forKey: "limits")
+                defaults.set(["low": json], forKey: "by level")
+                defaults.set(["x", "y"], forKey: "names")
+                defaults.set(
+                    try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: false),
+                    forKey: "colour"
+                )
+                defaults.set([5], forKey: "count")
+                defaults.set([Int](), forKey: "no count")
+                defaults.set([json], forKey: "maybe limits")
+                defaults.set([["a"]], forKey: "maybe names")
+                defaults.set([[1], [Int]()], forKey: "counts")
+                try check(defaults, SettingKey("flag", default: false), is: true)
+                try check(defaults, SettingKey("deep", default: [:]), is: ["a": ["b": [1, 2]]])
+                try check(defaults, SettingKey("level", default: Level.low), is: .high)
+                try check(defaults, SettingKey("levels", default: []), is: [Level.low, .high])
+                try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
+                try check(defaults, SettingKey("by level", default: [:], as: LegacyJSON()), is: ["low": Self.limits])
+                try check(defaults, SettingKey("names", default: []), is: Set(["x", "y"]))
+                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
+                try check(defaults, SettingKey<Int?>("count", default: 42, as: LegacyOptional()), is: 5)
+                try check(defaults, SettingKey<Int?>("no count", default: 42, as: LegacyOptional()), is: nil)
+                let limits = LegacyOptional(LegacyJSON<Limits>())
+                try check(defaults, SettingKey("maybe limits", default: nil, as: limits), is: Self.limits)
+                try check(defaults, SettingKey("maybe names", default: nil, as: LegacyOptional()), is: ["a"])
+                try check(defaults, SettingKey("counts", default: [], as: LegacyOptional<Int>().array), is: [1, nil])
+            }
+        }
+
+        @Test(
+            "an optional list that has the look of an old one comes back as it is",
+            arguments: [nil, [], [[]], [["a"]], [[], []], [["a"], []], [["a", "b"]]] as [[[String]]?]
+        )
+        func optionals(_ value: [[String]]?) throws {
+            let bridge = LegacyOptional<[[String]]>()
+            #expect(try bridge.value(from: bridge.storedValue(from: value)) == value)
+            let old: StoredValue = .array(try value.map { [try $0.storedValue()] } ?? [])
+            #expect(try bridge.value(from: old) == value)
+            let first = value?.first.map { .string($0.joined()) } ?? StoredValue.null
+            let text = LegacyOptional<StoredValue>()
+            #expect(try text.value(from: text.storedValue(from: .array([first]))) == .array([first]))
         }
 
         @Test("Row 14: a URL is kept whole, in a form that url(forKey:) reads")

@@ -3,14 +3,14 @@
 import Foundation
 public import StoredSettings
 
-/// Reads `Codable` values that Defaults, SwiftyUserDefaults and Foil have left in `UserDefaults`, which is JSON; writes them
-/// as this library does.
+/// Reads `Codable` values that Defaults, SwiftyUserDefaults, Foil and UserDefault have left in `UserDefaults`, which is JSON;
+/// writes them as this library does.
 ///
 /// ```swift
 /// @DefaultStorage(key: "limits", suite: SettingsSuite(userDefaults: .standard), as: LegacyJSON()) var limits = Limits()
 /// ```
 ///
-/// Defaults 4 and 5 keep JSON as text, SwiftyUserDefaults 5 and Foil 6 as bytes; the elements of an array or a dictionary may be
+/// Defaults 4 and 5 keep JSON as text, SwiftyUserDefaults 5, Foil 6 and UserDefault 1.3 as bytes; the elements of an array or a dictionary may be
 /// JSON each. Dates are read as `JSONDecoder` reads them unless told otherwise. What this library has written is read as well,
 /// so each value changes its form with its first set, and the old library reads it no more.
 ///

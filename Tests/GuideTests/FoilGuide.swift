@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsFoundation
+import Synchronization
+import Testing
+
+// What Documentation/ComingFromFoil.md shows, between the markers; `SnippetTests` compares the two.
+
+private enum AppSettingsKey: String { case flagEnabled }
+
+private enum Level: String, StoredValueConvertible { case low, high }
+
+// snippet: row-17
+struct FoilUser: Codable, StoredValueConvertible { var name = "nobody" }
+// end
+
+// snippet: row-20
+struct Percentage: StoredValueConvertible, Equatable {
+    var fraction: Double
+
+    init(_ fraction: Double) { self.fraction = fraction }
+
+    init(storedValue: StoredValue) throws {
+        fraction = try storedValue.as(Double.self) / 100
+    }
+
+    func storedValue() throws -> StoredValue { .double(fraction * 100) }
+}
+// end
+
+/// The properties of the table, as they are declared after the change.
+private struct AppSettings: Sendable {
+    // snippet: row-1
+    @DefaultStorage(key: "flagEnabled") var flagEnabled = true
+    // end
+    // snippet: row-2
+    @DefaultStorageOptional(key: "timestamp") var timestamp: Date?
+    // end
+    // snippet: row-4
+    @DefaultStorage(AppSettingsKey.flagEnabled) var flag = true
+    // end
+    // snippet: row-10
+    @DefaultStorage(key: "total", suite: "com.acme.tool") var total = 0
+    // end
+    // snippet: row-14
+    @DefaultStorage(key: "home") var home = URL(fileURLWithPath: "/")
+    // end
+    // snippet: row-15
+    @DefaultStorage(key: "names") var names: [String: Set<String>] = [:]
+    // end
+    // snippet: row-16
+    @DefaultStorage(key: "level") var level = Level.low
+    // end
+    // snippet: row-27
+    @DefaultStorage(key: "user") var user = FoilUser()
+    // end
+    @DefaultStorageOptional(key: "average") var average: Double?
+    @DefaultStorage(key: "share") var share = Percentage(0.5)
+}
+
+@Suite("Coming from Foil")
+struct FoilGuide {
+    private let suite = SettingsSuite.inMemory()
+    private let settings: AppSettings
+
+    init() {
+        settings = SettingsSuite.withStandard(suite) { AppSettings() }
+    }
+
+    @Test("declaring and types")
+    func declaring() throws {
+        #expect(settings.flagEnabled && settings.timestamp == nil && settings.level == .low)
+        settings.flag = false
+        #expect(!settings.flagEnabled)
+        settings.timestamp = Date(timeIntervalSinceReferenceDate: 1)
+        settings.names["a"] = ["x"]
+        settings.level = .high
+        settings.share = Percentage(0.25)
+        #expect(try settings.$share.load() == Percentage(0.25))
+        #expect(suite.keys == ["flagEnabled", "level", "names", "share", "timestamp"])
+        #expect(settings.$total.suite.name == "com.acme.tool")
+        // snippet: row-11
+        #expect(settings.$flagEnabled.key == "flagEnabled")
+        // end
+        try suite.setStoredValue(["first": "ada"], forKey: "user")
+        #expect(throws: SettingsError.self) { try settings.$user.load() }
+    }
+
+    @Test("observing")
+    func observing() async {
+        let seen = Mutex<[Double?]>([])
+        // snippet: row-28
+        let observation = settings.$average.observe { print($0.old as Any, $0.new as Any) }
+        // end
+        let other = settings.$average.observe { change in seen.withLock { $0.append(change.new) } }
+        settings.average = 0.5
+        #expect(seen.withLock { $0 } == [0.5])
+        observation.invalidate()
+        other.invalidate()
+
+        // snippet: row-32-stream
+        for await average in settings.$average.values {
+            print(average as Any)
+            if average != nil { break }
+        }
+        // end
+        #if canImport(Combine)
+        // snippet: row-32
+        let cancellable = settings.$average.publisher.sink { print($0 as Any) }
+        // end
+        cancellable.cancel()
+        #endif
+    }
+
+    @Test("suites")
+    func suites() {
+        // snippet: row-40
+        let shared = SettingsSuite("com.acme.tool")
+        // end
+        #expect(shared.name == settings.$total.suite.name)
+        // snippet: row-36
+        let changes = suite.changes
+        // end
+        _ = changes
+    }
+
+    @Test("bringing data along")
+    func data() throws {
+        let old = SettingsSuite.inMemory([
+            "flagEnabled": false, "level": "high", "user": .data(Data(#"{"name":"ada"}"#.utf8)), "home": "/tmp/a b",
+        ])
+        try bringAlong(from: old, into: settings)
+        #expect(!settings.flagEnabled && settings.level == .high && settings.user.name == "ada")
+        #expect(settings.home == URL(fileURLWithPath: "/tmp/a b"))
+        #expect(suite.storedValue(forKey: "user") == ["name": "ada"])
+        #expect(suite.storedValue(forKey: "home") == "file:///tmp/a%20b")
+        settings.user.name = "eve"
+        try bringAlong(from: old, into: settings)
+        #expect(settings.user.name == "eve" && old.storedValue(forKey: "user")?.kind == .data)
+    }
+
+    // snippet: bring-along
+    private func bringAlong(from old: SettingsSuite, into settings: AppSettings) throws {
+        var migrator = SettingsMigrator()
+        migrator.addStep("from Foil") { values in
+            for key in ["flagEnabled", "level", "user", "home"] where values[storedValueFor: key] == nil {
+                values[storedValueFor: key] = old.storedValue(forKey: key)
+            }
+            try values.convert(settings.$user, from: LegacyJSON())
+            try values.convert(settings.$home, from: UserDefaultsURL())
+        }
+        try migrator.migrate(settings.$user.suite)
+    }
+    // end
+
+    /// Compiled and not run, since other tests use `UserDefaults` at the same time; `LegacyTests` runs the like.
+    private func overUserDefaults() throws {
+        // snippet: row-41
+        let suite = SettingsSuite(userDefaults: .standard)
+        // end
+        // snippet: in-place
+        @DefaultStorage(key: "level", suite: suite) var level = Level.low
+        @DefaultStorage(key: "user", suite: suite, as: LegacyJSON()) var user = FoilUser()
+        @DefaultStorage(key: "home", suite: suite, as: UserDefaultsURL()) var home = URL(fileURLWithPath: "/")
+        // end
+        // snippet: start
+        try bringAlong(from: SettingsSuite(userDefaults: .standard), into: settings)
+        // end
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsFoundation
+import Synchronization
+import TestSupport
+import Testing
+
+// What Documentation/ComingFromSwiftyUserDefaults.md shows, between the markers; `SnippetTests` compares the two.
+
+// snippet: row-5
+extension SettingKeys {
+    static let username = SettingKey<String?>("username")
+    static let launchCount = SettingKey("launchCount", default: 0)
+}
+// end
+
+extension SettingKeys {
+    // snippet: row-14
+    static let lastLogin = SettingKey<Date?>("lastLogin")
+    // end
+    // snippet: row-15
+    static let libraries = SettingKey<[String]>("libraries", default: [])
+    // end
+    // snippet: row-25
+    static let mixed = SettingKey<[String: StoredValue]>("mixed", default: [:])
+    // end
+    fileprivate static let frog = SettingKey("frog", default: Frog())
+    fileprivate static let places = SettingKey<[URL]>("places", default: [])
+}
+
+// snippet: row-8
+extension SettingMembers {
+    var launchCount: SettingKey<Int> { .launchCount }
+}
+// end
+
+// snippet: row-16
+enum Mood: String, StoredValueConvertible { case calm, merry }
+// end
+
+// snippet: row-17
+struct Frog: Codable, StoredValueConvertible { var name = "nobody" }
+// end
+
+// snippet: row-19
+final class Toad: NSObject, NSSecureCoding, StoredValueConvertible {
+    // end
+    static var supportsSecureCoding: Bool { true }
+    let age: Int
+
+    init(age: Int) { self.age = age }
+    init?(coder: NSCoder) { age = coder.decodeInteger(forKey: "age") }
+
+    func encode(with coder: NSCoder) { coder.encode(age, forKey: "age") }
+}
+
+struct Newt: Equatable, Sendable { var name: String }
+
+// snippet: row-22
+struct NewtBridge: StoredValueBridge {
+    func value(from storedValue: StoredValue) throws -> Newt {
+        Newt(name: try storedValue.as(String.self))
+    }
+
+    func storedValue(from value: Newt) throws -> StoredValue { .string(value.name) }
+}
+// end
+
+private struct Settings: Sendable {
+    // snippet: row-1
+    @DefaultStorage(.launchCount) var launchCount
+    // end
+    // snippet: row-2
+    @DefaultStorageOptional(.username) var username: String?
+    // end
+}
+
+@Suite("Coming from SwiftyUserDefaults")
+struct SwiftyUserDefaultsGuide {
+    private let suite = SettingsSuite.inMemory()
+    private let settings: Settings
+
+    init() {
+        settings = SettingsSuite.withStandard(suite) { Settings() }
+    }
+
+    @Test("declaring and using")
+    func declaring() {
+        // snippet: row-6
+        suite[.launchCount] += 1
+        suite[.libraries].append("StoredSettings")
+        // end
+        // snippet: row-8-use
+        suite.values.launchCount += 1
+        // end
+        #expect(settings.launchCount == 2 && settings.username == nil)
+        settings.username = "ada"
+        #expect(suite[.username] == "ada" && suite[.libraries] == ["StoredSettings"])
+        // snippet: row-7
+        let colour = SettingKey("colour", default: "")
+        suite[colour] = "red"
+        // end
+        #expect(suite.storedValue(forKey: "colour") == "red")
+        // snippet: row-10
+        let shared = Setting(.launchCount, suite: "com.my.app")
+        // end
+        #expect(shared.suite.name == "com.my.app")
+    }
+
+    @Test("types")
+    func types() throws {
+        suite[.lastLogin] = Date(timeIntervalSinceReferenceDate: 1)
+        suite[.mixed]["number"] = 3
+        let mood = SettingKey("mood", default: [Mood.calm])
+        suite[mood] = [.merry]
+        let toad = SettingKey("toad", default: Toad(age: 1))
+        suite[toad] = Toad(age: 2)
+        // snippet: row-22-use
+        let newt = SettingKey("newt", default: Newt(name: ""), as: NewtBridge())
+        let newts = SettingKey<[Newt]>("newts", default: [], as: NewtBridge().array)
+        // end
+        suite[newt].name = "ada"
+        suite[newts].append(Newt(name: "eve"))
+        #expect(suite.storedValue(forKey: "mood") == ["merry"] && suite[toad].age == 2)
+        #expect(suite.storedValue(forKey: "newt") == "ada" && suite.storedValue(forKey: "newts") == ["eve"])
+        #expect(try suite[.mixed]["number"]?.as(Int.self) == 3)
+    }
+
+    @Test("observing")
+    func observing() {
+        let seen = Mutex<[Int]>([])
+        // snippet: row-28
+        let observation = settings.$launchCount.observe(initial: true) { print($0.old, $0.new) }
+        // end
+        let other = settings.$launchCount.observe { change in seen.withLock { $0.append(change.new) } }
+        // snippet: row-34
+        settings.launchCount += 1
+        // end
+        #expect(seen.withLock { $0 } == [1])
+        // snippet: row-29
+        observation.invalidate()
+        // end
+        other.invalidate()
+        // snippet: row-36
+        let changes = suite.changes(of: .launchCount, .username)
+        // end
+        _ = changes
+    }
+
+    @Test("suites")
+    func suites() throws {
+        settings.launchCount = 1
+        // snippet: row-39
+        let hasKey = suite.contains(.launchCount)
+        // end
+        #expect(hasKey && settings.$launchCount.isSet)
+        // snippet: row-37
+        try suite.reset(.launchCount)
+        // end
+        #expect(!suite.contains(.launchCount))
+        // snippet: row-38
+        try suite.removeAll()
+        // end
+        // snippet: row-40
+        let shared = SettingsSuite("com.my.app")
+        // end
+        #expect(shared.name == "com.my.app")
+    }
+
+    @Test("launch arguments")
+    func arguments() {
+        // snippet: row-42
+        let suite = SettingsSuite("com.my.app", overrides: [.commandLine()])
+        // end
+        #expect(suite.name == "com.my.app")
+        let given = SettingsSuite.inMemory(overrides: [.commandLine(["-launchCount", "3", "-username", "ada"])])
+        #expect(given[.launchCount] == 3 && given[.username] == "ada")
+    }
+
+    @Test("bringing data along")
+    func data() throws {
+        let home = try #require(URL(string: "https://example.org/home"))
+        let archive = try NSKeyedArchiver.archivedData(
+            withRootObject: [home as NSURL] as NSArray,
+            requiringSecureCoding: false
+        )
+        let old = SettingsSuite.inMemory([
+            "launchCount": 3, "username": "ada", "frog": .data(Data(#"{"name":"eve"}"#.utf8)), "places": .data(archive),
+        ])
+        try bringAlong(from: old, into: suite)
+        #expect(suite[.launchCount] == 3 && suite[.username] == "ada" && suite[.frog].name == "eve")
+        #expect(suite[.places] == [home] && suite.storedValue(forKey: "places") == ["https://example.org/home"])
+    }
+
+    // snippet: bring-along
+    private func bringAlong(from old: SettingsSuite, into suite: SettingsSuite) throws {
+        var migrator = SettingsMigrator()
+        migrator.addStep("from SwiftyUserDefaults") { values in
+            for key in ["launchCount", "username", "frog", "places"] where values[storedValueFor: key] == nil {
+                values[storedValueFor: key] = old.storedValue(forKey: key)
+            }
+            try values.convert(.frog, from: LegacyJSON())
+            try values.convert(.places, from: LegacyArchive())
+        }
+        try migrator.migrate(suite)
+    }
+    // end
+
+    /// Compiled and not run, since other tests use `UserDefaults` at the same time; `LegacyTests` runs the like.
+    private func overUserDefaults() throws {
+        // snippet: row-41
+        let suite = SettingsSuite(userDefaults: .standard)
+        // end
+        // snippet: in-place
+        let frog = SettingKey("frog", default: Frog(), as: LegacyJSON())
+        let places = SettingKey<[URL]>("places", default: [], as: LegacyArchive())
+        let toads = SettingKey<[Toad]>("toads", default: [], as: LegacyArchivedObjects())
+        let home = SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
+        // end
+        // snippet: start
+        try bringAlong(from: SettingsSuite(userDefaults: .standard), into: "com.my.app")
+        // end
+        _ = (suite, frog, places, toads, home)
+    }
+}
