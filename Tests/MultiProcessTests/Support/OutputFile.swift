@@ -12,6 +12,7 @@ final class OutputFile: Sendable {
         var bytes: [UInt8] = []
         /// How many of the bytes have been given out.
         var position = 0
+        var isClosed = false
     }
 
     let handle: FileHandle
@@ -43,10 +44,20 @@ final class OutputFile: Sendable {
         }
     }
 
+    /// Reads the rest and closes the file: nothing is written to it any more.
+    func close() throws {
+        try state.withLock { state in
+            readOn(&state)
+            guard !state.isClosed else { return }
+            state.isClosed = true
+            try handle.close()
+        }
+    }
+
     /// Reads what has been written since the last time, without moving the place where the process writes.
     private func readOn(_ state: inout State) {
         var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
+        while !state.isClosed {
             let count = pread(handle.fileDescriptor, &chunk, chunk.count, off_t(state.bytes.count))
             guard count > 0 else { return }
             state.bytes += chunk.prefix(count)
