@@ -18,8 +18,7 @@ struct ChangesFromOutsideTests {
             let heard = Heard(Setting("n", default: 0, suite: suite))
             try await withProbes(2, at: place) { probes in
                 let (watcher, writer) = (probes[0], probes[1])
-                try await watcher.expect("watch n")
-                try await watcher.expect(says: "n is 0")
+                try await watcher.watch("n", from: 0)
                 await heard.expect([0])
 
                 func change(to value: Int, by change: () async throws -> Void) async throws {
@@ -46,8 +45,7 @@ struct ChangesFromOutsideTests {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(3, at: place) { probes in
-                try await probes[0].expect("watch n")
-                try await probes[0].expect(says: "n is 0")
+                try await probes[0].watch("n", from: 0)
                 for probe in probes[1...] { try probe.send("increment n 200") }
                 var last = 0
                 while last < 400 {

@@ -125,8 +125,7 @@ struct LinkTests {
             try await withProbes(3, at: .file(path)) { probes in
                 let (reader, watcher, writer) = (probes[0], probes[1], probes[2])
                 try await reader.expect("get n", says: "1")
-                try await watcher.expect("watch n")
-                try await watcher.expect(says: "n is 1")
+                try await watcher.watch("n", from: 1)
                 try await writer.expect("get n", says: "1")
                 for version in 2...5 {
                     try write(version)

@@ -102,6 +102,14 @@ final class Probe: Sendable {
         #expect(answer == expected, sourceLocation: sourceLocation)
     }
 
+    /// Makes the process watch a key, and expects the value that it says first.
+    func watch(_ key: String, from value: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        try send("watch \(key)")
+        // In either order: what watches does so beside what answers.
+        let lines = [try await line(sourceLocation: sourceLocation), try await line(sourceLocation: sourceLocation)]
+        #expect(Set(lines) == ["done", "\(key) is \(value)"], sourceLocation: sourceLocation)
+    }
+
     /// Expects the process to read a value before long: for what it has to notice by itself.
     func expectSoon(
         _ key: String,
