@@ -26,6 +26,16 @@ final class ObservationSink<Change: CoalescingChange>: ObservationEnding {
         var isTelling: Bool
         var isFinished = false
         var isInvalid = false
+
+        /// Whether there is nothing more to be told, ever.
+        var isOver: Bool { isInvalid || isFinished && pending == nil && !isTelling }
+
+        mutating func end() {
+            isFinished = true
+            isInvalid = true
+            pending = nil
+            tie = nil
+        }
     }
 
     private let state: Locked<State>
@@ -74,19 +84,14 @@ final class ObservationSink<Change: CoalescingChange>: ObservationEnding {
     }
 
     func invalidate() {
-        state.withLock { state in
-            state.isFinished = true
-            state.isInvalid = true
-            state.pending = nil
-            state.tie = nil
-        }
+        state.withLock { $0.end() }
     }
 
     var isInvalid: Bool { state.withLock { $0.isInvalid } }
 
     func setTie(_ tie: LifetimeTie?) -> Bool {
         state.withLock { state in
-            guard !state.isInvalid else { return false }
+            guard !state.isOver else { return false }
             state.tie = tie
             return true
         }
@@ -101,15 +106,29 @@ final class ObservationSink<Change: CoalescingChange>: ObservationEnding {
     @_specialize(where Change == KeyChange)
     private func tellAll() {
         while let (change, tie) = nextToTell() {
+            var tie = tie
             // Whoever asks for the object keeps it, so that it is there for as long as the call.
-            let object = tie?.object
-            if tie != nil, object == nil {
-                LifetimeTies.shared.sweep()
-                // Unless it has another tie by now, or none.
-                if isInvalid { return }
+            var object = tie?.object
+            while let dead = tie, object == nil {
+                let (isOver, other) = end(with: dead)
+                guard !isOver else { return LifetimeTies.shared.sweep() }
+                // It has another tie by now, or none.
+                tie = other
+                object = tie?.object
             }
             withExtendedLifetime(object) { tell(change) }
             state.withLock { $0.isTelling = false }
+        }
+    }
+
+    /// Takes no more changes, since the object of a tie is gone.
+    ///
+    /// - Returns: Whether it was still tied so, and has ended; and how it is tied now.
+    private func end(with tie: LifetimeTie) -> (isOver: Bool, tie: LifetimeTie?) {
+        state.withLock { state in
+            guard !state.isInvalid, state.tie === tie else { return (state.isInvalid, state.tie) }
+            state.end()
+            return (true, nil)
         }
     }
 

@@ -13,7 +13,7 @@ extension SettingsSuite {
     /// Reads see the changes at once, as ever, and other processes hear of them. What counts is the task, or the thread
     /// outside of tasks: the changes it makes before the closure returns, of any key that is kept in this place, through
     /// whichever suite. Changes that others make meanwhile are told. The next change that is told has the skipped value
-    /// as its old one.
+    /// as its old one. A loop that has an earlier change still to take gets that one, and not what was skipped after it.
     ///
     /// A closure inside a transaction has no effect on that, since a transaction changes everything at its end: put the
     /// transaction into the closure.

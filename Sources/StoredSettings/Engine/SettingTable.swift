@@ -110,6 +110,8 @@ extension SettingsSuite {
             if box.hasDefault(equalTo: key) { return box }
         }
         let box = SettingBox(key, suite: self)
+        // Closures may hold this suite, so the table must not hold them.
+        guard box.form != nil else { return box }
         let unused = engine.settings.withLock { $0.insert(box, forKey: name) }
         _ = consume unused
         return box

@@ -151,7 +151,9 @@ extension SettingsEngine: StoreObserver {
         state.withLock { state in
             let (commit, isOverlayChanged) = state.unsaved.masking(commit)
             if isOverlayChanged { overlayChanged() }
-            return offer(commit, to: state.sinks)
+            var delivery = offer(commit, to: state.sinks)
+            delivery.recorder = self
+            return delivery
         }
     }
 
@@ -336,6 +338,12 @@ extension SettingsEngine {
             state.isFinished = true
             return state.sinks.removeAll()
         }
+        // They may hold something that holds this engine.
+        let unused = settings.withLock { settings in
+            defer { settings = SettingTable() }
+            return settings
+        }
+        _ = consume unused
         for sink in sinks {
             sink.finish()
         }

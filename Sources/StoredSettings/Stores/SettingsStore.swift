@@ -50,7 +50,7 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// What serves under a key while nothing is stored there, before the default of the declaration.
     ///
     /// For stores over something that has defaults of its own. They are not stored: no key has a value for them. A change
-    /// of one need not be told. Called under no lock but that of a commit, by its body.
+    /// of one need not be told, but changes ``generation()``. Called under no lock but that of a commit, by its body.
     ///
     /// - Parameter key: The key to read.
     /// - Returns: The value; `nil` where the store has none.

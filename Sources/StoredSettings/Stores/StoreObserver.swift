@@ -7,7 +7,7 @@ public protocol StoreObserver: AnyObject, Sendable {
     /// Call this in the order of the commits, under the lock that makes the order. It is short and runs no user code.
     ///
     /// - Parameter commit: What has changed.
-    /// - Returns: What remains to be done after letting go of the lock.
+    /// - Returns: What remains to be done after letting go of the lock. Keep it until then, even if it is dropped after that.
     func record(_ commit: StoreCommit) -> StoreDelivery
 
     /// Takes notice of a failure that no caller can be told of. Call this under no lock: it runs user code.
@@ -72,6 +72,9 @@ extension [StoreChange] {
 public struct StoreDelivery: Sendable {
     var sinks: [any ChangeSink] = []
     var origin = SettingChangeOrigin.local
+    /// Who has recorded the commit: the store may have held the last reference to it, for the call alone. What ends with it may
+    /// be the user's, and must not end under the store's lock.
+    var recorder: (any StoreObserver)?
 
     /// A delivery to nobody.
     public static var none: StoreDelivery { StoreDelivery() }

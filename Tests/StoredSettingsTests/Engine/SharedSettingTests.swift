@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -88,17 +89,57 @@ struct SharedSettingTests {
         #expect(stored.projectedValue.box !== absent.projectedValue.box)
     }
 
-    @Test("share nothing where a closure decides, but through one key")
+    @Test("share nothing where a closure decides, and are not kept, since it may hold the suite")
     func closures() {
         func validated() -> Setting<Int> {
             DefaultStorage(wrappedValue: 1, key: "a", suite: suite) { $0 > 0 }.projectedValue
         }
         #expect(validated().box !== validated().box)
-        let key = SettingKey("a", default: 1) { $0 > 0 }
-        #expect(Setting(key, suite: suite).box === DefaultStorage(key, suite: suite).projectedValue.box)
-        let computed = SettingKey("a") { 7 }
-        #expect(Setting(computed, suite: suite).box === Setting(computed, suite: suite).box)
-        #expect(Setting(computed, suite: suite).value == 7)
+        weak var engine: SettingsEngine?
+        do {
+            let suite = SettingsSuite.inMemory()
+            engine = suite.engine
+            let other = Setting("other", default: 1, suite: suite)
+            #expect(Setting(SettingKey("a", default: { other.value + 1 }), suite: suite).value == 2)
+            #expect(Setting(SettingKey("b", default: 3) { $0 > other.value }, suite: suite).value == 3)
+            let key = SettingKey("c", default: 1)
+            #expect(Setting(key, suite: suite).box === DefaultStorage(key, suite: suite).projectedValue.box)
+        }
+        #expect(engine == nil)
+    }
+
+    /// Reads a store when it ends.
+    private struct Reading: Equatable, StoredValueConvertible {
+        final class End: Sendable {
+            let store: InMemoryStore
+            init(_ store: InMemoryStore) { self.store = store }
+            deinit { _ = store.contents() }
+        }
+
+        let end: End?
+
+        init(_ store: InMemoryStore) { end = End(store) }
+        init(storedValue: StoredValue) throws { end = nil }
+        func storedValue() throws -> StoredValue { .null }
+        static func == (left: Reading, right: Reading) -> Bool { left.end === right.end }
+    }
+
+    @Test("end under no lock of their store, when the last suite goes while something is committed")
+    func endDuringCommit() {
+        for _ in 0..<1_000 {
+            let store = InMemoryStore()
+            let last = Mutex<SettingsSuite?>(SettingsSuite(store: store))
+            DispatchQueue.concurrentPerform(iterations: 2) { thread in
+                if thread == 0 {
+                    guard let suite = last.withLock({ $0.take() }) else { return }
+                    #expect(Setting("a", default: Reading(store), suite: suite).defaultValue.end != nil)
+                } else {
+                    for number in 0..<Int128(20) {
+                        #expect(throws: Never.self) { try store.commit { $0["b"] = .integer(number) } }
+                    }
+                }
+            }
+        }
     }
 
     @Test("report to the reporter of the suite they were made with")
