@@ -152,7 +152,7 @@ extension SettingsSuite {
     /// How long what is stored lasts, and where.
     public var persistence: SettingsPersistence { engine.store.persistence }
 
-    /// Saves what can be saved and ends the suite: its streams end, and it takes no more changes.
+    /// Saves what can be saved and ends the suite: its streams end, and later sets are refused.
     ///
     /// That holds for every suite in this process that is kept in the same place. Values can still be read, as they were
     /// last. Call it, if at all, when the process shuts down; a suite made afterwards under the same name begins anew.

@@ -67,6 +67,9 @@ extension SettingsSuite {
     /// }
     /// ```
     ///
+    /// Detached tasks, threads and queues do not inherit it. An operation that does not await takes the other form of this
+    /// method, without `await`.
+    ///
     /// - Parameters:
     ///   - suite: The suite that settings made by the operation are kept in.
     ///   - isolation: The actor that the operation runs on: the caller's.
@@ -81,7 +84,16 @@ extension SettingsSuite {
         try await $replacement.withValue(suite, operation: operation, isolation: isolation)
     }
 
-    /// Makes a suite the standard one for as long as an operation runs.
+    /// Makes a suite the standard one for as long as an operation runs, in its task and the tasks it starts.
+    ///
+    /// ```swift
+    /// SettingsSuite.withStandard(.inMemory()) {
+    ///     let settings = ServerSettings()
+    ///     settings.port = 9090
+    /// }
+    /// ```
+    ///
+    /// Detached tasks, threads and queues do not inherit it.
     ///
     /// - Parameters:
     ///   - suite: The suite that settings made by the operation are kept in.

@@ -11,7 +11,9 @@ extension SettingsSuite {
     /// @DefaultStorage(key: "port", suite: SettingsSuite(userDefaults: .standard)) var port = 8080
     /// ```
     ///
-    /// Plain `UserDefaults` code and this library read what the other has written. A value that is registered with
+    /// Plain `UserDefaults` code and this library read what the other has written, each by its own rules: where the getters
+    /// of `UserDefaults` convert (1 to `true`, `"42"` to 42), a value of another type is reported here, and the default
+    /// serves. A URL that plain code has stored is read through ``UserDefaultsURL``. A value that is registered with
     /// `UserDefaults` serves before the default of a declaration, and counts as not stored. Launch arguments are no part of
     /// it, unless they are taken as overrides. A set takes up what others have written and writes the whole property
     /// list to the disk: on Linux about 0.5 ms with 10 keys, and 7 ms with 1,000. A read takes 2.5 µs.
@@ -20,7 +22,7 @@ extension SettingsSuite {
     ///
     /// - Parameters:
     ///   - userDefaults: Where the values are kept.
-    ///   - name: The suite's name, for messages.
+    ///   - name: The suite's name, which tells it from others in messages: give one to each where there are several.
     ///   - overrides: What is read in place of stored values.
     ///   - reporter: Hears of what fails where nothing can be thrown.
     public init(

@@ -260,6 +260,9 @@ struct DefaultsGuide {
         try bringAlong(from: old, into: suite)
         #expect(suite[.quality] == 0.5 && suite[.duration] == .halfHour && suite[.user].name == "ada")
         #expect(suite.storedValue(forKey: "users") == [["name": "ada"], ["name": "eve"]])
+        expectRefusal(of: "duration") { suite in
+            try bringAlong(from: .inMemory(["quality": 0.5, "duration": "later"]), into: suite)
+        }
     }
 
     // snippet: row-43
@@ -271,6 +274,8 @@ struct DefaultsGuide {
             }
             try values.convert(.user, from: LegacyJSON())
             try values.convert(.users, from: LegacyJSON())
+            _ = try values.value(of: Setting(.quality, suite: suite))
+            _ = try values.value(of: Setting(.duration, suite: suite))
         }
         try migrator.migrate(suite)
     }
@@ -286,9 +291,12 @@ struct DefaultsGuide {
         let user = SettingKey("user", default: DefaultsUser(), as: LegacyJSON())
         let users = SettingKey<[DefaultsUser]>("users", default: [], as: LegacyJSON())
         // end
+        // snippet: row-14-url
+        let file = SettingKey("file", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
+        // end
         // snippet: start
         try bringAlong(from: SettingsSuite(userDefaults: .standard), into: "com.acme.tool")
         // end
-        _ = (suite, user, users)
+        _ = (suite, user, users, file)
     }
 }

@@ -139,6 +139,10 @@ struct FoilGuide {
         settings.user.name = "eve"
         try bringAlong(from: old, into: settings)
         #expect(settings.user.name == "eve" && old.storedValue(forKey: "user")?.kind == .data)
+        expectRefusal(of: "level") { suite in
+            let settings = SettingsSuite.withStandard(suite) { AppSettings() }
+            try bringAlong(from: .inMemory(["flagEnabled": false, "level": "medium"]), into: settings)
+        }
     }
 
     // snippet: bring-along
@@ -150,6 +154,8 @@ struct FoilGuide {
             }
             try values.convert(settings.$user, from: LegacyJSON())
             try values.convert(settings.$home, from: UserDefaultsURL())
+            _ = try values.value(of: settings.$flagEnabled)
+            _ = try values.value(of: settings.$level)
         }
         try migrator.migrate(settings.$user.suite)
     }
@@ -165,8 +171,12 @@ struct FoilGuide {
         @DefaultStorage(key: "user", suite: suite, as: LegacyJSON()) var user = FoilUser()
         @DefaultStorage(key: "home", suite: suite, as: UserDefaultsURL()) var home = URL(fileURLWithPath: "/")
         // end
+        // snippet: row-14-url
+        let file = SettingKey("file", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
+        // end
         // snippet: start
         try bringAlong(from: SettingsSuite(userDefaults: .standard), into: settings)
         // end
+        _ = file
     }
 }

@@ -34,6 +34,7 @@ struct SnippetTests {
             library: "UserDefault",
             rows: [1, 2, 3, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 21, 23, 35, 37, 40, 41]
         ),
+        Guide(library: "UserDefaults", rows: [1, 2, 14, 15, 17, 19, 28, 37, 38, 39, 40, 41, 42]),
     ]
 
     @Test("every row that a library has is in its guide, once and in order", arguments: guides)

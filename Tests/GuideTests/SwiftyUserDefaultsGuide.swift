@@ -192,6 +192,9 @@ struct SwiftyUserDefaultsGuide {
         try bringAlong(from: old, into: suite)
         #expect(suite[.launchCount] == 3 && suite[.username] == "ada" && suite[.frog].name == "eve")
         #expect(suite[.places] == [home] && suite.storedValue(forKey: "places") == ["https://example.org/home"])
+        expectRefusal(of: "launchCount") { suite in
+            try bringAlong(from: .inMemory(["username": "ada", "launchCount": "3"]), into: suite)
+        }
     }
 
     // snippet: bring-along
@@ -203,6 +206,8 @@ struct SwiftyUserDefaultsGuide {
             }
             try values.convert(.frog, from: LegacyJSON())
             try values.convert(.places, from: LegacyArchive())
+            _ = try values.value(of: Setting(.launchCount, suite: suite))
+            _ = try values.value(of: Setting(.username, suite: suite))
         }
         try migrator.migrate(suite)
     }
@@ -219,9 +224,12 @@ struct SwiftyUserDefaultsGuide {
         let toads = SettingKey<[Toad]>("toads", default: [], as: LegacyArchivedObjects())
         let home = SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
         // end
+        // snippet: row-14-url
+        let file = SettingKey("file", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
+        // end
         // snippet: start
         try bringAlong(from: SettingsSuite(userDefaults: .standard), into: "com.my.app")
         // end
-        _ = (suite, frog, places, toads, home)
+        _ = (suite, frog, places, toads, home, file)
     }
 }

@@ -157,6 +157,10 @@ struct UserDefaultGuide {
         try bringAlong(from: old, into: settings)
         #expect(settings.x && settings.count == nil && settings.name == "ada" && settings.layout.columns == 3)
         #expect(suite.storedValue(forKey: "name") == "ada" && suite.storedValue(forKey: "count") == .null)
+        expectRefusal(of: "x") { suite in
+            let settings = SettingsSuite.withStandard(suite) { Settings() }
+            try bringAlong(from: .inMemory(["name": ["ada"], "x": 1]), into: settings)
+        }
     }
 
     // snippet: bring-along
@@ -169,6 +173,7 @@ struct UserDefaultGuide {
             try values.convert(settings.$name, from: LegacyOptional())
             try values.convert(settings.$count, from: LegacyOptional())
             try values.convert(settings.$layout, from: LegacyJSON())
+            _ = try values.value(of: settings.$x)
         }
         try migrator.migrate(settings.$x.suite)
     }
@@ -185,8 +190,12 @@ struct UserDefaultGuide {
         @DefaultStorage(key: "layout", suite: suite, as: LegacyJSON()) var layout = Layout()
         @DefaultStorage(key: "maybe", suite: suite, as: LegacyOptional(LegacyJSON())) var maybe: Layout? = nil
         // end
+        // snippet: row-14-url
+        let file = SettingKey("file", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
+        // end
         // snippet: start
         try bringAlong(from: SettingsSuite(userDefaults: .standard), into: settings)
         // end
+        _ = file
     }
 }

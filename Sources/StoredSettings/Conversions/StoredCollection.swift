@@ -13,6 +13,12 @@
 /// }
 /// ```
 ///
+/// A generic type that is one only for some elements names what it inherits, too, since the compiler does not infer that:
+///
+/// ```swift
+/// extension Pile: StoredCollection, StoredIndirectly, StoredValueConvertible where Element: StoredValueConvertible { … }
+/// ```
+///
 /// The initialiser may throw, for a collection that does not take any elements. One element that cannot be read fails
 /// the whole, and is named by its index.
 public protocol StoredCollection: Collection, StoredIndirectly

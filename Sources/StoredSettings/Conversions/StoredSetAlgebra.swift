@@ -14,6 +14,9 @@
 /// }
 /// ```
 ///
+/// A generic type that is one only for some elements names ``StoredIndirectly`` and ``StoredValueConvertible``, too, as with
+/// ``StoredCollection``.
+///
 /// It is stored as a list in an order that is the same for equal sets. One element that cannot be read fails the whole,
 /// and is named by its index.
 ///

@@ -12,7 +12,7 @@ public import StoredSettings
 ///
 /// A URL is kept whole. `UserDefaults.set(_:forKey:)` itself keeps only the path on Linux, and what it has lost is lost: the
 /// path is then read as a file's. Text with a scheme is read as it is. Without this bridge a URL is stored as its text, which
-/// `string(forKey:)` reads and `url(forKey:)` does not.
+/// `string(forKey:)` reads and `url(forKey:)` does not; and a bare path is read as a URL that has no scheme.
 public struct UserDefaultsURL: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
