@@ -72,8 +72,10 @@ extension [StoreChange] {
 public struct StoreDelivery: Sendable {
     var sinks: [any ChangeSink] = []
     var origin = SettingChangeOrigin.local
-    /// Who has recorded the commit: the store may have held the last reference to it, for the call alone. What ends with it may
-    /// be the user's, and must not end under the store's lock.
+    /// Who has recorded the commit.
+    ///
+    /// The store may have held the last reference to it, for the call alone. What ends with it may be the user's, and must
+    /// not end under the store's lock.
     var recorder: (any StoreObserver)?
 
     /// A delivery to nobody.
