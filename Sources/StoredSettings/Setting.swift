@@ -207,3 +207,15 @@ extension Setting {
         }
     }
 }
+
+// MARK: - In words
+
+extension Setting: CustomStringConvertible {
+    /// The setting's key and the name of its suite, without the value.
+    public var description: String { "setting '\(key)' of suite '\(suite.name)'" }
+}
+
+extension Setting: CustomReflectable {
+    /// A mirror without parts, so that `dump` prints the ``description`` alone.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
