@@ -116,7 +116,7 @@ struct MigratingParityTests {
         #expect(suite.contains("log_level") && !suite.contains(.level) && !suite.contains(record))
     }
 
-    @Test("Row 43: an optional key, and an optional setting, take the bridge of the type inside")
+    @Test("an optional key, and an optional setting, take the bridge of the type inside")
     func optional() throws {
         let endedAt = Setting(SettingKey<Date?>("endedAt", default: Date(timeIntervalSince1970: 9)), suite: suite)
         try suite.setStoredValue(200, forKey: "stoppedAt")
