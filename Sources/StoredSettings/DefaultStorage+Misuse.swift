@@ -120,6 +120,70 @@ extension DefaultStorage {
     }
 }
 
+// MARK: - A bridge for a part
+
+extension DefaultStorage {
+    /// Not available: the bridge is for what the array holds.
+    @available(*, unavailable, message: "The bridge is for one element: add `.array` to it.")
+    @_disfavoredOverload
+    public init<Wrapped>(
+        wrappedValue: Value,
+        key: String,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Wrapped>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value == [Wrapped] {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: the bridge is for what the array holds.
+    @available(*, unavailable, message: "The bridge is for one element: add `.array` to it.")
+    @_disfavoredOverload
+    public init<Wrapped>(
+        wrappedValue: Value,
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Wrapped>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value == [Wrapped] {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: the bridge is for what the optional holds.
+    @available(
+        *,
+        unavailable,
+        message: "The bridge is for the value inside: add `.optional` to it, or use @DefaultStorageOptional."
+    )
+    @_disfavoredOverload
+    public init<Wrapped>(
+        wrappedValue: Value,
+        key: String,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Wrapped>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        refusedByTheCompiler()
+    }
+
+    /// Not available: the bridge is for what the optional holds.
+    @available(
+        *,
+        unavailable,
+        message: "The bridge is for the value inside: add `.optional` to it, or use @DefaultStorageOptional."
+    )
+    @_disfavoredOverload
+    public init<Wrapped>(
+        wrappedValue: Value,
+        _ key: some RawRepresentable<String>,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Wrapped>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        refusedByTheCompiler()
+    }
+}
+
 // MARK: - A key without its label
 
 extension DefaultStorage {

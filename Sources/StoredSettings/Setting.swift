@@ -195,6 +195,27 @@ extension Setting {
     ///   not take the new value, or when it cannot be saved. Then nothing has changed.
     @discardableResult
     public func update(_ body: (inout Value) throws -> Void) throws -> Value {
-        try suite.transaction { try $0.update(self, body) }
+        var hasBegun = false
+        do {
+            return try suite.transaction {
+                hasBegun = true
+                return try $0.update(self, body)
+            }
+        } catch let error as SettingsError {
+            // What the closure throws may be about another setting.
+            throw hasBegun ? error : box.naming(error, as: .writeFailed)
+        }
     }
+}
+
+// MARK: - In words
+
+extension Setting: CustomStringConvertible {
+    /// The setting's key and the name of its suite, without the value.
+    public var description: String { "setting '\(key)' of suite '\(suite.name)'" }
+}
+
+extension Setting: CustomReflectable {
+    /// A mirror without parts, so that `dump` prints the ``description`` alone.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

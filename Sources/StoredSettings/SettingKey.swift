@@ -31,6 +31,16 @@ public class SettingKeys: @unchecked Sendable {
     }
 }
 
+extension SettingKeys: CustomStringConvertible {
+    /// The key's text.
+    public var description: String { name }
+}
+
+extension SettingKeys: CustomReflectable {
+    /// A mirror without parts, so that `dump` prints the ``description`` alone.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 /// The definition of a setting in one place: its key, its type, its default, and what values it takes.
 ///
 /// A key belongs to no suite; ``Setting`` joins the two. It is `Sendable` for the reason given at ``SettingKeys``.

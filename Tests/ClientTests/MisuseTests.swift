@@ -21,6 +21,11 @@ struct MisuseTests {
 
         enum Key: String { case number }
         struct Unstorable: Sendable {}
+        struct Limit: Codable, Sendable {}
+        struct Bridge: StoredValueBridge {
+            func value(from: StoredValue) -> Unstorable { Unstorable() }
+            func storedValue(from: Unstorable) -> StoredValue { .null }
+        }
         extension SettingKeys {
             static let ratio = SettingKey("ratio", default: 0.8)
             static let maximum = SettingKey<Int?>("maximum")
@@ -39,6 +44,8 @@ struct MisuseTests {
             @DefaultStorage(key: "maybe") var maybe: Int? = nil
             @DefaultStorage(Key.number, in: 1...) var keyed = 1
             @DefaultStorage(.ratio) var ratio
+            @DefaultStorage(key: "list", as: Bridge().array) var list: [Unstorable] = []
+            @DefaultStorage(key: "limits", as: CodableBridge()) var limits: [Limit?] = []
             @DefaultStorageOptional(key: "optional") var optional: Int?
             @DefaultStorageOptional(.maximum) var maximum
         }
@@ -50,16 +57,29 @@ struct MisuseTests {
             hash(settings.$number.key)
             hash(suite)
             suite[.ratio] += suite[.ratio] * 2
+            _ = SettingKey<[Unstorable]>("x", default: [], as: Bridge().array)
+            _ = SettingKey("x", default: Unstorable(), as: Bridge())
+            _ = SettingKey<[Limit?]>("x", default: [], as: CodableBridge())
+            let _: SettingKey<Int?> = SettingKey("x")
+            let _: SettingKey<Limit?> = SettingKey("x", as: CodableBridge())
+        }
+        func convert(_ t: inout SettingsTransaction, _ limit: Setting<Limit?>) throws {
+            try t.convert(limit, from: CodableBridge())
         }
 
         """
 
-    static let misuses = missingDefaults + unstorableTypes + needlessDefaults + keys + conformances
+    static let misuses = missingDefaults + unstorableTypes + bridges + needlessDefaults + keys + conformances
 
     private static let optionalWithoutDefault =
         "An optional without a default: use @DefaultStorageOptional, or give the property a default."
     private static let missingDefault =
         "Give the property a default, or make it optional with @DefaultStorageOptional."
+    private static let missingKeyDefault = "The key needs a default, or an optional type"
+    private static let arrayBridge = "add `.array` to it"
+    private static let optionalBridge = "add `.optional` to it"
+    private static let uncodable = "generic struct 'CodableBridge' requires that 'Unstorable' conform to"
+    private static let textForKey = "A text has no type: use a SettingKey, or "
     private static let unstorable =
         "declare its conformance to StoredValueConvertible, or give a bridge with `as:`."
     private static let needlessDefault =
@@ -77,6 +97,10 @@ struct MisuseTests {
         Misuse("@DefaultStorage(Key.number) var x: Int", says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: "Give the property a default that lies in"),
         Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", says: "Give the property a default that lies in"),
+        Misuse(#"let x = SettingKey("x")"#, says: "Give the key a default, or the type of its values"),
+        Misuse(#"let x = SettingKey<Int>("x")"#, says: missingKeyDefault),
+        Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, says: missingKeyDefault),
+        Misuse(#"let x = SettingKey<Int>("x", in: 1...9)"#, says: "Give the key a default that lies in"),
     ]
 
     private static let unstorableTypes = [
@@ -87,14 +111,23 @@ struct MisuseTests {
         Misuse("@DefaultStorage(Key.number) var x = Unstorable()", says: unstorable),
         Misuse(#"@DefaultStorageOptional(key: "x") var x: Unstorable?"#, says: unstorable),
         Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", says: unstorable),
-        Misuse(
-            #"let x = SettingKey("x", default: Unstorable())"#,
-            says: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
-        ),
+        Misuse(#"let x = SettingKey("x", default: Unstorable())"#, says: unstorable),
+        Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, says: unstorable),
         Misuse(
             #"let x = Setting("x", default: Unstorable())"#,
             says: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
         ),
+    ]
+
+    private static let bridges = [
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [Unstorable] = []"#, says: arrayBridge),
+        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: [Unstorable] = []", says: arrayBridge),
+        Misuse(#"let x = SettingKey<[Unstorable]>("x", default: [], as: Bridge())"#, says: arrayBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: Unstorable? = nil"#, says: optionalBridge),
+        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: Unstorable? = nil", says: optionalBridge),
+        Misuse(#"let x = SettingKey<Unstorable?>("x", default: nil, as: Bridge())"#, says: optionalBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: CodableBridge()) var x = Unstorable()"#, says: uncodable),
+        Misuse(#"let x = SettingKey("x", default: Unstorable(), as: CodableBridge())"#, says: uncodable),
     ]
 
     private static let needlessDefaults = [
@@ -115,6 +148,12 @@ struct MisuseTests {
         Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, says: otherType),
         Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", says: otherType),
         Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", says: otherType),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, says: textForKey + "storedValue(forKey:) and"),
+        Misuse(#"func f(_ suite: SettingsSuite) { let _ = suite["x"] }"#, says: textForKey),
+        Misuse(#"func f(_ suite: SettingsSuite, _ x: Int) { suite["x"] = x }"#, says: textForKey),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] += 1 }"#, says: textForKey),
+        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, says: textForKey + "the subscript"),
+        Misuse(#"func f(_ t: inout SettingsTransaction) { let _: Int = t["x"] }"#, says: textForKey),
     ]
 
     private static let conformances =

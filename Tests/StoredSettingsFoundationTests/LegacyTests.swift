@@ -253,5 +253,12 @@ extension UserDefaultsTests {
             #expect(setting.value == Limits() && setting.isSet)
             #expect(reporter.errors.first?.message.contains("at name") == true)
         }
+
+        @Test("bytes that are no JSON are said to be none", arguments: [Data("oops".utf8), Data([0xFF, 0]), Data()])
+        func noJSON(_ data: Data) {
+            let bridge = LegacyJSON<Limits>()
+            let error = #expect(throws: SettingsError.self) { try bridge.value(from: .data(data)) }
+            #expect(error?.fact.contains("the bytes are no JSON") == true)
+        }
     }
 }

@@ -116,6 +116,15 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true])
     }
 
+    @Test("a nested update or set names its key, and one that holds another's error does not claim it")
+    func nestingNamed() {
+        let outer = Setting("outer", default: 0, suite: suite)
+        let inner = Setting("inner", default: 0, suite: suite)
+        #expect(settingsError { try outer.update { _ in try inner.update { $0 += 1 } } }?.key == "inner")
+        #expect(settingsError { try outer.update { _ in try inner.set(1) } }?.key == "inner")
+        #expect(settingsError { try outer.update { _ in try suite.transaction { _ in } } }?.key == nil)
+    }
+
     @Test("an assignment inside a transaction is reported and made after it")
     func assigningInside() throws {
         let other = SettingsSuite.inMemory(reporter: reporter)

@@ -207,7 +207,8 @@ extension SettingBox {
     private func unusable(_ error: any Error) -> SettingsError {
         var error = naming(error, as: .invalidValue)
         error.consequence = "the default serves, and what is stored is kept until it is assigned over"
-        error.remedy = error.location.map { "correct it in \($0.file), or assign a new value" } ?? "assign a new value"
+        let remedy = error.location.map { "correct it in \($0.file), or assign a new value" } ?? "assign a new value"
+        error.remedy = [remedy, error.remedy].filter { !$0.isEmpty }.joined(separator: "; ")
         return error
     }
 }

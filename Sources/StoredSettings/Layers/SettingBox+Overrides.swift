@@ -155,7 +155,8 @@ extension SettingBox {
         case .integer: "an integer that the setting takes"
         case .double: "a number that the setting takes"
         case .array: "a list such as a,b, or a JSON array"
-        case .dictionary: "a JSON object"
+        case .dictionary where Mirror(reflecting: key.defaultValue).displayStyle == .dictionary: "a JSON object"
+        case .dictionary: "a JSON object with all of its parts"
         default: "a value that the setting takes"
         }
     }

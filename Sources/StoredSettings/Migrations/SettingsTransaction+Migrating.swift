@@ -70,4 +70,32 @@ extension SettingsTransaction {
         try check(setting)
         try convert(setting.key) { try setting.box.encode(bridge.value(from: $0)) }
     }
+
+    /// Stores the value of an optional key anew, by a bridge for the type inside the optional.
+    ///
+    /// - Parameters:
+    ///   - key: The key, as it is defined today.
+    ///   - bridge: The conversions that stored the value; null is `nil`.
+    /// - Throws: ``SettingsError`` when the bridge cannot read what is stored, or the setting does not take it.
+    @_disfavoredOverload
+    public mutating func convert<Wrapped>(
+        _ key: SettingKey<Wrapped?>,
+        from bridge: some StoredValueBridge<Wrapped>
+    ) throws {
+        try convert(key, from: bridge.optional)
+    }
+
+    /// Stores the value of an optional setting anew, by a bridge for the type inside the optional.
+    ///
+    /// - Parameters:
+    ///   - setting: The setting, as it is defined today.
+    ///   - bridge: The conversions that stored the value; null is `nil`.
+    /// - Throws: ``SettingsError`` when the bridge cannot read what is stored, or the setting does not take it.
+    @_disfavoredOverload
+    public mutating func convert<Wrapped>(
+        _ setting: Setting<Wrapped?>,
+        from bridge: some StoredValueBridge<Wrapped>
+    ) throws {
+        try convert(setting, from: bridge.optional)
+    }
 }

@@ -24,7 +24,7 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
     public func value(from storedValue: StoredValue) throws -> Value {
         switch decoded(storedValue) {
         case .success(let value)?: return value
-        case nil: return try Value(storedValue: storedValue)
+        case nil: return try new(storedValue)
         case .failure(let error)?:
             do {
                 return try Value(storedValue: storedValue)
@@ -32,6 +32,16 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
                 // It is in no form: tell what is wrong with the old one, which is the likelier.
             }
             throw error
+        }
+    }
+
+    /// What is no JSON, as this library has stored it.
+    private func new(_ storedValue: StoredValue) throws -> Value {
+        do {
+            return try Value(storedValue: storedValue)
+        } catch {
+            guard case .data = storedValue else { throw error }
+            throw SettingsError.invalidValue("the bytes are no JSON, nor what this library stores")
         }
     }
 
@@ -50,9 +60,21 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
         do {
             return .success(try JSONDecoder().decode(Value.self, from: Data(text.utf8)))
         } catch let error as DecodingError {
-            return error.isAboutSyntax ? nil : .failure(.invalidValue(error.fact))
+            return isJSON(text) ? .failure(.invalidValue(error.fact)) : nil
         } catch {
             return .failure(.invalidValue("the JSON cannot be decoded: an error of type \(type(of: error)) was thrown"))
+        }
+    }
+
+    /// Whether a text is what it should be before any of its values is looked at: not everywhere does the decoder's error
+    /// tell.
+    private func isJSON(_ text: String) -> Bool {
+        do {
+            _ = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+            return true
+        } catch {
+            // The question is only whether.
+            return false
         }
     }
 
@@ -103,12 +125,6 @@ extension DecodingError {
             context
         @unknown default: nil
         }
-    }
-
-    /// Whether the text is not what it should be before any of its values is looked at.
-    fileprivate var isAboutSyntax: Bool {
-        guard case .dataCorrupted(let context) = self else { return false }
-        return context.codingPath.isEmpty && context.underlyingError != nil
     }
 
     /// What is wrong and where, without a value.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import StoredSettingsTesting
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -18,6 +19,22 @@ struct DeclaredTests {
         #expect(settingsError { try Level(storedValue: 3) }?.message == "expected a string, found an integer.")
         #expect(settingsError { try Rank(storedValue: -3) }?.message == "found an integer that is no Rank.")
         #expect(settingsError { try Rank(storedValue: 300) }?.message == "the integer is outside -128...127.")
+    }
+
+    @Test("a raw value that is none is told from the raw values of the cases, if they are few")
+    func rawValueOfFew() {
+        let error = settingsError { try Few(storedValue: "loud") }
+        #expect(error?.message == "found a string that is no Few. Give one of low, very-high.")
+        #expect(settingsError { try FewNumbers(storedValue: 9) }?.remedy == "give one of 1, 2")
+        #expect(settingsError { try Many(storedValue: 99) }?.remedy == "")
+    }
+
+    @Test("the raw values of the cases are told where a stored value is read, too")
+    func rawValueStored() throws {
+        let reporter = RecordingReporter()
+        let suite = SettingsSuite.inMemory(["few": "loud"], reporter: reporter)
+        #expect(Setting("few", default: Few.low, suite: suite).value == .low)
+        #expect(reporter.errors.map(\.remedy) == ["assign a new value; give one of low, very-high"])
     }
 
     @Test("of a raw value and a coding the raw value wins")
@@ -55,5 +72,26 @@ private final class Counter: Codable, StoredValueConvertible {
 
     init(_ count: Int) {
         self.count = count
+    }
+}
+
+private enum Few: String, StoredValueConvertible, CaseIterable {
+    case low
+    case high = "very-high"
+}
+
+private enum FewNumbers: Int, StoredValueConvertible, CaseIterable {
+    case one = 1
+    case two
+}
+
+private struct Many: RawRepresentable, StoredValueConvertible, CaseIterable {
+    static let allCases = (0...10).compactMap(Many.init)
+
+    let rawValue: Int
+
+    init?(rawValue: Int) {
+        guard 0...10 ~= rawValue else { return nil }
+        self.rawValue = rawValue
     }
 }

@@ -157,6 +157,19 @@ struct OverrideTextTests {
         #expect(reporter.errors.last?.remedy.contains("one of 1, true") == true)
     }
 
+    @Test("says of a structure that all its parts are wanted, and of a dictionary only that it is an object")
+    func missingPart() {
+        let numbers = ["b": 1]
+        #expect(read(#"{"name": "a"}"#, default: Rule(name: "", limit: 0)).name == "")
+        #expect(read(#"{"name": "a"}"#, default: numbers) == numbers)
+        #expect(
+            reporter.errors.map(\.remedy) == [
+                "give --key a JSON object with all of its parts, or leave it out",
+                "give --key a JSON object, or leave it out",
+            ]
+        )
+    }
+
     @Test("never traps, whatever it is, for any type", arguments: 0..<200)
     func anyText(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)

@@ -24,6 +24,7 @@ private struct UnixSeconds: StoredValueBridge {
 
 extension SettingKeys {
     fileprivate static let startedAt = SettingKey("startedAt", default: Date(timeIntervalSince1970: 0))
+    fileprivate static let stoppedAt = SettingKey<Date?>("stoppedAt")
     fileprivate static let level = SettingKey("logLevel", default: "info") { $0 != "" }
     fileprivate static let port = SettingKey("port", default: 8080, in: 1...65_535)
 }
@@ -113,6 +114,30 @@ struct MigratingParityTests {
         }
         #expect((settingsError { try other.migrate(suite) }?.underlying as? SettingsError)?.code == .validationFailed)
         #expect(suite.contains("log_level") && !suite.contains(.level) && !suite.contains(record))
+    }
+
+    @Test("an optional key, and an optional setting, take the bridge of the type inside")
+    func optional() throws {
+        let endedAt = Setting(SettingKey<Date?>("endedAt", default: Date(timeIntervalSince1970: 9)), suite: suite)
+        try suite.setStoredValue(200, forKey: "stoppedAt")
+        try suite.setStoredValue(300, forKey: "endedAt")
+        try suite.transaction { settings in
+            try settings.convert(.stoppedAt, from: UnixSeconds())
+            try settings.convert(endedAt, from: UnixSeconds())
+            try settings.convert(SettingKey<Date?>("absent"), from: UnixSeconds())
+        }
+        #expect(try Setting(.stoppedAt, suite: suite).load() == Date(timeIntervalSince1970: 200))
+        #expect(try endedAt.load() == Date(timeIntervalSince1970: 300))
+        #expect(suite.storedValue(forKey: "stoppedAt") != 200 && !suite.contains("absent"))
+
+        try suite.setStoredValue(200, forKey: "stoppedAt")
+        try suite.setStoredValue(.null, forKey: "endedAt")
+        try suite.transaction { settings in
+            try settings.convert(.stoppedAt, from: UnixSeconds().optional)
+            try settings.convert(endedAt, from: UnixSeconds())
+        }
+        #expect(suite[.stoppedAt] == Date(timeIntervalSince1970: 200))
+        #expect(endedAt.value == nil && endedAt.isSet)
     }
 
     @Test("Row 43: a name that is taken keeps its value, and so does the old one")

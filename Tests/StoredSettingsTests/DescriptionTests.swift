@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import TestSupport
+import Testing
+
+@Suite("In words")
+struct DescriptionTests {
+    private struct Settings {
+        @DefaultStorage(key: "password") var password = "hunter2"
+    }
+
+    private static let port = SettingKey("port", default: 8080)
+
+    @Test("a suite is its name and where it is kept")
+    func suites() async throws {
+        #expect("\(SettingsSuite.inMemory())".hasPrefix("suite 'in memory', kept in memory: "))
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = SettingsSuite(fileAt: path)
+            #expect("\(suite)" == "suite kept in \(path)")
+            suite.finish()
+        }
+    }
+
+    @Test("a setting is its key and its suite, and a key its text")
+    func settings() {
+        let suite = SettingsSuite.inMemory()
+        #expect("\(Setting(Self.port, suite: suite))" == "setting 'port' of suite 'in memory'")
+        #expect("\(Self.port)" == "port")
+        #expect("\(Self.port as SettingKeys)" == "port")
+    }
+
+    @Test("nothing shows a value or what is inside, however it is printed")
+    func insides() {
+        let suite = SettingsSuite.inMemory()
+        let settings = SettingsSuite.withStandard(suite) { Settings() }
+        settings.password = "correct horse"
+        let key = SettingKey("password", default: "hunter2")
+        for thing in [suite, settings, settings.$password, key] as [Any] {
+            var dumped = ""
+            dump(thing, to: &dumped)
+            for text in ["\(thing)", String(reflecting: thing), "\([thing])", dumped] {
+                for secret in ["hunter2", "correct horse", "cell", "box", "engine", "Parts", "0x"] {
+                    #expect(!text.contains(secret), "\(text)")
+                }
+            }
+        }
+    }
+}
