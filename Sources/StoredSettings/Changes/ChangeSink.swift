@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
+
 /// One who waits for changes: a stream or an observation.
 ///
 /// A change reaches a sink in two steps, so that the order of changes is that of the commits and yet nobody is woken
@@ -15,6 +17,24 @@ protocol ChangeSink: AnyObject, Sendable {
 
     /// Ends the waiting: there will be no more changes.
     func finish()
+}
+
+/// A sink that runs code of the user's when it is woken.
+protocol TellingSink: ChangeSink {
+    /// Tells what was offered.
+    func tellAll()
+}
+
+extension TellingSink {
+    func wake(_ origin: SettingChangeOrigin) {
+        switch origin {
+        case .local:
+            tellAll()
+        case .external:
+            // It was met by a thread that only wanted to read, or that serves all suites.
+            DispatchQueue.global(qos: .utility).async { self.tellAll() }
+        }
+    }
 }
 
 /// Something that has happened to stored values, and can be merged with what happened to them next, so that one who

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Synchronization
 
 /// What an observation has to do with its sink, whatever changes that is told of.
-protocol ObservationEnding: ChangeSink {
+protocol ObservationEnding: TellingSink {
     /// Takes no more changes, and forgets what was offered.
     func invalidate()
 
@@ -68,16 +67,6 @@ final class ObservationSink<Change: CoalescingChange>: ObservationEnding {
         }
     }
 
-    func wake(_ origin: SettingChangeOrigin) {
-        switch origin {
-        case .local:
-            tellAll()
-        case .external:
-            // It was met by a thread that only wanted to read, or that serves all suites.
-            DispatchQueue.global(qos: .utility).async { self.tellAll() }
-        }
-    }
-
     /// Takes no more changes; what was offered is still told, as streams do.
     func finish() {
         state.withLock { $0.isFinished = true }
@@ -104,7 +93,7 @@ final class ObservationSink<Change: CoalescingChange>: ObservationEnding {
     }
 
     @_specialize(where Change == KeyChange)
-    private func tellAll() {
+    func tellAll() {
         while let (change, tie) = nextToTell() {
             var tie = tie
             // Whoever asks for the object keeps it, so that it is there for as long as the call.

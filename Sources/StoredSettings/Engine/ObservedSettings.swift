@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Observation
 import Synchronization
 
@@ -24,7 +23,7 @@ final class ObservedSettings: Observable, Sendable {
         registrar.access(self, keyPath: part)
     }
 
-    private func tellAll() {
+    func tellAll() {
         let keys = pending.withLock { keys in
             defer { keys = [] }
             return keys
@@ -35,22 +34,12 @@ final class ObservedSettings: Observable, Sendable {
     }
 }
 
-extension ObservedSettings: ChangeSink {
+extension ObservedSettings: TellingSink {
     func offer(_ commit: StoreCommit) -> Bool {
         pending.withLock { keys in
             for change in commit.changes { keys.insert(change.key) }
         }
         return true
-    }
-
-    func wake(_ origin: SettingChangeOrigin) {
-        switch origin {
-        case .local:
-            tellAll()
-        case .external:
-            // It was met by a thread that only wanted to read, or that serves all suites.
-            DispatchQueue.global(qos: .utility).async { self.tellAll() }
-        }
     }
 
     func finish() {}
