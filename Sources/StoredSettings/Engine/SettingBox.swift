@@ -169,7 +169,8 @@ extension SettingBox {
     }
 
     private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
-        if let override = servingOverride { return override }
+        // First what takes no look at generic types: most settings have no overrides.
+        if overrides != nil, let override = servingOverride { return override }
         if let stored = stored ?? engine.store.fallback(forKey: key.name) {
             do {
                 let value = try decode(stored)

@@ -3,7 +3,10 @@
 extension SettingBox {
     /// What is read in place of whatever is stored; `nil` when nothing is.
     var servingOverride: Reading? {
-        overrideReadings.lazy.compactMap(\.reading).first
+        for override in overrideReadings {
+            if let reading = override.reading { return reading }
+        }
+        return nil
     }
 
     /// What all overrides of the setting give, highest first.
