@@ -46,7 +46,11 @@ func withDomain<Result>(_ body: (TestDomain) async throws -> Result) async throw
     return try await body(domain)
     #else
     // Here a name that is a path is taken for one.
-    return try await withTemporaryDirectory { try await body(TestDomain(name: "\($0)/domain")) }
+    return try await withTemporaryDirectory { directory in
+        // What is not written yet would be together with another test's domain, and would make the directory again.
+        defer { UserDefaults(suiteName: "\(directory)/domain")?.synchronize() }
+        return try await body(TestDomain(name: "\(directory)/domain"))
+    }
     #endif
 }
 
