@@ -111,17 +111,7 @@ extension Setting {
     /// process does not let go of the lock. For when the value survives a loss of power, see
     /// ``SettingsSuite/synchronize()``.
     public var value: Value {
-        @inlinable get {
-            if HotCell.fits(Value.self) {
-                if let value = cell.load(as: Value.self) { return value }
-            } else if let slot = cell.takeNewest() {
-                defer { slot.pointee.giveBack() }
-                // What is in the slots was put there by the box of the cell, which is one for values of this type.
-                let content = slot.pointee.content.unsafelyUnwrapped
-                return content.assumingMemoryBound(to: DecodedContent<Value>.self).pointee.value
-            }
-            return slowValue
-        }
+        @inlinable get { cell.newestValue(as: Value.self) ?? slowValue }
         nonmutating set {
             do {
                 let stored = try box.encode(newValue)
@@ -185,9 +175,9 @@ extension Setting {
     /// try settings.$launches.update { $0 += 1 }
     /// ```
     ///
-    /// It works on what is stored, or the default, whatever overrides the setting. The closure runs alone among all writers of the suite, so it should be short. It must not change other settings, of
-    /// whichever suite: for several at once there is ``SettingsSuite/transaction(_:)``. When it leaves the default as it
-    /// is, nothing is stored.
+    /// It works on what is stored, or the default, whatever overrides the setting. The closure runs alone among all writers
+    /// of the suite, so it should be short. It must not change other settings, of whichever suite: for several at once
+    /// there is ``SettingsSuite/transaction(_:)``. When it leaves the default as it is, nothing is stored.
     ///
     /// - Parameter body: Changes the value.
     /// - Returns: The new value.

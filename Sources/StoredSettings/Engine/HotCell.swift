@@ -29,7 +29,19 @@ struct HotCell: @unchecked Sendable {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
     }
 
-    /// The value, if it is in the cell and the newest.
+    /// The value, if this thread finds the newest, be it in the word or in a slot.
+    @inlinable
+    func newestValue<Value>(as type: Value.Type) -> Value? {
+        guard !Self.fits(type) else { return load(as: type) }
+        guard let slot = takeNewest() else { return nil }
+        defer { slot.pointee.giveBack() }
+        // What is in the slots was put there by the box of the cell, which is one for values of this type; and one that is
+        // the newest has content.
+        let content = slot.pointee.content.unsafelyUnwrapped
+        return content.assumingMemoryBound(to: DecodedContent<Value>.self).pointee.value
+    }
+
+    /// The value, if it is in the word and the newest.
     @inlinable
     func load<Value>(as type: Value.Type) -> Value? {
         guard Self.fits(type), let words else { return nil }
@@ -68,17 +80,6 @@ extension HotCell {
 
     /// A cell without memory, which never has a value.
     static let empty = HotCell(localAddress: nil)
-
-    /// The value, if it is the newest, for types that fit and for others.
-    ///
-    /// Clients have their own way, which is inlined: see ``Setting/value``.
-    func newestValue<Value>(as type: Value.Type) -> Value? {
-        guard !Self.fits(type) else { return load(as: type) }
-        guard let slot = takeNewest() else { return nil }
-        defer { slot.pointee.giveBack() }
-        // What is in the slots was put there by the box of the cell, which is one for values of this type.
-        return slot.pointee.content?.assumingMemoryBound(to: DecodedContent<Value>.self).pointee.value
-    }
 
     /// Frees the memory: there is no other copy that is used any more.
     func deallocate<Value>(_ type: Value.Type) {
