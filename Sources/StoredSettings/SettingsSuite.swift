@@ -173,13 +173,6 @@ extension SettingsSuite: Hashable {
 extension SettingsSuite {
     /// An error with the name of this suite, and the file it is kept in unless a nearer place is known.
     func naming(_ error: SettingsError) -> SettingsError {
-        var error = error
-        error.suite = name
-        guard error.location == nil else { return error }
-        switch engine.store.persistence {
-        case .durable(let path), .readOnly(let path, _): error.location = SettingsError.Location(file: path)
-        case .ephemeral: break
-        }
-        return error
+        engine.naming(error, suite: name)
     }
 }

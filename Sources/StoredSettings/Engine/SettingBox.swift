@@ -37,6 +37,8 @@ class AnySettingBox: @unchecked Sendable {
 ///
 /// The engine keeps it for the next who names the setting, so it cannot keep the engine. Whoever uses it, through a
 /// ``Setting``, does.
+///
+/// Unchecked for the reason given at ``AnySettingBox``.
 final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let key: SettingKey<Value>
     unowned let engine: SettingsEngine
@@ -65,10 +67,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 
     deinit {
         cell.deallocate(Value.self)
-    }
-
-    private var suite: SettingsSuite {
-        SettingsSuite(name: suiteName, engine: engine, overrides: overrides, reporter: reporter)
     }
 
     /// The cell that readers look into first: an empty one where each read has to be noted.
@@ -237,6 +235,6 @@ extension SettingBox {
     func naming(_ error: any Error, as code: SettingsError.Code) -> SettingsError {
         var error = SettingsError.wrapping(error, as: code)
         error.key = key.name
-        return suite.naming(error)
+        return engine.naming(error, suite: suiteName)
     }
 }

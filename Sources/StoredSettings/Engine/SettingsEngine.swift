@@ -181,4 +181,16 @@ extension SettingsEngine: StoreObserver {
     }
 
     var isFinished: Bool { state.withLock { $0.isFinished } }
+
+    /// An error with the name of a suite, and the file it is kept in unless a nearer place is known.
+    func naming(_ error: SettingsError, suite name: String) -> SettingsError {
+        var error = error
+        error.suite = name
+        guard error.location == nil else { return error }
+        switch store.persistence {
+        case .durable(let path), .readOnly(let path, _): error.location = SettingsError.Location(file: path)
+        case .ephemeral: break
+        }
+        return error
+    }
 }
