@@ -22,7 +22,7 @@ final class SharedPage: @unchecked Sendable {
 
     /// Valid until the page is let go of; atomics, since other threads and processes use them at the same time.
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
-    private let path: String
+    private let path: FilePath
     private let system: SystemCalls
 
     /// Maps the first page of a file.

@@ -65,6 +65,8 @@ enum JournalHeader {
     /// The number of the journal that was here before and is lost, and how far it had come for whoever took it over.
     static let lostIDWord = 11
     static let lostGenerationWord = 12
+    /// The inode of the last good copy that was written last; 0 when none was.
+    static let lastGoodWord = 13
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 8
@@ -90,6 +92,26 @@ enum JournalHeader {
             words[epochWords[0] + offset] = word
         }
         return words
+    }
+
+    static func bytes(of words: [UInt64]) -> [UInt8] {
+        words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    }
+
+    /// Whether bytes may be what a crash or a loss of power has left of a new journal's header: zeros, but for words that
+    /// are not zero in a header.
+    static func mayBeUnfinished(_ header: [UInt8]) -> Bool {
+        let model = words(id: .max, epoch: .max)
+        return stride(from: 0, to: header.count, by: 8)
+            .allSatisfy { offset in
+                let bytes = header[offset..<min(offset + 8, header.count)]
+                let word = bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+                return switch offset / 8 {
+                case magicWord: isUnfinished(word, length: header.count)
+                case versionWord: word <= version
+                case let index: word == 0 || model[index] != 0
+                }
+            }
     }
 
     /// The newest facts that stand in a header; `nil` when none are whole.
