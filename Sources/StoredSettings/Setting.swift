@@ -102,7 +102,7 @@ extension Setting {
     ///
     /// Assigning stores the value before it returns. What fails there is reported: a value that the setting does not
     /// take changes nothing, and a value that cannot be saved now stays readable and is tried again
-    /// (``SettingsSuite/synchronize()`` throws while it is not saved). Where that is not enough, use ``set(_:)``.
+    /// (``SettingsSuite/synchronize()`` throws while it is not saved), unless a newer value is stored before. Where that is not enough, use ``set(_:)``.
     ///
     /// Reading a number, a Bool or another small value that is copied bit by bit takes a few nanoseconds, on any number of
     /// threads; other values take some tens, and are decoded only after a change. No read makes a system call.

@@ -71,7 +71,8 @@ extension Setting {
     }
 
     private var place: SettingsPersistence {
-        engine.isUnsaved(key) ? .ephemeral(reason: "it could not be saved yet") : suite.persistence
+        engine.isStorageAvailable && engine.isUnsaved(key)
+            ? .ephemeral(reason: "it could not be saved yet") : suite.persistence
     }
 }
 

@@ -47,6 +47,8 @@ extension SettingsError {
         public static let locationUnavailable = Code("locationUnavailable")
         /// Changes that could not be saved before are still not saved.
         public static let notSaved = Code("notSaved")
+        /// An assigned value that could not be saved was dropped, because a newer value was stored elsewhere.
+        public static let pendingWriteDropped = Code("pendingWriteDropped")
         /// A transaction, an update or a set was begun inside another one.
         public static let nestedTransaction = Code("nestedTransaction")
         /// A step of a ``SettingsMigrator`` failed, or has the name of another one.

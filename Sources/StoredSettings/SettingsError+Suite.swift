@@ -19,6 +19,25 @@ extension SettingsError {
         )
     }
 
+    static var foldedTooLate: SettingsError {
+        SettingsError(
+            .suiteFinished,
+            fact: "the suite has been finished",
+            consequence: "the settings file is not written",
+            remedy: "call fold() before finish(), or open the suite again"
+        )
+    }
+
+    static func pendingWriteDropped(_ key: String) -> SettingsError {
+        SettingsError(
+            .pendingWriteDropped,
+            fact: "another process, or an edit of the file, changed the setting before an assigned value was saved",
+            consequence: "the assigned value is dropped, and the newer stored value is used",
+            remedy: "assign the value again if it is to replace the newer one",
+            key: key
+        )
+    }
+
     static func notSaved(_ count: Int, because error: any Error) -> SettingsError {
         let cause = wrapping(error, as: .writeFailed)
         var result = SettingsError(

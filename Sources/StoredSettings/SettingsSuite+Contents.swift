@@ -130,7 +130,7 @@ extension SettingsSuite {
     /// Returns once everything that was set survives a loss of power.
     ///
     /// - Throws: ``SettingsError`` when that cannot be had, or with ``SettingsError/Code/notSaved`` when earlier
-    ///   assignments have failed and fail again.
+    ///   assignments have failed and fail again. After ``finish()``, the error that kept it from saving everything.
     public func synchronize() throws {
         try naming { try engine.synchronize() }
     }
@@ -144,7 +144,8 @@ extension SettingsSuite {
     /// Does nothing for a suite that has no such file, or none to write because nothing was ever set in it.
     ///
     /// - Throws: ``SettingsError`` when the file cannot be written, or is there and cannot be read, so that it must not be
-    ///   written over; or with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again.
+    ///   written over; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; or with
+    ///   ``SettingsError/Code/suiteFinished`` after ``finish()``.
     public func fold() throws {
         try naming { try engine.fold() }
     }

@@ -60,8 +60,9 @@ public struct SettingsSuite: Sendable {
     /// The file is `settings.json` in a directory with the suite's name, in the first of these that is set:
     /// `$STORED_SETTINGS_HOME`; the first absolute path in systemd's `$STATE_DIRECTORY`; `$XDG_CONFIG_HOME` if it is
     /// absolute, not on Apple platforms; else in `~/.config` (`~/Library/Application Support` on Apple platforms). Where
-    /// there is none of them, the suite works in memory, and ``persistence`` says so. The variables are looked at when the
-    /// name is first used; as long as that suite is open, its name leads to it.
+    /// there is none of them, nothing can be stored: assigned values last as long as the process, ``persistence`` says so,
+    /// and what can throw throws ``SettingsError/Code/locationUnavailable``. The variables are looked at when the name is
+    /// first used; as long as that suite is open, its name leads to it.
     ///
     /// - Parameters:
     ///   - name: Any name that is not empty. What a file name cannot hold is percent-encoded, so no name leaves the

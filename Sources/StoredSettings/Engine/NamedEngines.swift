@@ -12,7 +12,8 @@ enum NamedEngines {
     /// The engine of a suite that is open under its name.
     static func engine(named name: String, reporter: any SettingsReporter) -> SettingsEngine? {
         let engine = references.withLock { $0[name]?.engine }
-        guard let engine, engine.addReporter(reporter) else { return nil }
+        guard let engine, !engine.isFinished else { return nil }
+        engine.addReporter(reporter)
         return engine
     }
 

@@ -33,7 +33,7 @@ extension SettingsEngine {
     func retryingWithoutRefused(_ commit: () throws -> Void) throws {
         do {
             try commit()
-        } catch let error as SettingsError where !error.code.mayPass {
+        } catch let error as SettingsError where error.code.isRefusal {
             guard giveUpRefused() else { throw error }
             try commit()
         }
@@ -45,13 +45,13 @@ extension SettingsEngine {
     /// - Returns: Whether there was one.
     private func giveUpRefused() -> Bool {
         var isAnyGivenUp = false
-        let unsaved = state.withLock { $0.unsaved.beginFlush() }
-        for (key, value) in unsaved.edits.sorted(by: { $0.key < $1.key }) {
+        let versions = state.withLock { $0.unsaved.versions }
+        for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
             do {
-                try store.commit { $0[key] = value }
-            } catch let error as SettingsError where !error.code.mayPass {
+                try commitPending(only: key) { _ in }
+            } catch let error as SettingsError where error.code.isRefusal {
                 isAnyGivenUp = true
-                forget(key, upTo: unsaved.version)
+                forget(key, upTo: version)
                 giveUp(key, because: error)
             } catch {
                 // It may be saved later.
@@ -70,7 +70,10 @@ extension SettingsEngine {
 
 extension SettingsError.Code {
     /// Whether the same write may succeed later.
-    var mayPass: Bool {
-        ![.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue, .suiteFinished].contains(self)
+    var mayPass: Bool { !isRefusal && self != .suiteFinished }
+
+    /// Whether the store will never take the value.
+    var isRefusal: Bool {
+        [.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue].contains(self)
     }
 }

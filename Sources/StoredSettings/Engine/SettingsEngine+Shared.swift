@@ -16,35 +16,48 @@ extension SettingsEngine {
     /// The engine for a file, however many suites name it, by whichever path.
     static func shared(forFileAt path: FilePath, reporter: any SettingsReporter) -> SettingsEngine {
         let resolved = SettingsPath.identity(of: path, SystemCalls())
-        return shared(.file(path: resolved), ownsStore: true, reporter: reporter) { FileStore(path: path) }
+        let engine = shared(.file(path: resolved), ownsStore: true) { FileStore(path: path) }
+        engine.addReporter(reporter)
+        return engine
     }
 
     /// The engine for a store of the user's.
     static func shared(for store: any SettingsStore, reporter: any SettingsReporter) -> SettingsEngine {
-        shared(.store(ObjectIdentifier(store)), ownsStore: false, reporter: reporter) { store }
+        let engine = shared(.store(ObjectIdentifier(store)), ownsStore: false) { store }
+        engine.addReporter(reporter)
+        return engine
     }
 
-    /// The engine of a suite that has nowhere to write, however many name it.
-    static func inMemory(because error: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine {
-        let engine = shared(.memory(name: name), ownsStore: true, reporter: reporter) {
-            InMemoryStore(reason: error.fact)
-        }
+    /// The engine of a suite that has no place to store anything in, shared by all suites of that name.
+    ///
+    /// Everything that can throw throws ``SettingsError/Code/locationUnavailable``. Assigned values last as long as the
+    /// process. Each reporter is notified once, so that no assignment has to be reported.
+    ///
+    /// - Parameters:
+    ///   - cause: Why there is no place; its fact, its fix and its location are part of every error.
+    ///   - name: The name of the suite.
+    ///   - reporter: Receives failures that cannot be thrown.
+    /// - Returns: The engine.
+    static func inMemory(because cause: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine {
+        let store = UnavailableStore(because: cause)
+        let engine = shared(.memory(name: name), ownsStore: true) { store }
         // It alone has the values, so it stays for as long as the process.
         ephemeral.withLock { $0[name] = engine }
-        var error = error
-        error.suite = name
-        reporter.report(error)
+        if engine.addReporter(reporter) {
+            var notice = store.notice
+            notice.suite = name
+            reporter.report(notice)
+        }
         return engine
     }
 
     private static func shared(
         _ identity: Identity,
         ownsStore: Bool,
-        reporter: any SettingsReporter,
         makeStore: () -> any SettingsStore
     ) -> SettingsEngine {
         // Made before it is known whether it is needed, so that nothing of others runs under the lock.
-        let new = SettingsEngine(store: makeStore(), ownsStore: ownsStore, reporter: reporter)
+        let new = SettingsEngine(store: makeStore(), ownsStore: ownsStore)
         let (engine, others) = engines.withLock { engines in
             // What is looked at is let go of after the lock: an engine that ends then closes its store.
             let known = engines[identity]?.engine
@@ -55,7 +68,6 @@ extension SettingsEngine {
             return (new, others.values + [known].compactMap { $0 })
         }
         _ = consume others
-        engine.addReporter(reporter)
         // Whoever gets an engine has made sure that it hears of changes; doing so again changes nothing.
         engine.store.setObserver(engine)
         return engine

@@ -40,45 +40,56 @@ extension SettingsEngine {
         } catch {
             var error = SettingsError.wrapping(error, as: .writeFailed)
             if error.code.mayPass {
+                keep(value, forKey: key)
+                // Where nothing can be stored, every reporter was notified when the suite was opened.
+                guard isStorageAvailable else { return }
                 error.consequence =
                     "the new value is kept in memory, is tried again, and is lost if the process ends before"
-                keep(value, forKey: key)
             }
             afterTransaction { [error] in report(error) }
         }
     }
 
     private func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        if let scope = TransactionScope.current {
+        guard !isFinished else { throw SettingsError.suiteFinished }
+        if isStorageAvailable, let scope = TransactionScope.current {
             scope.postpone { self.retry() }
             throw SettingsError.nestedTransaction
         }
-        guard !isFinished else { throw SettingsError.suiteFinished }
-        var flushed: UnsavedChanges.Version?
-        let result = try store.commit { transaction in
-            if let unsaved = state.withLock({ $0.unsaved.isEmpty ? nil : $0.unsaved.beginFlush() }) {
-                for (key, value) in unsaved.edits {
-                    transaction[key] = value
-                }
-                flushed = unsaved.version
+        return try commitPending(body)
+    }
+
+    /// Runs a commit that takes pending writes along.
+    ///
+    /// - Parameters:
+    ///   - key: The only key whose pending write is taken along; `nil` for all.
+    ///   - body: Changes the contents.
+    /// - Returns: What the body returns.
+    /// - Throws: What the body or the store throws; then everything stays pending.
+    func commitPending<Result>(
+        only key: String? = nil,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
+        var delivery = StoreDelivery.none
+        defer { delivery.perform() }
+        return try store.commit { transaction in
+            // The store has caught up with other processes: what is still pending is newer than their commits.
+            guard state.withLock({ $0.unsaved.isFlushNeeded }) else { return try body(&transaction) }
+            let flush = state.withLock { $0.unsaved.beginFlush(of: key, into: &transaction) }
+            let result = try body(&transaction)
+            delivery = state.withLock { state in
+                guard let changes = state.unsaved.endFlush(flush, in: &transaction) else { return .none }
+                overlayChanged()
+                return offer(StoreCommit(changes: changes, origin: .local), to: state.sinks)
             }
-            return try body(&transaction)
+            return result
         }
-        if let flushed { endFlush(flushed) }
-        return result
     }
 
     /// Tries again to save what could not be saved.
     func flush() throws {
-        guard state.withLock({ !$0.unsaved.isEmpty }) else { return }
+        guard state.withLock({ $0.unsaved.isFlushNeeded }) else { return }
         try retryingWithoutRefused { try commit { _ in } }
-    }
-
-    /// Forgets what was taken along and was stored already, so that the commit had no change to tell of.
-    private func endFlush(_ version: UnsavedChanges.Version) {
-        for key in state.withLock({ $0.unsaved.keys(upTo: version) }) {
-            forget(key, upTo: version)
-        }
     }
 
     /// Forgets what is unsaved under a key, and tells what shows instead.
@@ -96,6 +107,8 @@ extension SettingsEngine {
     }
 
     private func keep(_ value: StoredValue?, forKey key: String) {
+        // What other processes have stored before must not be taken for newer later on.
+        freshness?.mustLook()
         let delivery = withValue(forKey: key) { old, state in
             state.unsaved.keep(value, forKey: key)
             self.overlayChanged()
@@ -108,7 +121,7 @@ extension SettingsEngine {
 
     /// Runs what calls observers or reporters: at once, or when the transaction that the caller is inside of, and the
     /// locks it holds, have ended.
-    private func afterTransaction(_ work: @escaping @Sendable () -> Void) {
+    func afterTransaction(_ work: @escaping @Sendable () -> Void) {
         if let scope = TransactionScope.current {
             scope.postpone(work)
         } else {
@@ -119,23 +132,30 @@ extension SettingsEngine {
     /// Returns once everything survives a loss of power.
     func synchronize() throws {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
-        do {
-            try flush()
-        } catch {
-            throw SettingsError.notSaved(state.withLock { $0.unsaved.count }, because: error)
-        }
+        if let error = state.withLock({ $0.finishingError }) { throw error }
+        try saveAll()
         try store.synchronize()
     }
 
     /// Writes everything into the file that people see.
     func fold() throws {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
+        guard !isFinished else { throw SettingsError.foldedTooLate }
+        try saveAll()
+        try store.fold()
+    }
+
+    /// Saves every pending write.
+    ///
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/notSaved`` while there is one.
+    private func saveAll() throws {
         do {
             try flush()
         } catch {
-            throw SettingsError.notSaved(state.withLock { $0.unsaved.count }, because: error)
+            // Newer commits may have ended them all meanwhile.
+            let count = state.withLock { $0.unsaved.count }
+            if count > 0 { throw SettingsError.notSaved(count, because: error) }
         }
-        try store.fold()
     }
 
     /// Saves what can be saved, ends all streams, and takes no more changes.
@@ -146,12 +166,11 @@ extension SettingsEngine {
             scope.postpone { self.finish() }
             return
         }
-        do {
-            try synchronize()
-        } catch {
-            report(SettingsError.wrapping(error, as: .writeFailed))
-        }
+        let error = finishingError()
+        // Where nothing can be stored, that was reported when the suite was opened.
+        if let error, isStorageAvailable { report(error) }
         let sinks = state.withLock { state in
+            if !state.isFinished { state.finishingError = error }
             state.isFinished = true
             return state.sinks.removeAll()
         }
@@ -165,5 +184,22 @@ extension SettingsEngine {
             sink.finish()
         }
         store.close()
+    }
+
+    /// Saves everything for the last time.
+    ///
+    /// - Returns: Why something is not saved, or does not survive a loss of power.
+    private func finishingError() -> SettingsError? {
+        do {
+            try saveAll()
+            try store.synchronize()
+            return nil
+        } catch {
+            var error = SettingsError.wrapping(error, as: .writeFailed)
+            if error.code == .notSaved {
+                error.consequence = "the suite is finished, and what is not saved is lost when the process ends"
+            }
+            return error
+        }
     }
 }

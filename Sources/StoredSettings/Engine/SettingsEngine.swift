@@ -24,10 +24,12 @@ final class SettingsEngine: Sendable {
     let isObserved = Atomic(false)
 
     struct State {
-        var unsaved = UnsavedChanges()
+        var unsaved: UnsavedChanges
         var sinks = SinkTable()
-        var reporters: [any SettingsReporter]
+        var reporters: [any SettingsReporter] = []
         var isFinished = false
+        /// Why the last values were not synchronized when the engine was finished.
+        var finishingError: SettingsError?
     }
 
     /// Whether the store is this engine's alone, and is closed with it.
@@ -35,12 +37,16 @@ final class SettingsEngine: Sendable {
     /// One that a user has made may be used again.
     private let ownsStore: Bool
 
-    /// Creates an engine that hears of nothing until it is set as the store's observer.
-    init(store: any SettingsStore, ownsStore: Bool, reporter: any SettingsReporter) {
+    /// Whether there is a place to store anything in.
+    let isStorageAvailable: Bool
+
+    /// Creates an engine without reporters that hears of nothing until it is set as the store's observer.
+    init(store: any SettingsStore, ownsStore: Bool) {
         self.store = store
         freshness = (store as? any FreshStore)?.freshness
         self.ownsStore = ownsStore
-        state = Locked(State(reporters: [reporter]))
+        isStorageAvailable = !(store is UnavailableStore)
+        state = Locked(State(unsaved: UnsavedChanges(isSavedLater: isStorageAvailable)))
     }
 
     deinit {
@@ -65,7 +71,7 @@ extension SettingsEngine {
 
     /// Takes notice of a change of what is unsaved.
     ///
-    /// Called under the store's lock.
+    /// Called under the engine's lock.
     func overlayChanged() {
         overlayGeneration.add(1, ordering: .releasing)
         freshness?.invalidate()
@@ -149,10 +155,11 @@ extension SettingsEngine {
 extension SettingsEngine: StoreObserver {
     func record(_ commit: StoreCommit) -> StoreDelivery {
         state.withLock { state in
-            let (commit, isOverlayChanged) = state.unsaved.masking(commit)
-            if isOverlayChanged { overlayChanged() }
-            var delivery = offer(commit, to: state.sinks)
+            let visible = state.unsaved.masking(commit)
+            if visible.isOverlayChanged { overlayChanged() }
+            var delivery = offer(visible.commit, to: state.sinks)
             delivery.recorder = self
+            delivery.errors = visible.dropped.map { .pendingWriteDropped($0) }
             return delivery
         }
     }
@@ -163,20 +170,24 @@ extension SettingsEngine: StoreObserver {
     }
 
     func report(_ error: SettingsError) {
-        for reporter in state.withLock({ $0.reporters }) {
-            reporter.report(error)
+        afterTransaction { [self] in
+            let error = locating(error)
+            for reporter in state.withLock({ $0.reporters }) {
+                reporter.report(error)
+            }
         }
     }
 
     /// Lets another reporter hear of what fails in the background.
     ///
     /// - Parameter reporter: The reporter.
-    /// - Returns: Whether this engine is still in use.
+    /// - Returns: Whether the engine did not have it yet.
     @discardableResult
     func addReporter(_ reporter: any SettingsReporter) -> Bool {
         state.withLock { state in
-            if !state.reporters.contains(where: { $0 === reporter }) { state.reporters.append(reporter) }
-            return !state.isFinished
+            guard !state.reporters.contains(where: { $0 === reporter }) else { return false }
+            state.reporters.append(reporter)
+            return true
         }
     }
 
@@ -184,9 +195,15 @@ extension SettingsEngine: StoreObserver {
 
     /// An error with the name of a suite, and the file it is kept in unless a nearer place is known.
     func naming(_ error: SettingsError, suite name: String) -> SettingsError {
-        var error = error
+        var error = locating(error)
         error.suite = name
+        return error
+    }
+
+    /// An error with the file of the settings, unless a nearer place is known.
+    private func locating(_ error: SettingsError) -> SettingsError {
         guard error.location == nil else { return error }
+        var error = error
         switch store.persistence {
         case .durable(let path), .readOnly(let path, _): error.location = SettingsError.Location(file: path)
         case .ephemeral: break

@@ -2,7 +2,8 @@
 
 /// Assignments that could not be saved yet.
 ///
-/// They lie over what the store holds, for readers and for subscribers, until a commit takes them along.
+/// They lie over what the store holds, for readers and for subscribers, until a commit takes them along or stores
+/// another value. The order is that of the commits: a pending write ends with every later commit of its key.
 struct UnsavedChanges {
     typealias Version = UInt64
 
@@ -11,10 +12,21 @@ struct UnsavedChanges {
         var version: Version
     }
 
+    /// What a commit takes along.
+    struct Flush {
+        /// For each key, the pending value and what was stored when the commit began.
+        fileprivate var edits: [String: (value: StoredValue?, stored: StoredValue?)]
+    }
+
     private var entries: [String: Entry] = [:]
     private var version: Version = 0
     /// The version up to which the commit that is under way takes entries along.
     private var flushing: Version = 0
+    /// The keys of entries taken along that the commit under way leaves as they are stored, and what is stored.
+    private var unchanged: [String: StoredValue?] = [:]
+
+    /// Whether a later commit can save them; otherwise they last as long as the process.
+    private let isSavedLater: Bool
 
     /// Whether a retry is under way; there is one at a time.
     var isRetryScheduled = false
@@ -24,8 +36,18 @@ struct UnsavedChanges {
     private static let firstRetryDelay = 0.1
     private static let longestRetryDelay = 2.0
 
+    init(isSavedLater: Bool = true) {
+        self.isSavedLater = isSavedLater
+    }
+
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
+
+    /// Whether there is anything for a commit to take along.
+    var isFlushNeeded: Bool { isSavedLater && !entries.isEmpty }
+
+    /// The version of each entry.
+    var versions: [String: Version] { entries.mapValues(\.version) }
 
     func contains(_ key: String) -> Bool { entries[key] != nil }
 
@@ -45,21 +67,57 @@ struct UnsavedChanges {
 
     /// How many seconds to wait before the next retry; `nil` when none is needed, or one is on its way.
     mutating func nextRetry() -> Double? {
-        guard !isEmpty, !isRetryScheduled else { return nil }
+        guard isFlushNeeded, !isRetryScheduled else { return nil }
         isRetryScheduled = true
         defer { retryDelay = min(retryDelay * 2, Self.longestRetryDelay) }
         return retryDelay
     }
 
-    /// What the commit that begins now takes along.
-    mutating func beginFlush() -> (edits: [String: StoredValue?], version: Version) {
+    /// Puts entries into the transaction of a commit that begins.
+    ///
+    /// - Parameters:
+    ///   - key: The only key to take along; `nil` for all.
+    ///   - transaction: The transaction, on the newest contents of the store.
+    /// - Returns: What is taken along.
+    mutating func beginFlush(of key: String? = nil, into transaction: inout StoreTransaction) -> Flush {
         flushing = version
-        return (entries.mapValues(\.value), version)
+        unchanged = [:]
+        var flush = Flush(edits: [:])
+        for (name, entry) in entries where key == nil || key == name {
+            flush.edits[name] = (entry.value, transaction[name])
+            transaction[name] = entry.value
+        }
+        return flush
     }
 
-    /// The keys of what a commit has taken along.
-    func keys(upTo version: Version) -> [String] {
-        entries.filter { $0.value.version <= version }.keys.sorted()
+    /// Completes the transaction of a commit whose body has returned.
+    ///
+    /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit that changes nothing
+    ///   cannot fail any more and is not recorded, so its entries end here.
+    mutating func endFlush(_ flush: Flush, in transaction: inout StoreTransaction) -> [StoreChange]? {
+        for (key, edit) in flush.edits {
+            if entries[key] == nil, transaction[key] == edit.value {
+                // Dropped meanwhile for a newer value, which must not be overwritten.
+                transaction[key] = edit.stored
+            }
+            let isUnchanged = Self.change(ofKey: key, from: edit.stored, to: transaction[key]) == nil
+            if isUnchanged { unchanged.updateValue(edit.stored, forKey: key) }
+        }
+        let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
+        return isRecorded ? nil : endUnchanged()
+    }
+
+    /// Ends the entries that a commit has left as they are stored.
+    ///
+    /// - Returns: What readers see change; `nil` when no entry has ended.
+    private mutating func endUnchanged() -> [StoreChange]? {
+        defer { unchanged = [:] }
+        var changes: [StoreChange]?
+        for (key, stored) in unchanged.sorted(by: { $0.key < $1.key }) {
+            guard let entry = remove(key, upTo: flushing) else { continue }
+            changes = (changes ?? []) + [Self.change(ofKey: key, from: entry.value, to: stored)].compactMap { $0 }
+        }
+        return changes
     }
 
     /// Forgets what has been taken along under a key.
@@ -79,19 +137,35 @@ struct UnsavedChanges {
         return StoreChange(key: key, old: old, new: new)
     }
 
-    /// What a commit changes for those who see the unsaved values over the stored ones.
-    ///
-    /// What somebody else stores under an unsaved key stays hidden. What this process commits takes the entry's place.
-    mutating func masking(_ commit: StoreCommit) -> (commit: StoreCommit, isOverlayChanged: Bool) {
-        guard !entries.isEmpty else { return (commit, false) }
+    /// What a commit means to readers and subscribers, who see the pending writes over the stored values.
+    struct Visible {
+        var commit: StoreCommit
+        /// Whether an entry has ended.
         var isOverlayChanged = false
-        var visible = commit
-        visible.changes = commit.changes.compactMap { change in
+        /// The keys of entries that were dropped for another value.
+        var dropped: [String] = []
+    }
+
+    /// Orders a commit and the pending writes: an entry ends with every commit that is later and changes its key.
+    ///
+    /// A local commit is later than what it took along. An external one is later than every entry, because a write becomes
+    /// pending on the newest contents of the store.
+    mutating func masking(_ commit: StoreCommit) -> Visible {
+        var visible = Visible(commit: commit)
+        guard !entries.isEmpty else { return visible }
+        visible.commit.changes = commit.changes.compactMap { change in
             guard let entry = entries[change.key] else { return change }
-            guard commit.origin == .local, remove(change.key, upTo: flushing) != nil else { return nil }
-            isOverlayChanged = true
-            return Self.change(ofKey: change.key, from: entry.value, to: change.new)
+            let last = commit.origin == .local ? flushing : entry.version
+            guard remove(change.key, upTo: last) != nil else { return nil }
+            visible.isOverlayChanged = true
+            let shown = Self.change(ofKey: change.key, from: entry.value, to: change.new)
+            if shown != nil, commit.origin == .external { visible.dropped.append(change.key) }
+            return shown
         }
-        return (visible, isOverlayChanged)
+        if commit.origin == .local, let others = endUnchanged() {
+            visible.isOverlayChanged = true
+            visible.commit.changes = (visible.commit.changes + others).sorted { $0.key < $1.key }
+        }
+        return visible
     }
 }

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// A store that lasts as long as the process: for tests, and where there is nowhere to write.
+/// A store that lasts as long as the process: for tests, above all.
 public final class InMemoryStore: SettingsStore {
     private struct State {
         var values: [String: StoredValue]

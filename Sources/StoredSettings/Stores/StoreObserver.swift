@@ -72,6 +72,8 @@ extension [StoreChange] {
 public struct StoreDelivery: Sendable {
     var sinks: [any ChangeSink] = []
     var origin = SettingChangeOrigin.local
+    /// Failures that the recorder reports.
+    var errors: [SettingsError] = []
     /// Who has recorded the commit.
     ///
     /// The store may have held the last reference to it, for the call alone. What ends with it may be the user's, and must
@@ -87,6 +89,9 @@ public struct StoreDelivery: Sendable {
     public func perform() {
         for sink in sinks {
             sink.wake(origin)
+        }
+        for error in errors {
+            recorder?.report(error)
         }
     }
 }

@@ -158,17 +158,44 @@ struct UnsavedChangesTests {
         #expect(!setting.isSet)
     }
 
-    @Test("what somebody else stores meanwhile stays hidden until the change is saved over it")
-    func masking() {
+    @Test("an external commit ends the pending writes of its keys, which a subscriber sees as one change")
+    func endedByExternalCommit() {
         var unsaved = UnsavedChanges()
         unsaved.keep(3, forKey: "port")
+        unsaved.keep(4, forKey: "other")
         let foreign = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 9)], origin: .external)
-        #expect(unsaved.masking(foreign).commit.changes.isEmpty)
-        #expect(unsaved.value(forKey: "port", over: 9) == 3)
-        let flush = unsaved.beginFlush()
-        #expect(flush.edits == ["port": 3])
-        let own = StoreCommit(changes: [StoreChange(key: "port", old: 9, new: 4)], origin: .local)
-        #expect(unsaved.masking(own).commit.changes == [StoreChange(key: "port", old: 3, new: 4)])
+        let visible = unsaved.masking(foreign)
+        #expect(visible.commit.changes == [StoreChange(key: "port", old: 3, new: 9)])
+        #expect(visible.isOverlayChanged)
+        #expect(visible.dropped == ["port"])
+        #expect(unsaved.value(forKey: "port", over: 9) == 9)
+        #expect(unsaved.contains("other"))
+    }
+
+    @Test("a local commit ends what it took along, also the keys that it leaves as they are stored")
+    func endedByLocalCommit() {
+        var unsaved = UnsavedChanges()
+        unsaved.keep(3, forKey: "port")
+        unsaved.keep(4, forKey: "other")
+        var transaction = StoreTransaction(base: ["port": 2, "other": 5])
+        let flush = unsaved.beginFlush(into: &transaction)
+        #expect(transaction["port"] == 3)
+        transaction["other"] = 5
+        #expect(unsaved.endFlush(flush, in: &transaction) == nil)
+        let visible = unsaved.masking(StoreCommit(changes: transaction.changes, origin: .local))
+        #expect(visible.commit.changes == [StoreChange(key: "other", old: 4, new: 5)])
+        #expect(visible.isOverlayChanged && visible.dropped.isEmpty)
+        #expect(unsaved.isEmpty)
+    }
+
+    @Test("a local commit that changes nothing ends what it took along before another commit can begin")
+    func endedByEmptyCommit() {
+        var unsaved = UnsavedChanges()
+        unsaved.keep(3, forKey: "port")
+        var transaction = StoreTransaction(base: ["port": 2])
+        let flush = unsaved.beginFlush(into: &transaction)
+        transaction["port"] = 2
+        #expect(unsaved.endFlush(flush, in: &transaction) == [StoreChange(key: "port", old: 3, new: 2)])
         #expect(unsaved.isEmpty)
     }
 
@@ -176,11 +203,12 @@ struct UnsavedChangesTests {
     func keptDuringFlush() {
         var unsaved = UnsavedChanges()
         unsaved.keep(3, forKey: "port")
-        let flush = unsaved.beginFlush()
+        var transaction = StoreTransaction(base: ["port": 2])
+        let flush = unsaved.beginFlush(into: &transaction)
         unsaved.keep(4, forKey: "port")
+        #expect(unsaved.endFlush(flush, in: &transaction) == nil)
         let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
         #expect(unsaved.masking(own).commit.changes.isEmpty)
-        #expect(unsaved.keys(upTo: flush.version).isEmpty)
         #expect(unsaved.value(forKey: "port", over: 3) == 4)
     }
 
@@ -200,10 +228,47 @@ struct UnsavedChangesTests {
         let date = Date(timeIntervalSinceReferenceDate: 0.1)
         var unsaved = UnsavedChanges()
         unsaved.keep(.date(date), forKey: "at")
-        _ = unsaved.beginFlush()
+        var transaction = StoreTransaction(base: [:])
+        _ = unsaved.beginFlush(into: &transaction)
         let change = StoreChange(key: "at", old: nil, new: StoredValue.date(date).storedAsJSON)
         let visible = unsaved.masking(StoreCommit(changes: [change], origin: .local))
         #expect(visible.commit.changes.isEmpty && visible.isOverlayChanged)
+    }
+
+    @Test("a set of the stored value ends a pending write, and what was cached of that is not read again")
+    func setOfStoredValue() async throws {
+        let changes = suite.changes
+        store.fail(with: full)
+        port.value = 3
+        #expect(port.value == 3)
+        store.fail(with: nil)
+        try port.set(2)
+        #expect(port.value == 2)
+        #expect(store.contents() == ["port": 2])
+        try suite.setStoredValue(7, forKey: "other")
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?.keys == ["other"])
+    }
+
+    @Test("a value that is given up is not read from a cache")
+    func givenUp() throws {
+        store.refuse("port", except: 2)
+        store.fail(with: full)
+        port.value = 3
+        #expect(port.value == 3)
+        store.fail(with: nil)
+        try suite.setStoredValue(7, forKey: "other")
+        #expect(port.value == 2)
+        #expect(reporter.errors.last?.code == .unstorable)
+    }
+
+    @Test("what is reported inside a transaction reaches the reporters after it")
+    func reportedAfterTransaction() throws {
+        try suite.transaction { _ in
+            suite.engine.report(full)
+            #expect(reporter.errors.isEmpty)
+        }
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
     }
 
     @Test("it is saved although the suite is let go of")
@@ -229,14 +294,13 @@ struct UnsavedChangesTests {
         let store = InterruptedStore()
         let suite = SettingsSuite(store: store, reporter: reporter)
         let port = Setting("port", default: 0, suite: suite)
-        var values = port.values.makeAsyncIterator()
-        #expect(await values.next() == 0)
-        store.fail(with: full)
-        port.value = 1
-        #expect(await values.next() == 1)
-        store.fail(with: nil)
-        // Equal to the unsaved value, so the commit that takes that along changes nothing.
         store.storeFromOutside(1)
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        store.fail(with: full)
+        // Equal to the stored value, so the commit that takes it along changes nothing.
+        port.value = 1
+        store.fail(with: nil)
         store.interruptNextCommit(with: 9)
         try suite.synchronize()
         #expect(port.value == 9)

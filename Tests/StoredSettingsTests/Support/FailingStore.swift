@@ -12,10 +12,15 @@ final class FailingStore: SettingsStore {
         memory = InMemoryStore(values)
     }
 
-    private let refusedKey = Mutex<String?>(nil)
+    private let refused = Mutex<(key: String, exception: StoredValue?)?>(nil)
 
-    /// Refuses every value under a key from now on, for good.
-    func refuse(_ key: String) { refusedKey.withLock { $0 = key } }
+    /// Refuses every value under a key from now on, for good, except one.
+    func refuse(_ key: String, except value: StoredValue? = nil) { refused.withLock { $0 = (key, value) } }
+
+    private let synchronizingFailure = Mutex<SettingsError?>(nil)
+
+    /// Makes `synchronize()` fail while there is an error.
+    func failSynchronizing(with error: SettingsError?) { synchronizingFailure.withLock { $0 = error } }
 
     private let closings = Mutex(0)
 
@@ -32,7 +37,9 @@ final class FailingStore: SettingsStore {
     func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
     func generation() -> UInt64 { memory.generation() }
     func contents() -> [String: StoredValue] { memory.contents() }
-    func synchronize() throws { memory.synchronize() }
+    func synchronize() throws {
+        if let error = synchronizingFailure.withLock({ $0 }) { throw error }
+    }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         memory.withValue(forKey: key, body)
@@ -42,7 +49,7 @@ final class FailingStore: SettingsStore {
         if let error = failure.withLock({ $0 }) { throw error }
         return try memory.commit { transaction in
             let result = try body(&transaction)
-            if let key = refusedKey.withLock({ $0 }), transaction[key] != nil {
+            if let refused = refused.withLock({ $0 }), transaction[refused.key] != refused.exception {
                 throw SettingsError.unstorable("the store has no form for the value")
             }
             return result

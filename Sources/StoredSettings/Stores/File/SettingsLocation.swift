@@ -42,11 +42,12 @@ enum SettingsLocation {
     ) -> Result<FilePath, SettingsError> {
         let component = fileName(forSuite: name)
         guard !component.isEmpty, component.utf8.count <= longestName else {
-            let fact = name.isEmpty ? "the suite's name is empty" : "the suite's name is too long"
-            return .failure(unavailable(fact, remedy: "give the suite a name of 1 to \(longestName) bytes"))
+            let fact = name.isEmpty ? "the suite's name is empty" : "the suite's name is too long for a directory"
+            let remedy = "use a name of 1 to \(longestName) bytes, in which a percent-encoded character counts as 3"
+            return .failure(unavailable(fact, remedy: remedy))
         }
         guard let base = baseDirectory(in: environment) else {
-            let fact = "there is no directory for settings: the user has no home directory"
+            let fact = "there is no directory for settings: HOME is not an absolute path, and the user has no home"
             return .failure(unavailable(fact, remedy: "set STORED_SETTINGS_HOME to a directory"))
         }
         return .success(base.appending(FilePath(component)))
@@ -97,7 +98,7 @@ enum SettingsLocation {
         SettingsError(
             .locationUnavailable,
             fact: fact,
-            consequence: "its settings are kept in memory and are lost when the process ends",
+            consequence: "nothing can be stored",
             remedy: remedy
         )
     }

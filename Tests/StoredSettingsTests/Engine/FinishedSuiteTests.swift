@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A finished suite")
+struct FinishedSuiteTests {
+    private let reporter = RecordingReporter()
+    private let store = FailingStore(["port": 2])
+    private let suite: SettingsSuite
+    private let port: Setting<Int>
+    private let full = SettingsError(.writeFailed, fact: "the disk is full", remedy: "make room")
+
+    init() {
+        suite = SettingsSuite(store: store, reporter: reporter)
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    @Test("throws from synchronize what could not be saved, and from fold in any case")
+    func afterFinishing() throws {
+        suite.finish()
+        try suite.synchronize()
+        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.fold() }
+
+        let store = FailingStore()
+        let other = SettingsSuite(store: store, reporter: reporter)
+        store.failSynchronizing(with: full)
+        other.finish()
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
+        store.failSynchronizing(with: nil)
+        #expect(throws: SettingsError(.writeFailed, fact: "")) { try other.synchronize() }
+    }
+
+    @Test("takes no assignment, also not inside a transaction of another suite")
+    func assignedAfterFinishing() throws {
+        suite.finish()
+        try SettingsSuite.inMemory().transaction { _ in port.value = 9 }
+        #expect(port.value == 2)
+        #expect(reporter.errors.map(\.code) == [.suiteFinished])
+    }
+
+    @Test("keeps a pending write readable, and does not store it later")
+    func pendingWhenFinished() throws {
+        store.fail(with: full)
+        port.value = 3
+        suite.finish()
+        #expect(reporter.errors.last?.consequence.contains("tried again") == false)
+        store.fail(with: nil)
+        #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
+        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try port.set(4) }
+        #expect(port.value == 3)
+        #expect(store.contents() == ["port": 2])
+    }
+}

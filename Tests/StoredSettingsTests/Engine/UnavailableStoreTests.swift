@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A suite without a usable directory")
+struct UnavailableStoreTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+    private let port: Setting<Int>
+
+    private static func suite(_ name: String, _ reporter: RecordingReporter) -> SettingsSuite {
+        let environment = SettingsEnvironment(
+            variable: { _ in nil },
+            homeDirectoryOfUser: { nil },
+            executableName: "tool"
+        )
+        return SettingsSuite(name, environment: environment, reporter: reporter)
+    }
+
+    init() {
+        // Its values last as long as the process, so each test has one of its own.
+        suite = Self.suite("no place \(SystemCalls.wallClock())", reporter)
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    private let unavailable = SettingsError(.locationUnavailable, fact: "")
+
+    @Test("every set, update, transaction and removal throws, runs no body and changes nothing")
+    func throwing() throws {
+        port.value = 2
+        #expect(throws: unavailable) { try port.set(3) }
+        #expect(throws: unavailable) { try port.update { _ in Issue.record("the body runs") } }
+        #expect(throws: unavailable) { try suite.transaction { _ in Issue.record("the body runs") } }
+        #expect(throws: unavailable) { try suite.setStoredValue(3, forKey: "port") }
+        #expect(throws: unavailable) { try suite.reset("port") }
+        #expect(throws: unavailable) { try suite.removeAll() }
+        var migrator = SettingsMigrator()
+        migrator.addStep("one") { _ in Issue.record("the step runs") }
+        #expect(throws: unavailable) { try migrator.migrate(suite) }
+        #expect(suite.snapshot() == ["port": 2])
+    }
+
+    @Test("synchronize and fold throw, with and without assigned values", arguments: [false, true])
+    func saving(isAssigned: Bool) {
+        if isAssigned { port.value = 2 }
+        #expect(throws: unavailable) { try suite.synchronize() }
+        #expect(throws: unavailable) { try suite.fold() }
+        #expect(port.value == (isAssigned ? 2 : 1))
+    }
+
+    @Test("an error names the suite and a fix, and what it says of the assigned values is true")
+    func message() {
+        let error = settingsError { try port.set(2) }
+        #expect(error?.suite == suite.name)
+        #expect(error?.key == "port")
+        #expect(error?.remedy.contains("STORED_SETTINGS_HOME") == true)
+        #expect(reporter.errors.count == 1)
+        #expect(reporter.errors.first?.consequence.contains("assigned values") == true)
+    }
+
+    @Test("assignments are readable, received by subscribers, and reported once for all")
+    func assigning() async {
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        port.value = 2
+        #expect(await values.next() == 2)
+        port.value = 3
+        Setting("other", default: 0, suite: suite).value = 4
+        #expect(port.value == 3)
+        #expect(await values.next() == 3)
+        port.reset()
+        #expect(port.value == 1)
+        #expect(!port.isSet)
+        #expect(suite.snapshot() == ["other": 4])
+        suite.finish()
+        #expect(await values.next() == 1)
+        #expect(await values.next() == nil)
+        #expect(reporter.errors.map(\.code) == [.locationUnavailable])
+    }
+
+    @Test("every reporter is notified once, however often the suite is named")
+    func reporting() {
+        for _ in 0..<3 { Setting("a", default: 1, suite: Self.suite(suite.name, reporter)).value += 1 }
+        #expect(reporter.errors.map(\.code) == [.locationUnavailable])
+        let other = RecordingReporter()
+        #expect(Setting("a", default: 1, suite: Self.suite(suite.name, other)).value == 4)
+        #expect(other.errors.map(\.code) == [.locationUnavailable])
+        #expect(reporter.errors.count == 1)
+    }
+
+    @Test("nothing is tried again")
+    func retrying() throws {
+        port.value = 2
+        let outer = SettingsSuite.inMemory(reporter: reporter)
+        try outer.transaction { _ in port.value = 3 }
+        #expect(port.value == 3)
+        #expect(reporter.errors.map(\.code) == [.locationUnavailable])
+        #expect(!suite.engine.state.withLock { $0.unsaved.isRetryScheduled })
+    }
+
+    @Test("an assigned value is explained by the reason why nothing can be stored")
+    func explaining() {
+        port.value = 2
+        #expect(port.explain().place == suite.persistence)
+    }
+
+    @Test("a finished one takes no more values")
+    func finished() {
+        port.value = 2
+        suite.finish()
+        port.value = 3
+        #expect(port.value == 2)
+        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try port.set(3) }
+        #expect(reporter.errors.map(\.code) == [.locationUnavailable, .suiteFinished])
+    }
+
+    @Test("any error can be the reason")
+    func anyReason() {
+        let reason = SettingsError(.invalidKey, fact: "the path holds a NUL", remedy: "remove it")
+        let engine = SettingsEngine.inMemory(because: reason, name: suite.name + " 2", reporter: reporter)
+        let error = settingsError { try engine.synchronize() }
+        #expect(error?.code == .locationUnavailable)
+        #expect(error?.fact == reason.fact)
+        #expect(error?.remedy == reason.remedy)
+        engine.assign(1, forKey: "a") { Issue.record($0) }
+        #expect(engine.value(forKey: "a") == 1)
+        #expect(engine.store.persistence == .ephemeral(reason: reason.fact))
+    }
+
+    @Test("a suite that was made in memory stores, and synchronizes")
+    func inMemory() throws {
+        let suite = SettingsSuite.inMemory(reporter: reporter)
+        try Setting("port", default: 1, suite: suite).set(2)
+        try suite.synchronize()
+        try suite.fold()
+        #expect(suite.snapshot() == ["port": 2])
+    }
+}
