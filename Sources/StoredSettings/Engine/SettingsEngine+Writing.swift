@@ -166,7 +166,7 @@ extension SettingsEngine {
             scope.postpone { self.finish() }
             return
         }
-        let error = finishingError()
+        let error = isFinished ? nil : finishingError()
         // Where nothing can be stored, that was reported when the suite was opened.
         if let error, isStorageAvailable { report(error) }
         let sinks = state.withLock { state in
