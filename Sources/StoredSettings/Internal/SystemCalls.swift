@@ -15,7 +15,7 @@ import Darwin
 package struct SystemCalls: Sendable {
     package enum Name: String, Sendable, CaseIterable {
         case open, read, write, sync, rename, unlink, makeDirectory, status, lock, changeMode, changeOwner, truncate
-        case readLink, resolve, watch, access, map, unlock
+        case readLink, resolve, watch, access, map, unlock, thread
         /// Not a call: a change of memory that is shared with other processes.
         case publish
     }

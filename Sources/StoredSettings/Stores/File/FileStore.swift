@@ -208,12 +208,15 @@ extension FileStore {
     }
 
     func watch(makingDirectories: Bool) {
-        let isNeeded = state.withLock { !$0.isClosed && $0.watch == nil }
+        let isNeeded = state.withLock { !$0.isClosed && ($0.watch?.isInherited ?? true) }
         guard isNeeded else { return }
         let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) ?? false }
-        state.withLock { state in
-            if state.watch == nil, !state.isClosed { state.watch = watch }
+        let inherited = state.withLock { state in
+            guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
+            defer { state.watch = watch }
+            return state.watch
         }
+        _ = consume inherited
         watch.start(makingDirectories: makingDirectories)
         // What has changed since the last look, and before the watch, nobody would tell.
         look()

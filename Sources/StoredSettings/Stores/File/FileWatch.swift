@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Synchronization
 
-/// Sees to it that somebody looks at a file whenever it may have changed.
+/// Sees to it that a file is looked at whenever it may have changed.
 ///
 /// What is watched are directories, that of the path and that of the file it leads to, and the file itself. Where they
-/// cannot be watched, or are gone, it has the file looked at every so often.
+/// cannot be watched, or are gone, it has the file looked at every so often, and tries again to watch them.
 final class FileWatch: Sendable {
     private struct State {
         var watches: [DirectoryWatcher.Watch] = []
-        var timer: (any DispatchSourceTimer)?
+        /// Whether the file is looked at every so often.
+        var isPolling = false
     }
-
-    /// How often to look where nothing tells, in seconds.
-    private static let interval = 0.25
 
     /// How long to wait, in seconds, when the journal was written to and had nothing new: a record is written a moment
     /// before it is published.
@@ -24,6 +21,7 @@ final class FileWatch: Sendable {
     private let look: @Sendable (_ isFileChanged: Bool) -> Bool
     private let state = Locked(State())
     private let isLookScheduled = Atomic(false)
+    private let forks = Forks.count
 
     /// - Parameters:
     ///   - file: The file.
@@ -33,9 +31,8 @@ final class FileWatch: Sendable {
         self.look = look
     }
 
-    deinit {
-        state.withLock { $0.timer?.cancel() }
-    }
+    /// Whether this is the watch of the process that this one was forked from, which notices nothing here.
+    var isInherited: Bool { forks != Forks.count }
 
     /// Begins to watch.
     ///
@@ -45,7 +42,7 @@ final class FileWatch: Sendable {
             guard makingDirectories else { return arm() }
             try file.system.makeDirectories(SettingsPath.directory(of: SettingsPath.target(of: file.path, file.system)))
         } catch {
-            // Then the directory is looked for every so often, as when somebody removes it later.
+            // Then the directory is looked for every so often, as when it is removed later.
         }
         arm()
     }
@@ -54,12 +51,14 @@ final class FileWatch: Sendable {
     private func arm() {
         do {
             let target = try SettingsPath.target(of: file.path, file.system)
-            var watches = try Set([file.path, target].map(SettingsPath.directory(of:))).map(watch)
+            var watches = try Set([file.path, target].map(SettingsPath.directory(of:)))
+                .map { try watch($0, for: names(in: $0, target)) }
             // One that is mounted alone is changed in another directory, whose events are not those of this one.
-            if try file.system.status(at: target)?.isRegular == true { watches.append(try watch(target)) }
+            if try file.system.status(at: target)?.isRegular == true {
+                watches.append(try watch(target, for: DirectoryWatcher.Names()))
+            }
             let ended = state.withLock { state in
-                state.timer?.cancel()
-                state.timer = nil
+                state.isPolling = false
                 defer { state.watches = watches }
                 return state.watches
             }
@@ -71,34 +70,50 @@ final class FileWatch: Sendable {
         }
     }
 
-    private func watch(_ path: String) throws -> DirectoryWatcher.Watch {
-        try DirectoryWatcher.shared.watch(path, file.system) { [weak self] in self?.handleEvent(isChanged: $0) }
+    /// The names in a directory that the path leads through: that of the file, or of a link or directory on the way to
+    /// it, and that of the journal.
+    ///
+    /// Another file in the same directory may be written to all the time, and must cost nothing.
+    private func names(in directory: String, _ target: String) -> DirectoryWatcher.Names {
+        let names = [file.path, target].compactMap { path -> [UInt8]? in
+            if SettingsPath.directory(of: path) == directory { return Array(SettingsPath.name(of: path).utf8) }
+            guard path.hasPrefix(directory + "/") else { return nil }
+            return Array(path.dropFirst(directory.count + 1).prefix { $0 != "/" }.utf8)
+        }
+        let isTargets = SettingsPath.directory(of: target) == directory
+        let journal = isTargets ? Array((SettingsPath.name(of: target) + SettingsFile.journalSuffix).utf8) : nil
+        return DirectoryWatcher.Names(files: Set(names), journal: journal)
+    }
+
+    private func watch(_ path: String, for names: DirectoryWatcher.Names) throws -> DirectoryWatcher.Watch {
+        try DirectoryWatcher.shared.watch(path, for: names, file.system) { [weak self] in
+            self?.handleEvent(isChanged: $0)
+        }
     }
 
     private func handleEvent(isChanged: Bool) {
         if isChanged { arm() }
         guard !look(isChanged), !isChanged, !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
-        DispatchQueue.global(qos: .utility)
-            .asyncAfter(deadline: .now() + Self.moment) { [weak self] in
-                self?.isLookScheduled.store(false, ordering: .relaxed)
-                _ = self?.look(false)
-            }
+        WorkScheduler.shared.after(Self.moment) { [weak self] in
+            self?.isLookScheduled.store(false, ordering: .relaxed)
+            _ = self?.look(false)
+        }
     }
 
     private func poll() {
-        let ended = state.withLock { state in
-            defer { state.watches = [] }
-            if state.timer == nil { state.timer = makeTimer() }
-            return state.watches
+        let (ended, isFirst) = state.withLock { state in
+            defer { (state.watches, state.isPolling) = ([], true) }
+            return (state.watches, !state.isPolling)
         }
         _ = consume ended
+        if isFirst { pollLater() }
     }
 
-    private func makeTimer() -> any DispatchSourceTimer {
-        let timer = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
-        timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval)
-        timer.setEventHandler { [weak self] in self?.handleEvent(isChanged: true) }
-        timer.activate()
-        return timer
+    private func pollLater() {
+        WorkScheduler.shared.after(FileStore.lookInterval) { [weak self] in
+            guard let self, state.withLock({ $0.isPolling }) else { return }
+            handleEvent(isChanged: true)
+            pollLater()
+        }
     }
 }
