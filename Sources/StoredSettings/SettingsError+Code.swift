@@ -43,6 +43,8 @@ extension SettingsError {
         public static let lockTimedOut = Code("lockTimedOut")
         /// No directory for the settings can be found or made.
         public static let locationUnavailable = Code("locationUnavailable")
+        /// The system starts no thread for what is done in the background.
+        public static let threadUnavailable = Code("threadUnavailable")
         /// Changes that could not be saved before are still not saved.
         public static let notSaved = Code("notSaved")
         /// A transaction, an update or a set was begun inside another one.

@@ -28,6 +28,23 @@ extension Command {
         Shortage.descriptors = []
     }
 
+    /// Leaves less memory than the stack of a thread takes, and more than anything else that a test does.
+    func starve() throws {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmSize:") }
+        guard let size = line?.split(separator: " ").dropFirst().first.flatMap({ UInt($0) }) else {
+            throw Refused(description: "size")
+        }
+        try limitMemory(to: size * 1_024 + 3_500_000)
+    }
+
+    func limitMemory(to size: UInt?) throws {
+        var limit = rlimit()
+        guard getrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else { throw Refused(description: "limit") }
+        limit.rlim_cur = size ?? limit.rlim_max
+        guard setrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else { throw Refused(description: "limit") }
+    }
+
     @MainActor
     func observe(_ suite: SettingsSuite, _ arguments: Arguments) throws {
         let setting = try integer(suite, arguments)

@@ -60,6 +60,10 @@ enum Command: String {
     case exhaust
     /// `recover`: closes what `exhaust` has opened.
     case recover
+    /// `starve`: lowers the limit of memory so that no thread can be started any more, until `feed`.
+    case starve
+    /// `feed`: ends what `starve` has begun.
+    case feed
     /// `observe KEY`: says every value from now on, from a callback.
     case observe
     /// `occupy`: keeps Dispatch's queues and the threads of Swift's tasks busy, until `vacate`.
@@ -108,6 +112,8 @@ enum Command: String {
         case .forkBusily: try forkBusily(suite, integer(suite, arguments), arguments.integer(1))
         case .exhaust: try exhaust(leaving: arguments.integer(0))
         case .recover: recover()
+        case .starve: try starve()
+        case .feed: try limitMemory(to: nil)
         case .observe: try observe(suite, arguments)
         case .occupy: occupy()
         case .vacate: vacate()

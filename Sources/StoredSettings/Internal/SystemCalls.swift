@@ -84,6 +84,9 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         self.number = number
     }
 
+    /// Whether the process is only short of something that it may have again in a moment.
+    var isTransient: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
+
     /// The error in the system's words, without the path.
     package var reason: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in

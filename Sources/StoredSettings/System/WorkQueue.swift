@@ -32,7 +32,7 @@ struct WorkQueue {
         func isBefore(_ other: Entry) -> Bool { (time, number) < (other.time, other.number) }
     }
 
-    /// How long a thread stays without work.
+    /// How long a thread stays without work. One stays for good, since the system may refuse another later.
     static let idleTime = Duration.seconds(5)
 
     private let mostThreads: Int
@@ -114,12 +114,12 @@ struct WorkQueue {
             idleThreads += 1
             return (.wait(until: first.time), true)
         }
-        guard now < end else {
+        guard now < end || threads == 1 else {
             threads -= 1
             return (.end, false)
         }
         idleThreads += 1
-        return (.wait(until: end), false)
+        return (.wait(until: threads == 1 ? now + .seconds(3_600) : end), false)
     }
 
     /// Takes work that is due, for a thread that is none of the scheduler's.

@@ -5,7 +5,7 @@ import Synchronization
 /// Does the library's work in the background, on a few threads of its own.
 ///
 /// A thread is started when there is work and all others are busy, so that work which waits for a disk or for code of the
-/// application delays no other. Threads end when there was nothing to do for a while.
+/// application delays no other. All but one end when there was nothing to do for a while.
 ///
 /// Unchecked: `queue` is used only while the lock of `signal` is held.
 final class WorkScheduler: @unchecked Sendable {
@@ -21,6 +21,7 @@ final class WorkScheduler: @unchecked Sendable {
     private let signal = ThreadSignal()
     private var queue: WorkQueue
     private let isWithoutThreads = Atomic(false)
+    private let isHelped = Atomic(false)
 
     init(mostThreads: Int = mostThreads, _ system: SystemCalls = SystemCalls()) {
         self.system = system
@@ -48,9 +49,12 @@ final class WorkScheduler: @unchecked Sendable {
 
     /// Tries to start a thread again, and does the work that is due itself when that fails.
     ///
-    /// Does nothing when there is a thread. Call it under no lock: it may run code of the application.
+    /// Does nothing when there is a thread. Call it under no lock and outside of transactions: the work takes locks, and
+    /// may run code of the application.
     func helpIfStarved() {
-        guard isStarved else { return }
+        // One caller at a time, since work calls this, too.
+        guard isStarved, !isHelped.exchange(true, ordering: .acquiring) else { return }
+        defer { isHelped.store(false, ordering: .releasing) }
         perform(signal.withLock { queue.replaceThread() })
         while isStarved, let work = signal.withLock({ queue.takeDue(now: .now) }) { work() }
     }

@@ -46,6 +46,35 @@ struct ShortageTests {
         }
     }
 
+    @Test("without a thread in the background, reads look at the file, sets are stored, and it is reported once")
+    func noThread() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try place.path.overwriteFile(with: #"{"n": 1}"#)
+            try await withProbes(2, at: place) { probes in
+                let (probe, other) = (probes[0], probes[1])
+                try await probe.expect("starve")
+                try await probe.expect("get n", says: "1")
+                try await other.expect("set n 2")
+                try await probe.expectSoon("n", is: 2)
+                try await other.expect("fold")
+                try place.path.replaceFile(with: #"{"n": 3}"#)
+                try await probe.expectSoon("n", is: 3)
+                try await probe.expect("set n 4")
+                try await eventually("the reads of the process write the file") {
+                    try await probe.expect("get n", says: "4")
+                    return try document(at: place.path)["n"] as? Int == 4
+                }
+                #expect(probe.complaints.split(separator: "\n").count { $0.contains("starts no thread") } == 1)
+                try await probe.expect("feed")
+                try await probe.expect("observe n")
+                try await other.expect("set n 5")
+                try await probe.expect(says: "n is 5")
+                try await probe.finish()
+            }
+        }
+    }
+
     @Test("a callback hears of another process's set while Dispatch's queues and the threads of tasks are busy")
     func busyThreads() async throws {
         try await withTemporaryDirectory { directory in

@@ -88,26 +88,43 @@ struct WorkSchedulerTests {
         #expect(!scheduler.isStarved)
     }
 
-    @Test("a thread without work ends after a while, but not while something is still to be done")
+    @Test("threads without work end after a while, all but one, which waits for what is still to be done")
     func idleThreads() {
         var queue = WorkQueue(mostThreads: 2)
         let start = SuspendingClock.Instant.now
+        let late = start + WorkQueue.idleTime * 2
+        #expect(queue.add(at: start) {} == .thread)
+        queue.stopWaiting(isTimekeeper: false)
+        // The first thread is busy when more comes.
+        guard case (_?, .none) = work(of: queue.next(now: start, idleSince: start)) else {
+            Issue.record("the work is not run")
+            return
+        }
         #expect(queue.add(at: start + .seconds(60)) {} == .thread)
         queue.stopWaiting(isTimekeeper: false)
-        let late = start + WorkQueue.idleTime * 2
-        guard case (.wait(let time), let isTimekeeper) = queue.next(now: late, idleSince: start) else {
-            Issue.record("the thread does not wait")
+        let (step, isTimekeeper) = queue.next(now: start, idleSince: start)
+        guard case .wait(let time) = step, isTimekeeper else {
+            Issue.record("the second thread does not wait until the work is due")
             return
         }
         #expect(time == start + .seconds(60))
-        #expect(isTimekeeper)
-        queue.stopWaiting(isTimekeeper: isTimekeeper)
-        #expect(queue.takeDue(now: start + .seconds(61)) != nil)
+        // The other one still waits.
         guard case (.end, _) = queue.next(now: late, idleSince: start) else {
-            Issue.record("the thread does not end")
+            Issue.record("the first thread does not end")
             return
         }
-        #expect(queue.threads == 0)
+        queue.stopWaiting(isTimekeeper: true)
+        #expect(queue.takeDue(now: start + .seconds(61)) != nil)
+        guard case (.wait, false) = queue.next(now: late, idleSince: start) else {
+            Issue.record("the last thread does not wait")
+            return
+        }
+        #expect(queue.threads == 1)
+    }
+
+    private func work(of next: (WorkQueue.Step, isTimekeeper: Bool)) -> (WorkQueue.Work?, WorkQueue.Help) {
+        guard case .run(let work, let help) = next.0 else { return (nil, .none) }
+        return (work, help)
     }
 }
 

@@ -25,13 +25,13 @@ extension FileStore {
             catchUp(&state, &news)
         }
         state.isOpened = true
+        if state.isTransientFailure { news.isTransientFailure = true }
         freshness.update(state.journal.journal?.page, seen: state.journal.seen, generation: state.generation)
     }
 
     private func isLookOverdue(_ state: State) -> Bool {
-        guard state.journal.journal == nil || state.missingSince != nil || state.defect?.mayPass == true else {
-            return false
-        }
+        let isUntold = state.journal.journal == nil || state.missingSince != nil || state.defect?.mayPass == true
+        guard isUntold || WorkScheduler.shared.isStarved else { return false }
         return state.lookedAt.map { .now - $0 > .seconds(Self.lookInterval) } ?? true
     }
 
@@ -146,6 +146,27 @@ extension FileStore {
         }
     }
 
+    /// Reads again, in a while, what could not be read for want of descriptors or memory: nothing tells when there are some.
+    func retryReading() {
+        guard !schedule.isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        WorkScheduler.shared.after(Self.lookInterval) { [weak self] in
+            self?.schedule.isLookScheduled.store(false, ordering: .relaxed)
+            self?.look()
+        }
+    }
+
+    /// Does what is due in the background when the system starts no thread for it, and reports that once.
+    func helpIfStarved() {
+        // A transaction holds a lock that the work may need.
+        guard WorkScheduler.shared.isStarved, TransactionScope.current == nil else { return }
+        if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
+            // What was read before that was known may be in a cache.
+            freshness.invalidate()
+            state.withLock { $0.observer }?.report(.noThread(file.path))
+        }
+        WorkScheduler.shared.helpIfStarved()
+    }
+
     /// Watches the file when the suite has been open for a while.
     ///
     /// Until then, and while there is no journal, cached values are read again every so often: only a look shows that
@@ -164,6 +185,15 @@ extension FileStore {
             guard delay - pause > Self.lookInterval / 2 else { return watch(makingDirectories: false) }
             freshness.mustLook()
             watch(after: delay - pause)
+        }
+    }
+}
+
+extension FileStore.State {
+    /// Whether the file or the journal could not be read for a reason that may be gone in a moment.
+    fileprivate var isTransientFailure: Bool {
+        [defect?.error, journal.problem, journal.unreadable].contains { error in
+            (error?.underlying as? SystemError)?.isTransient ?? false
         }
     }
 }

@@ -138,6 +138,8 @@ extension FileStore {
         var errors: [SettingsError] = []
         /// Whether the file has to be looked at again when it has had time to settle.
         var isUnsettled = false
+        /// Whether reading failed for a reason that may be gone in a moment.
+        var isTransientFailure = false
         /// Whether there are records that somebody should fold.
         var isFoldDue = false
         /// Whether the journal needs a commit to put it in order.
@@ -158,9 +160,11 @@ extension FileStore {
             }
         }
         if news.isUnsettled { lookAgain() }
+        if news.isTransientFailure { retryReading() }
         if news.isFirstLook { watchLater() }
         if news.needsRepair { repairLater() }
         if news.isFoldDue { foldLater(isOwn: false) }
+        helpIfStarved()
     }
 }
 

@@ -19,6 +19,9 @@ final class FoldSchedule: Sendable {
     let isActive: Bool
     let isScheduled = ScheduledFlag()
     let isRepairScheduled = ScheduledFlag()
+    let isLookScheduled = ScheduledFlag()
+    /// Whether it was reported that the system starts no thread.
+    let isShortageReported = Atomic(false)
     /// Whether the journal is being folded because it has become long.
     let isUrgent = ScheduledFlag()
     /// Whether this process has set anything, and so owes it to others to fold.
