@@ -12,8 +12,10 @@ import Darwin
 ///
 /// Such a thread needs no descriptor, does not keep the process alive, and leaves the application's signals alone.
 enum BackgroundThread {
-    /// The size of a thread's stack, in bytes: enough for reading deeply nested values, and for a reporter or an observer
-    /// of the application. Only the pages that are used take memory.
+    /// The size of a thread's stack, in bytes.
+    ///
+    /// Enough for reading deeply nested values, and for a reporter or an observer of the application. Only the pages that
+    /// are used take memory.
     private static let stackSize = 4 << 20
 
     /// Starts a thread.
@@ -59,7 +61,7 @@ enum BackgroundThread {
     ) -> CInt {
         #if canImport(Darwin)
         var thread: pthread_t?
-        let number = pthread_create(&thread, attributes, runBody, argument)
+        let number = pthread_create(&thread, attributes, { runBody($0) }, argument)
         #elseif canImport(Musl)
         var thread: pthread_t?
         let number = pthread_create(&thread, attributes, runBody, argument)

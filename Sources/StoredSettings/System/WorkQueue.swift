@@ -32,7 +32,9 @@ struct WorkQueue {
         func isBefore(_ other: Entry) -> Bool { (time, number) < (other.time, other.number) }
     }
 
-    /// How long a thread stays without work. One stays for good, since the system may refuse another later.
+    /// How long a thread stays without work.
+    ///
+    /// One stays for good, since the system may refuse another later.
     static let idleTime = Duration.seconds(5)
 
     private let mostThreads: Int

@@ -9,7 +9,9 @@ import Synchronization
 ///
 /// Unchecked: `queue` is used only while the lock of `signal` is held.
 final class WorkScheduler: @unchecked Sendable {
-    /// How many threads there are at most. Work that comes when all are busy is done later.
+    /// How many threads there are at most.
+    ///
+    /// Work that comes when all are busy is done later.
     static let mostThreads = 16
 
     private static let schedulers = PerProcess { WorkScheduler() }

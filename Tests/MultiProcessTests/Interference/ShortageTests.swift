@@ -8,7 +8,10 @@ import Testing
 #if os(Linux)
 @Suite("A process that runs short of descriptors or of threads")
 struct ShortageTests {
-    @Test("reads, sets and observes with few descriptors or none, and is as good as new when it has some", arguments: 0...3)
+    @Test(
+        "reads, sets and observes with few descriptors or none, and is as good as new when it has some",
+        arguments: 0...3
+    )
     func descriptors(count: Int) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -17,7 +20,8 @@ struct ShortageTests {
                 let (probe, other) = (probes[0], probes[1])
                 try await probe.expect("exhaust \(count)")
                 // What each of these answers depends on what the system still grants. None ends the process.
-                for command in ["get n", "observe n", "set n 2", "get n", "assign n 3", "synchronize", "fold", "get n"] {
+                for command in ["get n", "observe n", "set n 2", "get n", "assign n 3", "synchronize", "fold", "get n"]
+                {
                     let answer = try await answer(of: probe, to: command)
                     #expect(answer == "done" || answer.hasPrefix("error ") || Int(answer) != nil, "\(command)")
                 }

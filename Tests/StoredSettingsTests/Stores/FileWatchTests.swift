@@ -64,17 +64,24 @@ struct FileWatchTests {
         }
     }
 
-    @Test("until there is a journal, a cached value is read again long before the file is watched")
+    @Test("until there is a journal, a cached value is read again before the file is watched")
     func firstSet() async throws {
         try await withTemporaryDirectory { directory in
-            let path = directory + "/suite/settings.json"
-            let suite = SettingsSuite(fileAt: path)
-            let setting = Setting("n", default: 0, suite: suite)
-            #expect(setting.value == 0)
-            let store = try #require(suite.engine.store as? FileStore)
-            let ticket = store.freshness.ticket
-            await eventually("the cached value is not used any more") { !store.freshness.isCurrent(ticket) }
-            #expect(store.state.withLock { $0.watch == nil })
+            let cached = Mutex<(freshness: Freshness, ticket: Freshness.Ticket)?>(nil)
+            let isStale = Mutex<Bool?>(nil)
+            let system = SystemCalls { call, path in
+                guard call == .watch, path.hasPrefix(directory), let cached = cached.withLock({ $0 }) else {
+                    return nil
+                }
+                isStale.withLock { $0 = $0 ?? !cached.freshness.isCurrent(cached.ticket) }
+                return nil
+            }
+            let store = FileStore(path: directory + "/settings.json", system: system)
+            #expect(store.contents() == [:])
+            cached.withLock { $0 = (store.freshness, store.freshness.ticket) }
+            await eventually("the directory is watched") { isStale.withLock { $0 != nil } }
+            #expect(isStale.withLock { $0 } == true)
+            store.close()
         }
     }
 

@@ -61,7 +61,8 @@ struct WorkSchedulerTests {
         WorkScheduler.shared.soon {
             var signals = sigset_t()
             pthread_sigmask(SIG_BLOCK, nil, &signals)
-            let blocked = [SIGTERM, SIGINT, SIGUSR1, SIGCHLD, SIGBUS, SIGSEGV].map { ($0, sigismember(&signals, $0) == 1) }
+            let blocked = [SIGTERM, SIGINT, SIGUSR1, SIGCHLD, SIGBUS, SIGSEGV]
+                .map { ($0, sigismember(&signals, $0) == 1) }
             mask.withLock { $0 = Dictionary(uniqueKeysWithValues: blocked) }
         }
         await eventually("the thread has looked") { mask.withLock { !$0.isEmpty } }

@@ -10,7 +10,9 @@ final class DirectoryWatcher: Sendable {
     /// Called with whether something else has happened than that a journal was written to.
     typealias Handler = @Sendable (_ isChanged: Bool) -> Void
 
-    /// What concerns a handler. Everything that happens to the watched object itself does, too.
+    /// What concerns a handler.
+    ///
+    /// Everything that happens to the watched object itself does, too.
     struct Names: Sendable {
         /// The names of files, links and directories whose changes matter, as bytes.
         var files: Set<[UInt8]> = []
@@ -114,15 +116,16 @@ final class DirectoryWatcher: Sendable {
     private func handleEvents(_ queue: FileHandle) {
         let calls = state.withLock { state in
             var changes: [UInt64: (handler: Handler, isChanged: Bool)] = [:]
-            SystemCalls().readWatchEvents(from: queue) { event in
-                // The number of no directory says that events were lost: then anything may have happened anywhere.
-                for number in event.number == -1 ? Array(state.subscriptions.keys) : [event.number] {
-                    for (id, subscription) in state.subscriptions[number] ?? [:] {
-                        guard let isChanged = subscription.isChanged(by: event) else { continue }
-                        changes[id] = (subscription.handler, isChanged || changes[id]?.isChanged == true)
+            SystemCalls()
+                .readWatchEvents(from: queue) { event in
+                    // The number of no directory says that events were lost: then anything may have happened anywhere.
+                    for number in event.number == -1 ? Array(state.subscriptions.keys) : [event.number] {
+                        for (id, subscription) in state.subscriptions[number] ?? [:] {
+                            guard let isChanged = subscription.isChanged(by: event) else { continue }
+                            changes[id] = (subscription.handler, isChanged || changes[id]?.isChanged == true)
+                        }
                     }
                 }
-            }
             return Array(changes.values)
         }
         for (handler, isChanged) in calls {

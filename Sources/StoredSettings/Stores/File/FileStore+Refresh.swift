@@ -192,8 +192,9 @@ extension FileStore {
 extension FileStore.State {
     /// Whether the file or the journal could not be read for a reason that may be gone in a moment.
     fileprivate var isTransientFailure: Bool {
-        [defect?.error, journal.problem, journal.unreadable].contains { error in
-            (error?.underlying as? SystemError)?.isTransient ?? false
-        }
+        [defect?.error, journal.problem, journal.unreadable]
+            .contains { error in
+                (error?.underlying as? SystemError)?.isTransient ?? false
+            }
     }
 }

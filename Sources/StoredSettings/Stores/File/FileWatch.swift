@@ -75,11 +75,12 @@ final class FileWatch: Sendable {
     ///
     /// Another file in the same directory may be written to all the time, and must cost nothing.
     private func names(in directory: String, _ target: String) -> DirectoryWatcher.Names {
-        let names = [file.path, target].compactMap { path -> [UInt8]? in
-            if SettingsPath.directory(of: path) == directory { return Array(SettingsPath.name(of: path).utf8) }
-            guard path.hasPrefix(directory + "/") else { return nil }
-            return Array(path.dropFirst(directory.count + 1).prefix { $0 != "/" }.utf8)
-        }
+        let names = [file.path, target]
+            .compactMap { path -> [UInt8]? in
+                if SettingsPath.directory(of: path) == directory { return Array(SettingsPath.name(of: path).utf8) }
+                guard path.hasPrefix(directory + "/") else { return nil }
+                return Array(path.dropFirst(directory.count + 1).prefix { $0 != "/" }.utf8)
+            }
         let isTargets = SettingsPath.directory(of: target) == directory
         let journal = isTargets ? Array((SettingsPath.name(of: target) + SettingsFile.journalSuffix).utf8) : nil
         return DirectoryWatcher.Names(files: Set(names), journal: journal)
