@@ -56,11 +56,21 @@ final class ThreadSignal: @unchecked Sendable {
         var duration = timespec(tv_sec: Int(seconds), tv_nsec: nanoseconds)
         pthread_cond_timedwait_relative_np(condition, mutex, &duration)
         #else
-        var end = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &end)
-        let sum = end.tv_nsec + nanoseconds
-        end = timespec(tv_sec: end.tv_sec + Int(seconds) + sum / 1_000_000_000, tv_nsec: sum % 1_000_000_000)
-        pthread_cond_timedwait(condition, mutex, &end)
+        // A `timespec` is two words on every 64-bit system. They are used as such, since it differs from build to build
+        // which module the names of its members belong to (see `FileTime`).
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { words in
+            words.initialize(repeating: 0)
+            guard let start = words.baseAddress else { return }
+            start.withMemoryRebound(to: timespec.self, capacity: 1) { end in
+                _ = clock_gettime(CLOCK_MONOTONIC, end)
+            }
+            let sum = words[1] + nanoseconds
+            words[0] += Int(seconds) + sum / 1_000_000_000
+            words[1] = sum % 1_000_000_000
+            start.withMemoryRebound(to: timespec.self, capacity: 1) { end in
+                _ = pthread_cond_timedwait(condition, mutex, end)
+            }
+        }
         #endif
     }
 }

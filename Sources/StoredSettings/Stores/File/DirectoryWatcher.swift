@@ -8,6 +8,8 @@ import Synchronization
 /// its own waits for them.
 final class DirectoryWatcher: Sendable {
     /// Called with whether something else has happened than that a journal was written to.
+    ///
+    /// It is called on the thread that serves all suites, so it schedules work and does none.
     typealias Handler = @Sendable (_ isChanged: Bool) -> Void
 
     /// What concerns a handler.
@@ -73,7 +75,7 @@ final class DirectoryWatcher: Sendable {
     ///   - path: Where it is.
     ///   - names: The names in the directory that matter.
     ///   - system: Makes the calls.
-    ///   - handler: Called in the background, after one or more things have happened.
+    ///   - handler: Called after one or more things have happened.
     /// - Returns: The watch.
     /// - Throws: ``SystemError`` where the system has no such events, or has no room for another watch.
     func watch(_ path: String, for names: Names, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
@@ -128,9 +130,6 @@ final class DirectoryWatcher: Sendable {
                 }
             return Array(changes.values)
         }
-        for (handler, isChanged) in calls {
-            // Not on this thread, which serves all suites: a handler reads files, and may call a reporter of the user's.
-            WorkScheduler.shared.soon { handler(isChanged) }
-        }
+        for (handler, isChanged) in calls { handler(isChanged) }
     }
 }

@@ -11,6 +11,11 @@ final class FileWatch: Sendable {
         var watches: [DirectoryWatcher.Watch] = []
         /// Whether the file is looked at every so often.
         var isPolling = false
+        var isPollScheduled = false
+        /// Whether a thread handles events.
+        var isBusy = false
+        /// Whether there are events to be handled, and then whether more than the journal's records may have changed.
+        var event: Bool?
     }
 
     /// How long to wait, in seconds, when the journal was written to and had nothing new: a record is written a moment
@@ -88,7 +93,29 @@ final class FileWatch: Sendable {
 
     private func watch(_ path: String, for names: DirectoryWatcher.Names) throws -> DirectoryWatcher.Watch {
         try DirectoryWatcher.shared.watch(path, for: names, file.system) { [weak self] in
-            self?.handleEvent(isChanged: $0)
+            self?.notice(isChanged: $0)
+        }
+    }
+
+    /// Has one thread at a time handle what has happened: reading may take long, and other suites need threads, too.
+    private func notice(isChanged: Bool) {
+        let isFirst = state.withLock { state in
+            state.event = isChanged || state.event == true
+            defer { state.isBusy = true }
+            return !state.isBusy
+        }
+        if isFirst { WorkScheduler.shared.soon { [weak self] in self?.handleEvents() } }
+    }
+
+    private func handleEvents() {
+        while let isChanged = takeEvent() { handleEvent(isChanged: isChanged) }
+    }
+
+    private func takeEvent() -> Bool? {
+        state.withLock { state in
+            defer { state.event = nil }
+            state.isBusy = state.event != nil
+            return state.event
         }
     }
 
@@ -102,19 +129,25 @@ final class FileWatch: Sendable {
     }
 
     private func poll() {
-        let (ended, isFirst) = state.withLock { state in
+        let ended = state.withLock { state in
             defer { (state.watches, state.isPolling) = ([], true) }
-            return (state.watches, !state.isPolling)
+            return state.watches
         }
         _ = consume ended
-        if isFirst { pollLater() }
+        pollLater()
     }
 
     private func pollLater() {
+        let isFirst = state.withLock { state in
+            defer { state.isPollScheduled = true }
+            return !state.isPollScheduled
+        }
+        guard isFirst else { return }
         WorkScheduler.shared.after(FileStore.lookInterval) { [weak self] in
-            guard let self, state.withLock({ $0.isPolling }) else { return }
-            handleEvent(isChanged: true)
-            pollLater()
+            guard let self else { return }
+            state.withLock { $0.isPollScheduled = false }
+            // A watch that fails again polls again.
+            if state.withLock({ $0.isPolling }) { notice(isChanged: true) }
         }
     }
 }
