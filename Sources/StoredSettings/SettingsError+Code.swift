@@ -45,6 +45,8 @@ extension SettingsError {
         public static let lockTimedOut = Code("lockTimedOut")
         /// No directory for the settings can be found or made.
         public static let locationUnavailable = Code("locationUnavailable")
+        /// The system starts no thread for what is done in the background.
+        public static let threadUnavailable = Code("threadUnavailable")
         /// Changes that could not be saved before are still not saved.
         public static let notSaved = Code("notSaved")
         /// An assigned value that could not be saved was dropped, because a newer value was stored elsewhere.

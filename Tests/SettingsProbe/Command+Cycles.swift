@@ -25,16 +25,22 @@ extension Command {
     private func holdings(in directory: String) throws -> String {
         let process = "/proc/self"
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: process + "/fdinfo")
-        var watches = 0
-        for number in descriptors {
-            // The one that listed the others is gone by now.
-            guard let text = contents(of: "\(process)/fdinfo/\(number)") else { continue }
-            watches += text.split(separator: "\n").count { $0.hasPrefix("inotify wd:") }
-        }
+        let watches = try watches()
         let mappings = contents(of: process + "/maps")?.split(separator: "\n").count { $0.contains(directory) }
         let memory = contents(of: process + "/status")?.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
         let kilobytes = memory?.split(separator: " ").dropFirst().first ?? "-1"
         return "\(descriptors.count) \(mappings ?? -1) \(watches) \(kilobytes)"
+    }
+
+    /// How many directories and files the system watches for this process.
+    func watches() throws -> Int {
+        var watches = 0
+        for number in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo") {
+            // The one that listed the others is gone by now.
+            guard let text = contents(of: "/proc/self/fdinfo/\(number)") else { continue }
+            watches += text.split(separator: "\n").count { $0.hasPrefix("inotify wd:") }
+        }
+        return watches
     }
 
     /// All of a file whose length the system does not tell, so that it has to be read to its end.

@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettings
+import Synchronization
 
 /// What commands do to the process itself.
 extension Command {
@@ -50,6 +51,35 @@ extension Command {
             throw error
         }
         try waitFor(child)
+    }
+
+    /// Goes on as two processes, one of which is busy.
+    func forkBusily(_ suite: SettingsSuite, _ setting: Setting<Int>, _ count: Int) throws {
+        // So that the parent has threads in the background, and the child inherits what they had.
+        try Setting("other", default: 0, suite: SettingsSuite(fileAt: suite.name + "-other")).set(1)
+        let child = try makeChild()
+        guard child == 0 else { return try waitFor(child) }
+        let successes = Successes()
+        for _ in 0..<2 {
+            Thread.detachNewThread {
+                do {
+                    for _ in 0..<count { try setting.update { $0 += 1 } }
+                    successes.count.add(1, ordering: .relaxed)
+                } catch {
+                    say("a thread fails: \(error)")
+                }
+            }
+        }
+        let deadline = Date() + 30
+        while successes.count.load(ordering: .relaxed) < 2 || !FileManager.default.fileExists(atPath: suite.name) {
+            guard Date() < deadline else { _exit(1) }
+            usleep(1_000)
+        }
+        _exit(0)
+    }
+
+    private final class Successes: Sendable {
+        let count = Atomic(0)
     }
 
     private func makeChild() throws -> pid_t {

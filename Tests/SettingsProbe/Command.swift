@@ -53,6 +53,25 @@ enum Command: String {
     /// `forkInside KEY`: forks in the middle of a transaction that raises the key; answers `done` when only the parent's
     /// part of it is made.
     case forkInside
+    /// `forkBusily KEY COUNT`: goes on as two processes; in the child, two threads update the key, and then it waits until
+    /// its own background has written the settings file.
+    case forkBusily
+    /// `exhaust COUNT`: opens files until only so many more can be opened.
+    case exhaust
+    /// `recover`: closes what `exhaust` has opened.
+    case recover
+    /// `starve`: lowers the limit of memory so that no thread can be started any more, until `feed`.
+    case starve
+    /// `feed`: ends what `starve` has begun.
+    case feed
+    /// `observe KEY`: says every value from now on, from a callback.
+    case observe
+    /// `occupy`: keeps Dispatch's queues and the threads of Swift's tasks busy, until `vacate`.
+    case occupy
+    /// `vacate`: ends what `occupy` has begun.
+    case vacate
+    /// `watches`: answers how many directories and files the system watches for this process.
+    case watches
     /// `become USER`: goes on as the user of that number, who may do less.
     case become
     /// `standard`: makes the suite the standard one, and answers with the port of that and what gave it.
@@ -90,6 +109,15 @@ enum Command: String {
         case .lock: try holdLock(beside: suite, arguments.text(0))
         case .fork: try fork { try increment(suite, arguments) }
         case .forkInside: try forkInside(suite, integer(suite, arguments))
+        case .forkBusily: try forkBusily(suite, integer(suite, arguments), arguments.integer(1))
+        case .exhaust: try exhaust(leaving: arguments.integer(0))
+        case .recover: recover()
+        case .starve: try starve()
+        case .feed: try limitMemory(to: nil)
+        case .observe: try observe(suite, arguments)
+        case .occupy: occupy()
+        case .vacate: vacate()
+        case .watches: return "\(try watches())"
         case .become: try become(user: arguments.integer(0))
         case .standard: return try standard(suite)
         case .memory: try keepNothing()
@@ -99,7 +127,7 @@ enum Command: String {
         return "done"
     }
 
-    private func integer(_ suite: SettingsSuite, _ arguments: Arguments, at index: Int = 0) throws -> Setting<Int> {
+    func integer(_ suite: SettingsSuite, _ arguments: Arguments, at index: Int = 0) throws -> Setting<Int> {
         Setting(try arguments.text(index), default: 0, suite: suite)
     }
 

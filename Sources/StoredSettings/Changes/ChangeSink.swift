@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
-
 /// One who waits for changes: a stream or an observation.
 ///
 /// A change reaches a sink in two steps, so that the order of changes is that of the commits and yet nobody is woken
@@ -32,7 +30,7 @@ extension TellingSink {
             tellAll()
         case .external:
             // It was met by a thread that only wanted to read, or that serves all suites.
-            DispatchQueue.global(qos: .utility).async { self.tellAll() }
+            WorkScheduler.shared.soon { self.tellAll() }
         }
     }
 }

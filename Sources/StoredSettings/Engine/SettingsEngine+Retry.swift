@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Synchronization
 
 extension SettingsEngine {
@@ -18,11 +17,10 @@ extension SettingsEngine {
     func scheduleRetry() {
         guard let delay = state.withLock({ $0.isFinished ? nil : $0.unsaved.nextRetry() }) else { return }
         // The engine is kept alive until then: it alone has the values, and whoever assigned them may be gone.
-        DispatchQueue.global(qos: .utility)
-            .asyncAfter(deadline: .now() + delay) {
-                self.state.withLock { $0.unsaved.isRetryScheduled = false }
-                self.retry()
-            }
+        WorkScheduler.shared.after(delay) {
+            self.state.withLock { $0.unsaved.isRetryScheduled = false }
+            self.retry()
+        }
     }
 }
 

@@ -29,7 +29,13 @@ struct UnsavedChanges {
     private let isSavedLater: Bool
 
     /// Whether a retry is under way; there is one at a time.
-    var isRetryScheduled = false
+    var isRetryScheduled: Bool {
+        get { retryMark == Forks.count + 1 }
+        set { retryMark = newValue ? Forks.count + 1 : 0 }
+    }
+
+    /// As in ``ScheduledFlag``: a forked child has no thread that would do what the parent has scheduled.
+    private var retryMark = 0
     private var retryDelay = UnsavedChanges.firstRetryDelay
 
     /// In seconds.

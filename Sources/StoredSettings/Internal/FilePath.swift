@@ -63,6 +63,14 @@ extension FilePath {
         characters.lastIndex(of: Self.slash).map { FilePath(storage: characters[($0 + 1)...]) } ?? self
     }
 
+    /// The component that follows a directory which the path leads through; `nil` when it does not.
+    package func component(in directory: FilePath) -> FilePath? {
+        guard self.directory != directory else { return name }
+        let prefix = directory == "/" ? directory.characters : directory.characters + [Self.slash]
+        guard characters.starts(with: prefix) else { return nil }
+        return FilePath(storage: characters.dropFirst(prefix.count).prefix { $0 != Self.slash })
+    }
+
     /// Whether the last component can be the name of a file.
     package var namesFile: Bool { !["", ".", ".."].contains(name) }
 

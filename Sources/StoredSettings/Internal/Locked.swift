@@ -2,14 +2,14 @@
 
 import Synchronization
 
-#if !THREAD_SANITIZER
-/// The one lock of this library: not recursive, and never held over user code, but for the bodies of transactions, which run
-/// alone by their nature.
-///
-/// A name of its own, so that there is one place to change it.
-typealias Locked<Value: ~Copyable> = Mutex<Value>
-#else
-/// The same lock, which tells Thread Sanitizer what it does.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+#if THREAD_SANITIZER
+/// The lock of this library, which tells Thread Sanitizer what it does.
 ///
 /// A thread that has to wait for a `Mutex` waits in the kernel, and gets it there, where the sanitizer does not see it.
 /// So it takes the next two holders for threads that know nothing of each other, and calls what they do a race.
@@ -75,4 +75,41 @@ private func willUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsig
 
 @_silgen_name("__tsan_mutex_post_unlock")
 private func didUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
+#elseif canImport(Glibc) || canImport(Musl)
+/// The one lock of this library: not recursive, and never held over user code, but for the bodies of transactions, which run
+/// alone by their nature.
+///
+/// Not a `Mutex`, which ends a forked child as soon as two of its threads meet at a lock: on Linux it asks the kernel for
+/// the lock in the name of the thread that forked, which is a thread of the parent. A lock of the C library knows no names.
+///
+/// Unchecked: the value is used only while the mutex is held, and both have one address for as long as this value.
+struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+    private let mutex: _Cell<pthread_mutex_t>
+    private let value: _Cell<Value>
+
+    init(_ value: consuming sending Value) {
+        // All zeros, which is a mutex that is free. It owns nothing, so its end needs no call.
+        mutex = _Cell(pthread_mutex_t())
+        self.value = _Cell(value)
+    }
+
+    borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        pthread_mutex_lock(mutex._address)
+        defer { pthread_mutex_unlock(mutex._address) }
+        return try body(&value._address.pointee)
+    }
+
+    borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        guard pthread_mutex_trylock(mutex._address) == 0 else { return nil }
+        defer { pthread_mutex_unlock(mutex._address) }
+        return try body(&value._address.pointee)
+    }
+}
+#else
+/// The one lock of this library.
+typealias Locked<Value: ~Copyable> = Mutex<Value>
 #endif

@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-// Where there is no inotify, watching fails with `ENOSYS`, and who wants to know of changes has to look.
+// Where there is no inotify, watching fails with `ENOSYS`, and the file is looked at every so often instead.
 
 extension SystemCalls {
     /// Opens a queue that tells of events in directories.
@@ -45,25 +45,34 @@ extension SystemCalls {
         #endif
     }
 
-    /// What has happened in directories, by their numbers.
-    struct WatchEvents {
-        /// Those in which anything has happened.
-        var directories: Set<CInt> = []
-        /// Those in which something else has happened than that a file with a certain ending was written to.
-        var changed: Set<CInt> = []
+    /// Waits until a queue has events.
+    func waitForEvents(_ queue: FileHandle) {
+        #if !canImport(Darwin)
+        var request = pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)
+        // Nothing but an interruption makes this fail; the caller finds no events then, and waits again.
+        _ = poll(&request, 1, -1)
+        #endif
     }
 
-    /// What has happened in directories since the last time.
+    /// What has happened in a directory, or to a file.
+    struct WatchEvent {
+        /// The number of the directory or file; -1 when events were lost.
+        var number: CInt
+        /// Whether bytes were written to a file, and nothing else has happened.
+        var isWrite: Bool
+        /// The bytes of the name in the directory; empty for what has happened to the watched object itself.
+        var name: Slice<UnsafeRawBufferPointer>
+    }
+
+    /// Reads the events that a queue has, without waiting.
     ///
     /// - Parameters:
-    ///   - queue: Where the system tells of it.
-    ///   - ending: The ending of files that are written to all the time.
-    /// - Returns: The directories.
-    func readWatchEvents(from queue: FileHandle, ignoring ending: String) -> WatchEvents {
-        var events = WatchEvents()
+    ///   - queue: The queue.
+    ///   - body: Called with each event. The name is valid during the call.
+    func readWatchEvents(from queue: FileHandle, _ body: (WatchEvent) -> Void) {
         #if !canImport(Darwin)
-        let ending = Array(ending.utf8)
-        withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
+        let writes = UInt32(truncatingIfNeeded: IN_MODIFY | IN_CLOSE_WRITE)
+        withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
             while true {
                 let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
                 guard count > 0 else { return }
@@ -73,16 +82,11 @@ extension SystemCalls {
                     let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
                     let start = offset + MemoryLayout<inotify_event>.size
                     offset = start + Int(event.len)
-                    events.directories.insert(event.wd)
-                    let isWritten = event.mask & ~UInt32(truncatingIfNeeded: IN_MODIFY) == 0
-                    let name = buffer[start..<min(offset, count)].prefix { $0 != 0 }
-                    if !isWritten || !name.suffix(ending.count).elementsEqual(ending) {
-                        events.changed.insert(event.wd)
-                    }
+                    let name = UnsafeRawBufferPointer(buffer)[start..<min(offset, count)].prefix { $0 != 0 }
+                    body(WatchEvent(number: event.wd, isWrite: event.mask & ~writes == 0, name: name))
                 }
             }
         }
         #endif
-        return events
     }
 }

@@ -15,7 +15,7 @@ import Darwin
 package struct SystemCalls: Sendable {
     package enum Name: String, Sendable, CaseIterable {
         case open, read, write, sync, rename, unlink, makeDirectory, status, lock, changeMode, changeOwner, truncate
-        case readLink, resolve, watch, access, map, unlock
+        case readLink, resolve, watch, access, map, unlock, thread
         /// Not a call: a change of memory that is shared with other processes.
         case publish
     }
@@ -108,6 +108,9 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         self.path = path
         self.number = number
     }
+
+    /// Whether the process is only short of something that it may have again in a moment.
+    var isTransient: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
 
     /// The error in the system's words, without the path.
     package var reason: String {

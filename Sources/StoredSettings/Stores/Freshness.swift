@@ -11,7 +11,7 @@ import Synchronization
 /// Unchecked: the two words that are allocated here are only touched through atomics, and last as long as this object.
 final class Freshness: @unchecked Sendable {
     struct Ticket: Equatable {
-        /// The local word; never 0.
+        /// The local word; 0 for a ticket that is never current.
         var local: UInt64
         /// Where the shared word is, and what it was.
         var address: UInt64
@@ -56,8 +56,9 @@ final class Freshness: @unchecked Sendable {
 
     /// What a reader who holds the store's lock has read is as new as this.
     var ticket: Ticket {
+        // Where no thread can watch the file, every read is to look: 0 is never current.
         Ticket(
-            local: words[0].load(ordering: .acquiring),
+            local: WorkScheduler.shared.isStarved ? 0 : words[0].load(ordering: .acquiring),
             address: address.load(ordering: .acquiring),
             shared: seen.load(ordering: .acquiring)
         )

@@ -61,4 +61,15 @@ struct ForkTests {
             #expect(try document(at: place.path)["total"] as? Int == 1_000)
         }
     }
+
+    @Test("a child whose threads meet at a lock goes on, and writes the file in the background")
+    func busyChild() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbe(at: place) { probe in
+                try await probe.expect("forkBusily total 2000")
+                try await probe.expect("get total", says: "4000")
+            }
+        }
+    }
 }

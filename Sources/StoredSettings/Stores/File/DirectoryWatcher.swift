@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Synchronization
 
-/// Tells when something happens in a directory, or to a file.
+/// Notifies handlers when something happens to certain names in a directory, or to a file.
 ///
-/// There is one for the process, since a user may have no more than 128 of the system's queues of such events.
+/// There is one for the process, since a user may have no more than 128 of the system's queues of such events. A thread of
+/// its own waits for them.
 final class DirectoryWatcher: Sendable {
-    /// Told whether something else has happened than that a journal was written to.
+    /// Called with whether something else has happened than that a journal was written to.
+    ///
+    /// It is called on the thread that serves all suites, so it schedules work and does none.
     typealias Handler = @Sendable (_ isChanged: Bool) -> Void
 
-    /// How long to wait after events before asking for more, in seconds, so that a process that sets all the time does
-    /// not keep those that watch busy.
+    /// What concerns a handler.
+    ///
+    /// Everything that happens to the watched object itself does, too.
+    struct Names: Sendable {
+        /// The names of files, links and directories whose changes matter, as bytes.
+        var files: Set<[UInt8]> = []
+        /// The name of a journal, which is written to all the time.
+        var journal: [UInt8]?
+    }
+
+    /// How long to wait after events before reading more, in seconds, so that a process that sets all the time does not
+    /// keep those that watch busy.
     private static let pause = 0.001
 
     /// A watch of one directory, which ends with the last reference to it.
@@ -31,70 +43,93 @@ final class DirectoryWatcher: Sendable {
         }
     }
 
+    private struct Subscription {
+        var names: Names
+        var handler: Handler
+
+        /// Whether an event matters, and then whether it is more than a write to the journal.
+        func isChanged(by event: SystemCalls.WatchEvent) -> Bool? {
+            if event.name.isEmpty { return true }
+            if let journal = names.journal, event.name.elementsEqual(journal) { return !event.isWrite }
+            return names.files.contains { event.name.elementsEqual($0) } ? true : nil
+        }
+    }
+
     private struct State {
         var lastID: UInt64 = 0
-        var handlers: [CInt: [UInt64: Handler]] = [:]
-        var source: (any DispatchSourceRead)?
+        var subscriptions: [CInt: [UInt64: Subscription]] = [:]
         var queue: FileHandle?
     }
 
-    static let shared = DirectoryWatcher()
+    private static let watchers = PerProcess { DirectoryWatcher() }
 
+    /// The watcher of this process.
+    static var shared: DirectoryWatcher { watchers.current }
+
+    private let forks = Forks.count
     private let state = Locked(State())
-    private let dispatchQueue = DispatchQueue(label: "StoredSettings.DirectoryWatcher", qos: .utility)
 
     /// Watches a directory or a file.
     ///
     /// - Parameters:
     ///   - path: Where it is.
+    ///   - names: The names in the directory that matter.
     ///   - system: Makes the calls.
-    ///   - handler: Called on a queue of the system, after one or more things have happened.
+    ///   - handler: Called after one or more things have happened.
     /// - Returns: The watch.
     /// - Throws: ``SystemError`` where the system has no such events, or has no room for another watch.
-    func watch(_ path: FilePath, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
+    func watch(_ path: FilePath, for names: Names, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
         try state.withLock { state in
-            let queue = try state.queue ?? openQueue(&state, system)
+            let queue = try state.queue ?? openQueue(system)
+            state.queue = queue
             let number = try system.addWatch(path, to: queue)
             state.lastID += 1
-            state.handlers[number, default: [:]][state.lastID] = handler
+            state.subscriptions[number, default: [:]][state.lastID] = Subscription(names: names, handler: handler)
             return Watch(number: number, id: state.lastID, watcher: self)
         }
     }
 
-    private func openQueue(_ state: inout State, _ system: SystemCalls) throws(SystemError) -> FileHandle {
+    private func openQueue(_ system: SystemCalls) throws(SystemError) -> FileHandle {
         let queue = try system.makeWatchQueue()
-        let source = DispatchSource.makeReadSource(fileDescriptor: queue.descriptor, queue: dispatchQueue)
-        source.setEventHandler { [unowned self] in handleEvents(queue) }
-        source.activate()
-        state.source = source
-        state.queue = queue
+        try BackgroundThread.start(system) { [self] in
+            while true {
+                SystemCalls().waitForEvents(queue)
+                handleEvents(queue)
+                SystemCalls.sleep(seconds: Self.pause)
+            }
+        }
         return queue
     }
 
     private func remove(_ id: UInt64, from number: CInt) {
-        state.withLock { state in
-            state.handlers[number]?[id] = nil
-            guard state.handlers[number]?.isEmpty == true, let queue = state.queue else { return }
-            state.handlers[number] = nil
-            SystemCalls().removeWatch(number, from: queue)
+        // A forked child shares the queue with its parent, whose watch this is.
+        guard forks == Forks.count else { return }
+        let ended = state.withLock { state in
+            let ended = state.subscriptions[number]?.removeValue(forKey: id)
+            if state.subscriptions[number]?.isEmpty == true, let queue = state.queue {
+                state.subscriptions[number] = nil
+                SystemCalls().removeWatch(number, from: queue)
+            }
+            return ended
         }
+        _ = consume ended
     }
 
     private func handleEvents(_ queue: FileHandle) {
-        let events = SystemCalls().readWatchEvents(from: queue, ignoring: SettingsFile.journalSuffix)
-        let handlers = state.withLock { state in
-            // The number of no directory says that events were lost: then anything may have happened anywhere.
-            let isAll = events.directories.contains(-1)
-            let directories = isAll ? Set(state.handlers.keys) : events.directories
-            return directories.flatMap { number in
-                let isChanged = isAll || events.changed.contains(number)
-                return state.handlers[number].map { $0.values.map { ($0, isChanged) } } ?? []
-            }
+        let calls = state.withLock { state in
+            var changes: [UInt64: (handler: Handler, isChanged: Bool)] = [:]
+            SystemCalls()
+                .readWatchEvents(from: queue) { event in
+                    // The number of no directory says that events were lost: then anything may have happened anywhere.
+                    for number in event.number == -1 ? Array(state.subscriptions.keys) : [event.number] {
+                        for (id, subscription) in state.subscriptions[number] ?? [:] {
+                            guard let isChanged = subscription.isChanged(by: event) else { continue }
+                            changes[id] = (subscription.handler, isChanged || changes[id]?.isChanged == true)
+                        }
+                    }
+                }
+            return Array(changes.values)
         }
-        for (handler, isChanged) in handlers {
-            // Not on this queue, which serves all suites: a handler reads files, and may call a reporter of the user's.
-            DispatchQueue.global(qos: .utility).async { handler(isChanged) }
-        }
-        SystemCalls.sleep(seconds: Self.pause)
+        for (handler, isChanged) in calls { handler(isChanged) }
     }
 }

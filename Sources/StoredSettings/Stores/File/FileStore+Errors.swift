@@ -26,21 +26,12 @@ extension FileStore {
                 .readFailed,
                 fact: "the file cannot be read: \(error.reason)",
                 consequence: consequence,
-                remedy: readRemedy(for: error.number),
+                remedy: readingRemedy(for: error.number) ?? "put a file there that can be read",
                 location: SettingsError.Location(file: error.path.description),
                 underlying: error
             )
         default:
             return SettingsError.wrapping(error, as: .readFailed)
-        }
-    }
-
-    private func readRemedy(for number: CInt) -> String {
-        switch number {
-        case EACCES: "let this user read it"
-        case EMFILE, ENFILE: "close files, or raise the limit of open files"
-        case EFBIG: "put a file of at most \(SettingsFile.longestFile >> 20) MiB there"
-        default: "put a file there that can be read"
         }
     }
 
@@ -50,7 +41,7 @@ extension FileStore {
             .readFailed,
             fact: "the journal cannot be read: \(error.reason)",
             consequence: "what other processes have set in the last second may be missing",
-            remedy: error.number == EACCES ? "let this user read it" : "see whether the disk is in order",
+            remedy: readingRemedy(for: error.number) ?? "see whether the disk is in order",
             location: SettingsError.Location(file: error.path.description),
             underlying: error
         )
@@ -69,12 +60,23 @@ extension FileStore {
         )
     }
 
+    private func readingRemedy(for number: CInt) -> String? {
+        switch number {
+        case EACCES, EPERM: "let this user read it"
+        case EMFILE, ENFILE: "close files, or raise the limit of open files; it is read again by itself"
+        case ENOMEM: "free memory, or raise the limit of memory; it is read again by itself"
+        case EFBIG: "put a file of at most \(SettingsFile.longestFile >> 20) MiB there"
+        default: nil
+        }
+    }
+
     private func remedy(for number: CInt) -> String {
         switch number {
         case ENOSPC, EDQUOT: "make room on the disk"
         case EROFS: "mount the file system for writing, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
         case EACCES, EPERM: "let this user write there, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
         case EMFILE, ENFILE: "close files, or raise the limit of open files"
+        case ENOMEM: "free memory, or raise the limit of memory"
         case ENOENT, ENOTDIR:
             "see that the directory can be made, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
         case ENAMETOOLONG: "give the suite a shorter name"

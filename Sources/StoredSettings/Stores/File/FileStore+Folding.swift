@@ -112,6 +112,15 @@ private struct Folding {
         throw SettingsError.alwaysEdited(file.path)
     }
 
+    /// Notifies the subscribers of the changes that were found, before anything waits for the disk.
+    ///
+    /// Errors are reported at the end, when the lock is free: a reporter may start a checkpoint.
+    private mutating func deliverChanges() {
+        let deliveries = news.deliveries
+        news.deliveries = []
+        for delivery in deliveries { delivery.perform() }
+    }
+
     /// Waits while the file may be one that somebody is in the middle of writing.
     private mutating func waitUntilSettled() {
         for _ in 0..<Int(FileStore.settlingTime / 0.01) * 2 {
@@ -121,6 +130,7 @@ private struct Folding {
                 return state.missingSince == nil && state.defect?.isPassing != true
                     && state.reading?.isCertain != false
             }
+            deliverChanges()
             if isSettled { return }
             SystemCalls.sleep(seconds: 0.01)
         }
@@ -242,7 +252,10 @@ private struct Folding {
         _ body: (Journal, inout FileStore.State, inout FileStore.News) throws -> Result
     ) throws -> Result {
         var news = news
-        defer { self.news = news }
+        defer {
+            self.news = news
+            deliverChanges()
+        }
         return try store.writer.withLock { failure in
             let journal = try store.beginAlone(&failure, patience: patience, &news)
             defer { store.unlock(journal) }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Synchronization
 
 extension FileStore {
     /// For how long a file that cannot be understood may be one that an editor is writing, in seconds.
     static let settlingTime = 0.1
-    /// How often to look for changes while there is no journal that would tell of them.
-    private static let lookInterval = Duration.milliseconds(100)
+    /// How often to look for changes that nothing tells of, in seconds.
+    static let lookInterval = 0.1
+    /// After how long a suite is watched, in seconds: a short command must not pay for a watch.
+    private static let timeUntilWatch = 1.0
 
     /// Takes over what others have committed and written, if it can be read.
     ///
@@ -24,14 +25,14 @@ extension FileStore {
             catchUp(&state, &news)
         }
         state.isOpened = true
+        if state.isTransientFailure { news.isTransientFailure = true }
         freshness.update(state.journal.journal?.page, seen: state.journal.seen, generation: state.generation)
     }
 
     private func isLookOverdue(_ state: State) -> Bool {
-        guard state.journal.journal == nil || state.missingSince != nil || state.defect?.mayPass == true else {
-            return false
-        }
-        return state.lookedAt.map { .now - $0 > Self.lookInterval } ?? true
+        let isUntold = state.journal.journal == nil || state.missingSince != nil || state.defect?.mayPass == true
+        guard isUntold || WorkScheduler.shared.isStarved else { return false }
+        return state.lookedAt.map { .now - $0 > .seconds(Self.lookInterval) } ?? true
     }
 
     private func lookAtFile(_ state: inout State, _ news: inout News) {
@@ -140,18 +141,60 @@ extension FileStore {
 
     /// Looks at the file again when it has had time to become whole.
     func lookAgain() {
-        DispatchQueue.global(qos: .utility)
-            .asyncAfter(deadline: .now() + Self.settlingTime) { [weak self] in
-                self?.look()
-            }
+        WorkScheduler.shared.after(Self.settlingTime) { [weak self] in
+            self?.look()
+        }
     }
 
-    /// Begins to notice hand edits when the suite has been open for a while: a short command must not pay for a watch.
+    /// Reads again, in a while, what could not be read for want of descriptors or memory: nothing tells when there are some.
+    func retryReading() {
+        guard !schedule.isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        WorkScheduler.shared.after(Self.lookInterval) { [weak self] in
+            self?.schedule.isLookScheduled.store(false, ordering: .relaxed)
+            self?.look()
+        }
+    }
+
+    /// Does what is due in the background when the system starts no thread for it, and reports that once.
+    func helpIfStarved() {
+        // A transaction holds a lock that the work may need.
+        guard WorkScheduler.shared.isStarved, TransactionScope.current == nil else { return }
+        if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
+            // What was read before that was known may be in a cache.
+            freshness.invalidate()
+            state.withLock { $0.observer }?.report(.noThread(file.path))
+        }
+        WorkScheduler.shared.helpIfStarved()
+    }
+
+    /// Watches the file when the suite has been open for a while.
+    ///
+    /// Until then, and while there is no journal, cached values are read again every so often: only a look shows that
+    /// another process has created the journal.
     func watchLater() {
         guard schedule.isActive else { return }
-        DispatchQueue.global(qos: .utility)
-            .asyncAfter(deadline: .now() + 1) { [weak self] in
-                self?.watch(makingDirectories: false)
+        watch(after: Self.timeUntilWatch)
+    }
+
+    private func watch(after delay: Double) {
+        let hasJournal = state.withLock { $0.journal.journal != nil }
+        let pause = hasJournal ? delay : min(delay, Self.lookInterval)
+        WorkScheduler.shared.after(pause) { [weak self] in
+            guard let self else { return }
+            // Not exactly zero at the end.
+            guard delay - pause > Self.lookInterval / 2 else { return watch(makingDirectories: false) }
+            freshness.mustLook()
+            watch(after: delay - pause)
+        }
+    }
+}
+
+extension FileStore.State {
+    /// Whether the file or the journal could not be read for a reason that may be gone in a moment.
+    fileprivate var isTransientFailure: Bool {
+        [defect?.error, journal.problem, journal.unreadable]
+            .contains { error in
+                (error?.underlying as? SystemError)?.isTransient ?? false
             }
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Synchronization
 
 extension FileStore {
@@ -112,15 +111,14 @@ extension FileStore {
     /// Has a commit put the journal in order, soon.
     func repairLater() {
         guard schedule.isActive, !schedule.isRepairScheduled.exchange(true, ordering: .relaxed) else { return }
-        DispatchQueue.global(qos: .utility)
-            .async { [weak self] in
-                guard let self else { return }
-                schedule.isRepairScheduled.store(false, ordering: .relaxed)
-                do {
-                    try commit { _ in }
-                } catch {
-                    // What is wrong was told when it was found; the next commit tries again, and throws.
-                }
+        WorkScheduler.shared.soon { [weak self] in
+            guard let self else { return }
+            schedule.isRepairScheduled.store(false, ordering: .relaxed)
+            do {
+                try commit { _ in }
+            } catch {
+                // What is wrong was told when it was found; the next commit tries again, and throws.
             }
+        }
     }
 }

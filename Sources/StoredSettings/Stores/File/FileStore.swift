@@ -138,6 +138,8 @@ extension FileStore {
         var errors: [SettingsError] = []
         /// Whether the file has to be looked at again when it has had time to settle.
         var isUnsettled = false
+        /// Whether reading failed for a reason that may be gone in a moment.
+        var isTransientFailure = false
         /// Whether there are records that somebody should fold.
         var isFoldDue = false
         /// Whether the journal needs a commit to put it in order.
@@ -158,9 +160,11 @@ extension FileStore {
             }
         }
         if news.isUnsettled { lookAgain() }
+        if news.isTransientFailure { retryReading() }
         if news.isFirstLook { watchLater() }
         if news.needsRepair { repairLater() }
         if news.isFoldDue { foldLater(isOwn: false) }
+        helpIfStarved()
     }
 }
 
@@ -211,12 +215,15 @@ extension FileStore {
     }
 
     func watch(makingDirectories: Bool) {
-        let isNeeded = state.withLock { !$0.isClosed && $0.watch == nil }
+        let isNeeded = state.withLock { !$0.isClosed && ($0.watch?.isInherited ?? true) }
         guard isNeeded else { return }
         let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) ?? false }
-        state.withLock { state in
-            if state.watch == nil, !state.isClosed { state.watch = watch }
+        let inherited = state.withLock { state in
+            guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
+            defer { state.watch = watch }
+            return state.watch
         }
+        _ = consume inherited
         watch.start(makingDirectories: makingDirectories)
         // What has changed since the last look, and before the watch, nobody would tell.
         look()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Synchronization
 
 /// When a store folds by itself.
@@ -18,10 +17,13 @@ final class FoldSchedule: Sendable {
 
     /// Whether it folds by itself at all.
     let isActive: Bool
-    let isScheduled = Atomic(false)
-    let isRepairScheduled = Atomic(false)
+    let isScheduled = ScheduledFlag()
+    let isRepairScheduled = ScheduledFlag()
+    let isLookScheduled = ScheduledFlag()
+    /// Whether it was reported that the system starts no thread.
+    let isShortageReported = Atomic(false)
     /// Whether the journal is being folded because it has become long.
-    let isUrgent = Atomic(false)
+    let isUrgent = ScheduledFlag()
     /// Whether this process has set anything, and so owes it to others to fold.
     let hasCommitted = Atomic(false)
 
@@ -57,25 +59,23 @@ extension FileStore {
         guard !schedule.isUrgent.load(ordering: .relaxed), !schedule.isUrgent.exchange(true, ordering: .relaxed) else {
             return
         }
-        DispatchQueue.global(qos: .utility)
-            .async { [weak self] in
-                guard let self else { return }
-                foldNow()
-                schedule.isUrgent.store(false, ordering: .relaxed)
-            }
+        WorkScheduler.shared.soon { [weak self] in
+            guard let self else { return }
+            foldNow()
+            schedule.isUrgent.store(false, ordering: .relaxed)
+        }
     }
 
     private func takeTurn(after delay: Double, seen word: UInt64, turns: Int) {
-        DispatchQueue.global(qos: .utility)
-            .asyncAfter(deadline: .now() + delay) { [weak self] in
-                guard let self else { return }
-                let published = publishedWord
-                if published == word || turns >= FoldSchedule.mostTurns {
-                    foldNow()
-                } else {
-                    takeTurn(after: FoldSchedule.interval, seen: published, turns: turns + 1)
-                }
+        WorkScheduler.shared.after(delay) { [weak self] in
+            guard let self else { return }
+            let published = publishedWord
+            if published == word || turns >= FoldSchedule.mostTurns {
+                foldNow()
+            } else {
+                takeTurn(after: FoldSchedule.interval, seen: published, turns: turns + 1)
             }
+        }
     }
 
     private var publishedWord: UInt64 {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+// Only Linux says what a process holds.
+#if os(Linux)
+@Suite("A process that runs short of descriptors or of threads")
+struct ShortageTests {
+    @Test(
+        "reads, sets and observes with few descriptors or none, and is as good as new when it has some",
+        arguments: 0...3
+    )
+    func descriptors(count: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try place.path.overwriteFile(with: #"{"n": 1}"#)
+            try await withProbes(2, at: place) { probes in
+                let (probe, other) = (probes[0], probes[1])
+                try await probe.expect("exhaust \(count)")
+                // What each of these answers depends on what the system still grants. None ends the process.
+                for command in ["get n", "observe n", "set n 2", "get n", "assign n 3", "synchronize", "fold", "get n"]
+                {
+                    let answer = try await answer(of: probe, to: command)
+                    #expect(answer == "done" || answer.hasPrefix("error ") || Int(answer) != nil, "\(command)")
+                }
+                if count == 0 { #expect(probe.complaints.contains("raise the limit of open files")) }
+                #expect(!probe.complaints.contains("disk is in order"))
+                for command in ["recover", "set n 4", "synchronize", "fold"] {
+                    #expect(try await answer(of: probe, to: command) == "done", "\(command)")
+                }
+                // By looking, until the system grants a watch again.
+                try await other.expect("set n 7")
+                try await eventually("the set is read") { try await answer(of: probe, to: "get n") == "7" }
+                try await eventually("the file is watched") { try await answer(of: probe, to: "watches") != "0" }
+                try await other.expect("set n 8")
+                try await eventually("the callback is called") { try await probe.line() == "n is 8" }
+                try await probe.finish()
+            }
+        }
+    }
+
+    /// What the process answers, without what its callback says meanwhile.
+    private func answer(of probe: Probe, to command: String) async throws -> String {
+        try probe.send(command)
+        while true {
+            let line = try await probe.line()
+            if !line.contains(" is ") { return line }
+        }
+    }
+
+    @Test("without a thread in the background, reads look at the file, sets are stored, and it is reported once")
+    func noThread() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try place.path.overwriteFile(with: #"{"n": 1}"#)
+            try await withProbes(2, at: place) { probes in
+                let (probe, other) = (probes[0], probes[1])
+                try await probe.expect("starve")
+                try await probe.expect("get n", says: "1")
+                try await other.expect("set n 2")
+                try await probe.expectSoon("n", is: 2)
+                try await other.expect("fold")
+                try place.path.replaceFile(with: #"{"n": 3}"#)
+                try await probe.expectSoon("n", is: 3)
+                try await probe.expect("set n 4")
+                try await eventually("the reads of the process write the file") {
+                    try await probe.expect("get n", says: "4")
+                    return try document(at: place.path)["n"] as? Int == 4
+                }
+                #expect(probe.complaints.split(separator: "\n").count { $0.contains("starts no thread") } == 1)
+                try await probe.expect("feed")
+                try await probe.expect("observe n")
+                try await other.expect("set n 5")
+                try await probe.expect(says: "n is 5")
+                try await probe.finish()
+            }
+        }
+    }
+
+    @Test("a callback hears of another process's set while Dispatch's queues and the threads of tasks are busy")
+    func busyThreads() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                let (watcher, writer) = (probes[0], probes[1])
+                try await writer.expect("set n 1")
+                try await watcher.expect("observe n")
+                try await watcher.expect("occupy")
+                try await writer.expect("set n 2")
+                try await watcher.expect(says: "n is 2", within: .seconds(30))
+                try await watcher.expect("vacate")
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("WorkScheduler")
+struct WorkSchedulerTests {
+    @Test("work runs, at once or after its delay, in the order of its time")
+    func order() async {
+        let scheduler = WorkScheduler(mostThreads: 1)
+        let log = Log()
+        let gate = DispatchSemaphore(value: 0)
+        // One thread, which is busy while the rest is added.
+        scheduler.soon { gate.wait() }
+        scheduler.after(0.002) { log.add("third") }
+        scheduler.after(0.001) { log.add("second") }
+        scheduler.soon { log.add("first") }
+        gate.signal()
+        await eventually("all has run") { log.entries.count == 3 }
+        #expect(log.entries == ["first", "second", "third"])
+    }
+
+    @Test("work that blocks delays no other, at once or later, below the limit of threads")
+    func blockedWork() async {
+        let scheduler = WorkScheduler()
+        let log = Log()
+        let gate = DispatchSemaphore(value: 0)
+        for _ in 1..<WorkScheduler.mostThreads { scheduler.soon { gate.wait() } }
+        scheduler.after(0.05) { log.add("later") }
+        scheduler.soon { log.add("soon") }
+        await eventually("both have run") { log.entries.count == 2 }
+        #expect(log.entries == ["soon", "later"])
+        for _ in 1..<WorkScheduler.mostThreads { gate.signal() }
+    }
+
+    @Test("there are no more threads than the limit, and what waits for them is done in the end")
+    func limit() async {
+        let scheduler = WorkScheduler(mostThreads: 3)
+        let running = Atomic(0)
+        let most = Atomic(0)
+        let done = Atomic(0)
+        for _ in 0..<200 {
+            scheduler.soon {
+                most.max(running.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+                usleep(100)
+                running.subtract(1, ordering: .relaxed)
+                done.add(1, ordering: .relaxed)
+            }
+        }
+        await eventually("all has run") { done.load(ordering: .relaxed) == 200 }
+        #expect((1...3).contains(most.load(ordering: .relaxed)))
+    }
+
+    @Test("threads leave the application's signals alone, and receive those of their own faults")
+    func signals() async throws {
+        let mask = Mutex<[CInt: Bool]>([:])
+        WorkScheduler.shared.soon {
+            var signals = sigset_t()
+            pthread_sigmask(SIG_BLOCK, nil, &signals)
+            let blocked = [SIGTERM, SIGINT, SIGUSR1, SIGCHLD, SIGBUS, SIGSEGV]
+                .map { ($0, sigismember(&signals, $0) == 1) }
+            mask.withLock { $0 = Dictionary(uniqueKeysWithValues: blocked) }
+        }
+        await eventually("the thread has looked") { mask.withLock { !$0.isEmpty } }
+        #expect(
+            mask.withLock { $0 }
+                == [SIGTERM: true, SIGINT: true, SIGUSR1: true, SIGCHLD: true, SIGBUS: false, SIGSEGV: false]
+        )
+    }
+
+    @Test("without threads, the callers do what is due; when there is a thread again, it does")
+    func starvation() async {
+        let isRefused = Atomic(true)
+        let system = SystemCalls { call, _ in call == .thread && isRefused.load(ordering: .relaxed) ? EAGAIN : nil }
+        let scheduler = WorkScheduler(system)
+        let log = Log()
+        scheduler.soon { log.add("by \(SystemCalls.currentThread())") }
+        #expect(scheduler.isStarved)
+        #expect(log.entries == [])
+        scheduler.helpIfStarved()
+        #expect(log.entries == ["by \(SystemCalls.currentThread())"])
+        isRefused.store(false, ordering: .relaxed)
+        scheduler.soon { log.add("in the background") }
+        await eventually("a thread has done it") { log.entries.last == "in the background" }
+        #expect(!scheduler.isStarved)
+    }
+
+    @Test("threads without work end after a while, all but one, which waits for what is still to be done")
+    func idleThreads() {
+        var queue = WorkQueue(mostThreads: 2)
+        let start = SuspendingClock.Instant.now
+        let late = start + WorkQueue.idleTime * 2
+        #expect(queue.add(at: start) {} == .thread)
+        queue.stopWaiting(isTimekeeper: false)
+        // The first thread is busy when more comes.
+        guard case (_?, .none) = work(of: queue.next(now: start, idleSince: start)) else {
+            Issue.record("the work is not run")
+            return
+        }
+        #expect(queue.add(at: start + .seconds(60)) {} == .thread)
+        queue.stopWaiting(isTimekeeper: false)
+        let (step, isTimekeeper) = queue.next(now: start, idleSince: start)
+        guard case .wait(let time) = step, isTimekeeper else {
+            Issue.record("the second thread does not wait until the work is due")
+            return
+        }
+        #expect(time == start + .seconds(60))
+        // The other one still waits.
+        guard case (.end, _) = queue.next(now: late, idleSince: start) else {
+            Issue.record("the first thread does not end")
+            return
+        }
+        queue.stopWaiting(isTimekeeper: true)
+        #expect(queue.takeDue(now: start + .seconds(61)) != nil)
+        guard case (.wait, false) = queue.next(now: late, idleSince: start) else {
+            Issue.record("the last thread does not wait")
+            return
+        }
+        #expect(queue.threads == 1)
+    }
+
+    private func work(of next: (WorkQueue.Step, isTimekeeper: Bool)) -> (WorkQueue.Work?, WorkQueue.Help) {
+        guard case .run(let work, let help) = next.0 else { return (nil, .none) }
+        return (work, help)
+    }
+}
+
+private final class Log: Sendable {
+    private let list = Mutex<[String]>([])
+
+    var entries: [String] { list.withLock { $0 } }
+
+    func add(_ entry: String) {
+        list.withLock { $0.append(entry) }
+    }
+}
