@@ -53,6 +53,11 @@ enum Command: String {
     /// `forkInside KEY`: forks in the middle of a transaction that raises the key; answers `done` when only the parent's
     /// part of it is made.
     case forkInside
+    /// `forkAndHold KEY INTEGER`: begins a transaction that sets the key, forks in its body, and waits there until the child
+    /// has left its own copy of the transaction; says `holding`, and ends the transaction after one more line.
+    case forkAndHold
+    /// `exitInside KEY INTEGER`: ends the process in the body of a transaction that sets the key.
+    case exitInside
     /// `become USER`: goes on as the user of that number, who may do less.
     case become
     /// `standard`: makes the suite the standard one, and answers with the port of that and what gave it.
@@ -90,6 +95,8 @@ enum Command: String {
         case .lock: try holdLock(beside: suite, arguments.text(0))
         case .fork: try fork { try increment(suite, arguments) }
         case .forkInside: try forkInside(suite, integer(suite, arguments))
+        case .forkAndHold: try forkAndHold(suite, integer(suite, arguments), arguments.integer(1))
+        case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
         case .become: try become(user: arguments.integer(0))
         case .standard: return try standard(suite)
         case .memory: try keepNothing()

@@ -3,8 +3,9 @@
 import Synchronization
 
 #if !THREAD_SANITIZER
-/// The one lock of this library: not recursive, and never held over user code, but for the bodies of transactions, which run
-/// alone by their nature.
+/// The lock of this library: not recursive, and never held over user code.
+///
+/// Where the body of a transaction runs under a lock, that is a ``WriterLock``.
 ///
 /// A name of its own, so that there is one place to change it.
 typealias Locked<Value: ~Copyable> = Mutex<Value>
@@ -37,26 +38,9 @@ package final class Locked<Value: ~Copyable>: Sendable {
         }
     }
 
-    package func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result? {
-        willLockMutex(address, isTry)
-        var isLocked = false
-        defer { if isLocked { didUnlockMutex(address, 0) } else { didLockMutex(address, isTry | hasFailed, 0) } }
-        return try mutex.withLockIfAvailable { (value: inout sending Value) throws(Failure) -> sending Result in
-            isLocked = true
-            didLockMutex(address, isTry, 0)
-            defer { _ = willUnlockMutex(address, 0) }
-            return try body(&value)
-        }
-    }
-
     /// What the sanitizer knows this lock by; nothing is read or written there.
     private var address: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 }
-
-private let isTry: CUnsignedInt = 1 << 4
-private let hasFailed: CUnsignedInt = 1 << 5
 
 @_silgen_name("__tsan_mutex_create")
 private func createMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)

@@ -11,7 +11,7 @@ public final class InMemoryStore: SettingsStore {
     }
 
     private let state: Locked<State>
-    private let writer = Locked<Void>(())
+    private let writer = WriterLock<Void>(())
     let freshness = Freshness()
     private let reason: String
 

@@ -5,7 +5,7 @@ import Synchronization
 
 extension UserDefaultsStore {
     /// Held while a commit runs, of whichever store: two may be over one domain.
-    private static let writer = Mutex<Void>(())
+    private static let writer = WriterLock<Void>(())
 
     /// Runs a body alone among all writers of this process, on the newest contents, and keeps the changes it makes.
     ///

@@ -57,7 +57,7 @@ final class FileStore: FreshStore {
     let file: SettingsFile
     let state = Locked(State())
     /// Held for a whole commit, the user's body included; `state` is free meanwhile, so that reads go on.
-    let writer = Locked<LockFailure?>(nil)
+    let writer = WriterLock<LockFailure?>(nil)
     let freshness = Freshness()
     let schedule: FoldSchedule
     /// The thread that closes the store; 0 while none does.

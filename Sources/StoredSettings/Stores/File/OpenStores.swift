@@ -38,7 +38,7 @@ enum OpenStores {
 extension FileStore {
     /// Folds, unless a commit is under way: `exit` may have been called by its body, which then never ends.
     fileprivate func foldAtExit() {
-        guard writer.withLockIfAvailable({ _ in true }) ?? false else { return }
+        guard !writer.isLocked else { return }
         foldAtEnd()
     }
 }
