@@ -18,6 +18,7 @@ extension UserDefaultsStore {
             deliveries.append(external)
             var transaction = StoreTransaction(base: base)
             let result = try body(&transaction)
+            try transaction.checkDepth()
             deliveries.append(try keep(transaction.changes))
             return result
         }
