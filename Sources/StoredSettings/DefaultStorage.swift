@@ -17,8 +17,10 @@
 /// reported to the suite's reporter. See ``Setting/value`` for what an assignment does, and ``Setting`` for what `$port`
 /// offers beyond it.
 ///
-/// It works in structs, classes and actors. The one place the compiler refuses any property wrapper is a `final class`
-/// with checked `Sendable`: use a struct, or mark the class `@unchecked Sendable` when it has nothing but settings.
+/// It works in structs, classes and actors. In Swift 6 mode the compiler refuses all property wrappers with a setter in a
+/// `final class` whose `Sendable` it checks, in a `static var` and in a global variable. Declare the settings in a struct, and
+/// store one of these in a `static let` or a global `let`. A class that has nothing but settings can be marked
+/// `@unchecked Sendable` instead.
 @propertyWrapper
 public struct DefaultStorage<Value: Sendable>: Sendable {
     @usableFromInline let setting: Setting<Value>

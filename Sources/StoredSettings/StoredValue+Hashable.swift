@@ -9,6 +9,41 @@ import Foundation
 extension StoredValue: Hashable {
     /// Whether two values would be stored as the same bytes.
     public static func == (left: StoredValue, right: StoredValue) -> Bool {
+        if let isEqual = leavesAreEqual(left, right) { return isEqual }
+        // A list of work instead of recursion: a value of any depth can be compared on any stack.
+        var work = [(left, right)]
+        while let pair = work.popLast() {
+            switch pair {
+            case (.array(let left), .array(let right)):
+                guard left.count == right.count else { return false }
+                if left.hasStorage(of: right) { continue }
+                for (left, right) in zip(left, right) {
+                    guard let isEqual = leavesAreEqual(left, right) else {
+                        work.append((left, right))
+                        continue
+                    }
+                    guard isEqual else { return false }
+                }
+            case (.dictionary(let left), .dictionary(let right)):
+                guard left.count == right.count else { return false }
+                for (name, value) in left {
+                    guard let index = right.index(forKey: name), right[index].key.hasSameScalars(as: name) else {
+                        return false
+                    }
+                    guard let isEqual = leavesAreEqual(value, right[index].value) else {
+                        work.append((value, right[index].value))
+                        continue
+                    }
+                    guard isEqual else { return false }
+                }
+            default: return false
+            }
+        }
+        return true
+    }
+
+    /// Whether two values are equal; `nil` for two arrays or two dictionaries, whose contents have to be compared.
+    private static func leavesAreEqual(_ left: StoredValue, _ right: StoredValue) -> Bool? {
         switch (left, right) {
         case (.null, .null): true
         case (.bool(let left), .bool(let right)): left == right
@@ -17,14 +52,17 @@ extension StoredValue: Hashable {
         case (.string(let left), .string(let right)): left.hasSameScalars(as: right)
         case (.date(let left), .date(let right)): left.storedBits == right.storedBits
         case (.data(let left), .data(let right)): left == right
-        case (.array(let left), .array(let right)): left == right
-        case (.dictionary(let left), .dictionary(let right)): left.hasSameEntries(as: right)
+        case (.array, .array), (.dictionary, .dictionary): nil
         default: false
         }
     }
 
-    /// Feeds the kind and the contents to the hasher.
+    /// Feeds the kind and the contents to the hasher, down to the depth that a store takes.
     public func hash(into hasher: inout Hasher) {
+        hash(into: &hasher, levels: Self.maximumDepth)
+    }
+
+    private func hash(into hasher: inout Hasher, levels: Int) {
         hasher.combine(kind)
         switch self {
         case .null: break
@@ -34,8 +72,22 @@ extension StoredValue: Hashable {
         case .string(let value): hasher.combine(value)
         case .date(let value): hasher.combine(value.storedBits)
         case .data(let value): hasher.combine(value)
-        case .array(let values): hasher.combine(values)
-        case .dictionary(let values): hasher.combine(values)
+        case .array(let values):
+            hasher.combine(values.count)
+            guard levels > 0 else { return }
+            for value in values { value.hash(into: &hasher, levels: levels - 1) }
+        case .dictionary(let values):
+            hasher.combine(values.count)
+            guard levels > 0 else { return }
+            // Equal dictionaries may have their entries in different orders.
+            var combined = 0
+            for (name, value) in values {
+                var entry = hasher
+                entry.combine(name)
+                value.hash(into: &entry, levels: levels - 1)
+                combined ^= entry.finalize()
+            }
+            hasher.combine(combined)
         }
     }
 }
@@ -60,12 +112,14 @@ extension String {
     }
 }
 
-extension [String: StoredValue] {
-    fileprivate func hasSameEntries(as other: [String: StoredValue]) -> Bool {
-        guard count == other.count else { return false }
-        return allSatisfy { name, value in
-            guard let index = other.index(forKey: name) else { return false }
-            return other[index].key.hasSameScalars(as: name) && other[index].value == value
+extension [StoredValue] {
+    /// Whether both arrays are one in memory, so that they need not be compared.
+    fileprivate func hasStorage(of other: [StoredValue]) -> Bool {
+        // The addresses are compared and not used.
+        withUnsafeBufferPointer { left in
+            other.withUnsafeBufferPointer { right in
+                left.baseAddress == right.baseAddress && left.count == right.count
+            }
         }
     }
 }

@@ -10,6 +10,24 @@ extension StoredValue {
 
     /// Below zero, zero or above zero, as this value comes before the other, is the same, or comes after it.
     private func compared(to other: StoredValue) -> Int {
+        if let order = leafOrder(to: other) { return order }
+        // A list of open containers instead of recursion: values of any depth can be compared on any stack.
+        var open = [Pair(self, other)]
+        while let innermost = open.indices.last {
+            let step = open[innermost].next()
+            switch step {
+            case .order(let order) where order != 0: return order
+            case .order: continue
+            case .containers(let left, let right): open.append(Pair(left, right))
+            case .end(let order) where order != 0: return order
+            case .end: open.removeLast()
+            }
+        }
+        return 0
+    }
+
+    /// The order of two values; `nil` for two arrays or two dictionaries, whose contents have to be compared.
+    fileprivate func leafOrder(to other: StoredValue) -> Int? {
         switch (self, other) {
         case (.bool(let left), .bool(let right)): Self.compare(left ? 1 : 0, right ? 1 : 0)
         case (.integer(let left), .integer(let right)): Self.compare(left, right)
@@ -17,38 +35,68 @@ extension StoredValue {
         case (.string(let left), .string(let right)): Self.compare(left.utf8, right.utf8)
         case (.date(let left), .date(let right)): Self.compare(left.storedBits.orderKey, right.storedBits.orderKey)
         case (.data(let left), .data(let right)): Self.compare(left, right)
-        case (.array(let left), .array(let right)): Self.compare(left, right)
-        case (.dictionary(let left), .dictionary(let right)): Self.compare(left, right)
+        case (.array, .array), (.dictionary, .dictionary): nil
         default: Self.compare(kind.rank, other.kind.rank)
         }
     }
 
-    private static func compare<Value: Comparable>(_ left: Value, _ right: Value) -> Int {
+    fileprivate static func compare<Value: Comparable>(_ left: Value, _ right: Value) -> Int {
         left < right ? -1 : left == right ? 0 : 1
     }
 
-    private static func compare(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Int {
+    fileprivate static func compare(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Int {
         left.lexicographicallyPrecedes(right) ? -1 : right.lexicographicallyPrecedes(left) ? 1 : 0
     }
+}
 
-    private static func compare(_ left: [StoredValue], _ right: [StoredValue]) -> Int {
-        for (left, right) in zip(left, right) {
-            let order = left.compared(to: right)
-            if order != 0 { return order }
+extension StoredValue {
+    /// Two arrays or two dictionaries that are being compared.
+    private struct Pair {
+        enum Step {
+            /// The order of two names or two values.
+            case order(Int)
+            /// Two values whose contents decide.
+            case containers(StoredValue, StoredValue)
+            /// The order of two containers that are the same as far as both reach.
+            case end(Int)
         }
-        return compare(left.count, right.count)
+
+        private let left: Contents
+        private let right: Contents
+        private var index = 0
+
+        init(_ left: StoredValue, _ right: StoredValue) {
+            (self.left, self.right) = (Contents(left), Contents(right))
+        }
+
+        mutating func next() -> Step {
+            guard index < min(left.values.count, right.values.count) else {
+                return .end(StoredValue.compare(left.values.count, right.values.count))
+            }
+            defer { index += 1 }
+            if let leftName = left.names?[index], let rightName = right.names?[index] {
+                let order = StoredValue.compare(leftName.utf8, rightName.utf8)
+                if order != 0 { return .order(order) }
+            }
+            let (leftValue, rightValue) = (left.values[index], right.values[index])
+            return leftValue.leafOrder(to: rightValue).map { .order($0) } ?? .containers(leftValue, rightValue)
+        }
     }
 
-    private static func compare(_ left: [String: StoredValue], _ right: [String: StoredValue]) -> Int {
-        let left = left.sorted { compare($0.key.utf8, $1.key.utf8) < 0 }
-        let right = right.sorted { compare($0.key.utf8, $1.key.utf8) < 0 }
-        for (left, right) in zip(left, right) {
-            let order = compare(left.key.utf8, right.key.utf8)
-            if order != 0 { return order }
-            let contents = left.value.compared(to: right.value)
-            if contents != 0 { return contents }
+    /// The values in an array or a dictionary, those of a dictionary in the order of their names.
+    private struct Contents {
+        var names: [String]?
+        var values: [StoredValue] = []
+
+        init(_ value: StoredValue) {
+            switch value {
+            case .array(let elements): values = elements
+            case .dictionary(let entries):
+                let sorted = entries.sorted { StoredValue.compare($0.key.utf8, $1.key.utf8) < 0 }
+                (names, values) = (sorted.map(\.key), sorted.map(\.value))
+            default: break
+            }
         }
-        return compare(left.count, right.count)
     }
 }
 

@@ -15,6 +15,11 @@ public import Foundation
 /// `.double(-0.0)`, a NaN equals itself, and two spellings of `é` that Swift's `String` calls equal are different
 /// stored values: assigning one over the other is a change, and it is kept.
 ///
+/// A store takes values in which at most 127 arrays and dictionaries are nested in one another, and refuses deeper ones with
+/// ``SettingsError/Code/unstorable``. Comparing, hashing and describing a value is safe at any depth. But Swift frees nested
+/// arrays and dictionaries by recursion, about 150 bytes of stack a level: the last reference to a value of more than about
+/// 3,000 levels must not be released on a thread with a stack of 512 KB, nor one of more than 50,000 on a stack of 8 MB.
+///
 /// ```swift
 /// let value: StoredValue = ["retries": 3, "hosts": ["a.example", "b.example"]]
 /// let retries = try value["retries"]?.as(Int.self)
@@ -43,8 +48,8 @@ public enum StoredValue: Sendable {
 extension StoredValue {
     /// How many arrays and dictionaries may be nested in one another in what is read, written or coded.
     ///
-    /// More than settings need, and few enough that comparing or hashing such a value, which recurses, is safe on the
-    /// smallest stacks that threads have.
+    /// More than settings need, and few enough that what recurses over such a value is safe on the smallest stacks that
+    /// threads have.
     package static let maximumDepth = 127
 
     /// Whether no more than so many arrays and dictionaries are nested in one another.
@@ -54,6 +59,14 @@ extension StoredValue {
         case .dictionary(let values): levels > 0 && values.values.allSatisfy { $0.isNested(within: levels - 1) }
         default: true
         }
+    }
+
+    /// Throws ``SettingsError`` if the value is nested too deep to be stored under a key.
+    func checkDepth(forKey key: String) throws {
+        guard !isNested(within: Self.maximumDepth) else { return }
+        var error = SettingsError.unstorable("the value is nested deeper than \(Self.maximumDepth) levels")
+        error.key = key
+        throw error
     }
 
     /// The name of a stored value's shape, without its contents.

@@ -265,6 +265,18 @@ struct DefaultsGuide {
         }
     }
 
+    @Test("a URL that Defaults has stored is a JSON string, alone and in a list")
+    func urls() throws {
+        let suite = SettingsSuite.inMemory([
+            "home": #""https:\/\/example.org\/home""#, "list": [#""file:\/\/\/tmp\/a""#],
+        ])
+        let none = URL(fileURLWithPath: "/")
+        #expect(
+            suite[SettingKey("home", default: none, as: LegacyJSON())].absoluteString == "https://example.org/home"
+        )
+        #expect(suite[SettingKey("list", default: [none], as: LegacyJSON())].map(\.path) == ["/tmp/a"])
+    }
+
     // snippet: row-43
     private func bringAlong(from old: SettingsSuite, into suite: SettingsSuite) throws {
         var migrator = SettingsMigrator()
@@ -292,11 +304,11 @@ struct DefaultsGuide {
         let users = SettingKey<[DefaultsUser]>("users", default: [], as: LegacyJSON())
         // end
         // snippet: row-14-url
-        let file = SettingKey("file", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL())
+        let home = SettingKey("home", default: URL(fileURLWithPath: "/"), as: LegacyJSON())
         // end
         // snippet: start
         try bringAlong(from: SettingsSuite(userDefaults: .standard), into: "com.acme.tool")
         // end
-        _ = (suite, user, users, file)
+        _ = (suite, user, users, home)
     }
 }

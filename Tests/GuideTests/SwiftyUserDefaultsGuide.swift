@@ -169,6 +169,15 @@ struct SwiftyUserDefaultsGuide {
         #expect(shared.name == "com.my.app")
     }
 
+    @Test("assigning nil stores nil, and a reset restores the default")
+    func nilAndReset() throws {
+        let limit = SettingKey<Int?>("limit", default: 42)
+        suite[limit] = nil
+        #expect(suite[limit] == nil)
+        try suite.reset(limit)
+        #expect(suite[limit] == 42)
+    }
+
     @Test("launch arguments")
     func arguments() {
         // snippet: row-42
@@ -177,6 +186,8 @@ struct SwiftyUserDefaultsGuide {
         #expect(suite.name == "com.my.app")
         let given = SettingsSuite.inMemory(overrides: [.commandLine(["-launchCount", "3", "-username", "ada"])])
         #expect(given[.launchCount] == 3 && given[.username] == "ada")
+        let off = SettingsSuite.inMemory(overrides: [.commandLine(["-skipLogin", "N"])])
+        #expect(!off[SettingKey("skipLogin", default: true)])
     }
 
     @Test("bringing data along")

@@ -82,6 +82,33 @@ extension Command {
         let count = Atomic(0)
     }
 
+    /// Begins a transaction, and holds its locks after a child that was forked inside it has left it.
+    func forkAndHold(_ suite: SettingsSuite, _ setting: Setting<Int>, _ value: Int) throws {
+        var child: pid_t = -1
+        do {
+            try suite.transaction { settings in
+                settings[setting] = value
+                child = try makeChild()
+                guard child != 0 else { return }
+                try waitFor(child)
+                say("holding")
+                _ = readLine()
+            }
+            if child == 0 { _exit(1) }
+        } catch {
+            if child == 0 { _exit(error is SettingsError ? 0 : 2) }
+            throw error
+        }
+    }
+
+    /// Ends the process in the body of a transaction.
+    func exitInside(_ suite: SettingsSuite, _ setting: Setting<Int>, _ value: Int) throws {
+        try suite.transaction { settings in
+            settings[setting] = value
+            leave()
+        }
+    }
+
     private func makeChild() throws -> pid_t {
         // Swift hides the function, since little of what a process has works in a child that no program is loaded into.
         typealias Fork = @convention(c) () -> pid_t

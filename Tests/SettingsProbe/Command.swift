@@ -72,6 +72,11 @@ enum Command: String {
     case vacate
     /// `watches`: answers how many directories and files the system watches for this process.
     case watches
+    /// `forkAndHold KEY INTEGER`: begins a transaction that sets the key, forks in its body, and waits there until the child
+    /// has left its own copy of the transaction; says `holding`, and ends the transaction after one more line.
+    case forkAndHold
+    /// `exitInside KEY INTEGER`: ends the process in the body of a transaction that sets the key.
+    case exitInside
     /// `become USER`: goes on as the user of that number, who may do less.
     case become
     /// `standard`: makes the suite the standard one, and answers with the port of that and what gave it.
@@ -118,6 +123,8 @@ enum Command: String {
         case .occupy: occupy()
         case .vacate: vacate()
         case .watches: return "\(try watches())"
+        case .forkAndHold: try forkAndHold(suite, integer(suite, arguments), arguments.integer(1))
+        case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
         case .become: try become(user: arguments.integer(0))
         case .standard: return try standard(suite)
         case .memory: try keepNothing()

@@ -18,7 +18,8 @@ extension Setting {
     /// - Parameters:
     ///   - initial: Whether to call the closure at once with the current value as both old and new.
     ///   - onChange: What to call.
-    /// - Returns: The observation, which ends with the last reference to it, unless it is tied to an object.
+    /// - Returns: The observation, which ends with the last reference to it, unless it is tied to an object. See
+    ///   ``SettingObservation`` for how to hold it.
     public func observe(
         initial: Bool = false,
         _ onChange: @escaping @Sendable (SettingChange<Value>) -> Void
@@ -37,7 +38,20 @@ extension Setting {
     }
 }
 
-/// A closure that is called for changes, for as long as this is kept.
+/// A closure that is called for changes, for as long as this object exists.
+///
+/// Store it in a property, or tie it to an object with ``tieToLifetime(of:)``. A local variable is not enough by itself: Swift
+/// may release an object, and releases an array or a dictionary of them, after its last use instead of at the end of the
+/// scope. An optimized build does. In a function, hold observations like this:
+///
+/// ```swift
+/// let observations = [host, port].map { $0.observe { print($0.new) } }
+/// try withExtendedLifetime(observations) {
+///     try serve()
+/// }
+/// ```
+///
+/// ``invalidate()`` ends an observation at once, and is a use: `defer { observation.invalidate() }` holds it until then, too.
 public final class SettingObservation: Sendable {
     private let sink: any ObservationEnding
     private let id: SettingsEngine.SinkID

@@ -31,9 +31,11 @@ extension Dictionary where Key: StoredValueConvertible {
             throw SettingsError.typeMismatch(expected: "a dictionary", found: storedValue)
         }
         self.init(minimumCapacity: entries.count)
+        let readInteger = IntegerKeys<Key>.read
         for (text, value) in entries {
             try SettingsError.at(.key(text)) {
-                let earlier = updateValue(try convert(value), forKey: try Key(keyText: text))
+                let key = try readInteger?(text) ?? Key(keyText: text)
+                let earlier = updateValue(try convert(value), forKey: key)
                 guard earlier == nil else {
                     throw SettingsError.invalidValue("two keys of the dictionary mean the same")
                 }
@@ -44,8 +46,9 @@ extension Dictionary where Key: StoredValueConvertible {
     /// The stored values under the texts of the keys, or an error that names the one that has none.
     func storedEntries(_ convert: (Value) throws -> StoredValue) throws -> StoredValue {
         var entries = [String: StoredValue](minimumCapacity: count)
+        let integerText = IntegerKeys<Key>.text
         for (key, value) in self {
-            let text = try key.keyText()
+            let text = try integerText?(key) ?? key.keyText()
             try SettingsError.at(.key(text)) {
                 guard entries.updateValue(try convert(value), forKey: text) == nil else {
                     throw SettingsError.unstorable("two keys of the dictionary have the same text")
@@ -100,3 +103,41 @@ extension StoredValueConvertible {
         return text
     }
 }
+
+// MARK: - Integers
+
+/// The ways between the keys of a dictionary and their texts, if the keys are integers.
+///
+/// They give what the general way gives, which tries each text as a string first, and takes four times as long.
+private enum IntegerKeys<Key> {
+    /// Reads a key; `nil` for other keys.
+    ///
+    /// It returns `nil` for a text that is no integer of the type, about which the general way decides.
+    static var read: ((String) -> Key?)? {
+        (Key.self as? any IntegerKey.Type).flatMap { $0.read as? (String) -> Key? }
+    }
+
+    /// The text of a key; `nil` for other keys.
+    static var text: ((Key) -> String)? {
+        (Key.self as? any IntegerKey.Type).flatMap { $0.text as? (Key) -> String }
+    }
+}
+
+/// An integer type that reads no strings, so that the text of an integer can only mean that integer.
+private protocol IntegerKey: FixedWidthInteger {}
+
+extension IntegerKey {
+    fileprivate static var read: Any { { Self($0) } as (String) -> Self? }
+    fileprivate static var text: Any { { String($0) } as (Self) -> String }
+}
+
+extension Int: IntegerKey {}
+extension Int8: IntegerKey {}
+extension Int16: IntegerKey {}
+extension Int32: IntegerKey {}
+extension Int64: IntegerKey {}
+extension UInt: IntegerKey {}
+extension UInt8: IntegerKey {}
+extension UInt16: IntegerKey {}
+extension UInt32: IntegerKey {}
+extension UInt64: IntegerKey {}

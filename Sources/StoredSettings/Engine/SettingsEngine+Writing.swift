@@ -8,7 +8,9 @@ extension SettingsEngine {
         let scope = TransactionScope()
         defer { scope.performPostponed() }
         return try commit { transaction in
-            try scope.run { try body(&transaction) }
+            let result = try scope.run { try body(&transaction) }
+            try transaction.checkDepth()
+            return result
         }
     }
 
@@ -16,9 +18,7 @@ extension SettingsEngine {
     func write(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         guard edits.allSatisfy({ !$0.key.isEmpty }) else { throw SettingsError.emptyKey }
         // Before anything that may pass can fail: what no store can hold must not be kept to spoil every later commit.
-        guard edits.allSatisfy({ $0.value?.isNested(within: StoredValue.maximumDepth) ?? true }) else {
-            throw SettingsError.unstorable("the value is nested deeper than \(StoredValue.maximumDepth) levels")
-        }
+        for (key, value) in edits { try value?.checkDepth(forKey: key) }
         try retryingWithoutRefused {
             try commit { transaction in
                 for (key, value) in edits {

@@ -15,6 +15,8 @@ struct CommandLineOptions {
         var isAttached = false
         /// Whether it is the flag with `no-` before it.
         var isNegated = false
+        /// Whether it is the key after one dash, as `UserDefaults` takes it: what follows is then always its value.
+        var isKey = false
     }
 
     let arguments: [String]
@@ -23,17 +25,38 @@ struct CommandLineOptions {
     func occurrences(ofKey key: String) -> [Occurrence] {
         guard !key.isEmpty else { return [] }
         let name = OverrideName.flag(forKey: key)
-        let flags = ["-" + key] + (name.isEmpty ? [] : ["--" + name])
+        let flags = (name.isEmpty ? [] : ["--" + name]) + ["-" + key]
         let options = arguments.prefix { $0 != "--" }
         return options.indices.compactMap { index in
             let argument = options[index]
-            if !name.isEmpty, argument == "--no-" + name { return Occurrence(flag: argument, isNegated: true) }
-            if flags.contains(argument) {
-                let next = options.dropFirst(index + 1).first
-                return Occurrence(flag: argument, text: next.flatMap { Self.isFlag($0) ? nil : $0 })
+            if !name.isEmpty, let match = Match(argument, "--no-" + name) {
+                return Occurrence(
+                    flag: "--no-" + name,
+                    text: match.text,
+                    isAttached: match.text != nil,
+                    isNegated: true
+                )
             }
-            guard let flag = flags.first(where: { argument.hasPrefix($0 + "=") }) else { return nil }
-            return Occurrence(flag: flag, text: String(argument.dropFirst(flag.count + 1)), isAttached: true)
+            for flag in flags {
+                guard let match = Match(argument, flag) else { continue }
+                let isKey = !flag.hasPrefix("--")
+                if let text = match.text { return Occurrence(flag: flag, text: text, isAttached: true, isKey: isKey) }
+                let next = options.dropFirst(index + 1).first.flatMap { Self.isFlag($0) ? nil : $0 }
+                return Occurrence(flag: flag, text: next, isKey: isKey)
+            }
+            return nil
+        }
+    }
+
+    /// An argument that is a flag, and the text that is attached to it with an equals sign.
+    private struct Match {
+        var text: String?
+
+        /// `nil` for an argument that is not this flag.
+        init?(_ argument: String, _ flag: String) {
+            guard argument != flag else { return }
+            guard argument.hasPrefix(flag + "=") else { return nil }
+            text = String(argument.dropFirst(flag.count + 1))
         }
     }
 

@@ -5,24 +5,39 @@
 /// What type it is for is not known here, and need not be: the type takes the first that it can read. A text is tried as
 /// a string first; so what is read as text takes every text as it is, and only others have a number, a Boolean, JSON or
 /// a list made of it.
-struct OverrideText {
-    /// One for each time that the override was given; where one value is wanted, the last is it.
-    let texts: [String]
+enum OverrideText {
+    /// What one text may stand for by itself, likeliest first.
+    static func values(of text: String) -> [StoredValue] {
+        [.string(text)] + [number(text), bool(text), json(text)].compactMap { $0 }
+    }
 
-    /// What the texts may stand for, likeliest first.
-    var candidates: [StoredValue] {
-        guard let last = texts.last else { return [] }
-        var candidates = [StoredValue.string(last)]
-        candidates += [Self.number(last), Self.bool(last)].compactMap { $0 }
-        // Lists that are given one after the other become one, as other lists do.
-        if let json = Self.json(last), json.kind != .array || texts.count == 1 { candidates.append(json) }
-        for texts in texts.count == 1 ? [texts] : [texts, [last]] {
-            let pieces = texts.flatMap(Piece.pieces(of:))
-            candidates += Self.readings.map { reading in .array(pieces.map { $0.value(reading) }) }
-            guard let pairs = Self.pairs(pieces) else { continue }
-            candidates += Self.readings.map { reading in .dictionary(pairs.mapValues { $0.value(reading) }) }
+    /// What some texts may stand for as one list, likeliest first.
+    ///
+    /// - Throws: ``SettingsError`` when a text begins like JSON and is not valid JSON.
+    static func lists(of texts: [String]) throws -> [StoredValue] {
+        let pieces = try texts.flatMap(Piece.pieces(of:))
+        return readings.map { reading in .array(pieces.map { $0.value(reading) }) }
+    }
+
+    /// What some texts may stand for as one dictionary of `name=value` pairs, likeliest first; nothing if they are not pairs.
+    ///
+    /// - Throws: ``SettingsError`` when a text begins like JSON and is not valid JSON, or has one name twice.
+    static func dictionaries(of texts: [String]) throws -> [StoredValue] {
+        var all: [String: Piece] = [:]
+        for text in texts {
+            guard let pairs = try pairs(Piece.pieces(of: text)) else { return [] }
+            all.merge(pairs) { _, later in later }
         }
-        return candidates
+        return readings.map { reading in .dictionary(all.mapValues { $0.value(reading) }) }
+    }
+
+    /// What one text stands for where any stored value is wanted: JSON, or else a string.
+    ///
+    /// - Throws: ``SettingsError`` when the text begins like JSON and is not valid JSON.
+    static func anything(_ text: String) throws -> StoredValue {
+        if let json = json(text) { return json }
+        try checkIsNotBrokenJSON(text)
+        return .string(text)
     }
 }
 
@@ -33,12 +48,14 @@ extension OverrideText {
         /// It was given as JSON, which says what it is.
         case value(StoredValue)
 
-        static func pieces(of text: String) -> [Piece] {
+        static func pieces(of text: String) throws -> [Piece] {
             switch json(text) {
             case .array(let values): return values.map(Piece.value)
             case .dictionary(let values): return [.value(.dictionary(values))]
+            case .string(let value): return [.value(.string(value))]
             default: break
             }
+            try checkIsNotBrokenJSON(text)
             guard !text.isEmpty else { return [] }
             return text.split(separator: ",", omittingEmptySubsequences: false).map { .text(trimmed($0)) }
         }
@@ -61,11 +78,14 @@ extension OverrideText {
     ]
 
     /// The elements as named values, if each is `name=value`.
-    private static func pairs(_ pieces: [Piece]) -> [String: Piece]? {
+    private static func pairs(_ pieces: [Piece]) throws -> [String: Piece]? {
         var pairs: [String: Piece] = [:]
         for piece in pieces {
             guard case .text(let text) = piece, let sign = text.firstIndex(of: "=") else { return nil }
-            pairs[trimmed(text[..<sign])] = .text(trimmed(text[text.index(after: sign)...]))
+            let value = Piece.text(trimmed(text[text.index(after: sign)...]))
+            guard pairs.updateValue(value, forKey: trimmed(text[..<sign])) == nil else {
+                throw SettingsError.invalidValue("a name is given twice")
+            }
         }
         return pairs
     }
@@ -81,19 +101,32 @@ extension OverrideText {
 
     private static func bool(_ text: String) -> StoredValue? {
         switch trimmed(text).lowercased() {
-        case "true", "yes", "on", "1": .bool(true)
-        case "false", "no", "off", "0": .bool(false)
+        case "true", "yes", "on", "1", "t", "y": .bool(true)
+        case "false", "no", "off", "0", "f", "n": .bool(false)
         default: nil
         }
     }
 
     /// The text as JSON, if it is any.
-    static func json(_ text: String) -> StoredValue? {
+    private static func json(_ text: String) -> StoredValue? {
         do {
             return try JSONReader.read(Array(text.utf8))
         } catch {
             // Most texts are none, and are something else.
             return nil
+        }
+    }
+
+    /// Throws for a text that can only be meant as JSON, and is not valid: a list must not be made of its fragments.
+    private static func checkIsNotBrokenJSON(_ text: String) throws {
+        guard let first = text.first(where: { !$0.isWhitespace }), "[{\"".contains(first) else { return }
+        do {
+            _ = try JSONReader.read(Array(text.utf8))
+        } catch {
+            throw SettingsError.invalidValue(
+                "the text begins like JSON, but is not valid JSON: \(error.problem) "
+                    + "(line \(error.line), column \(error.column))"
+            )
         }
     }
 

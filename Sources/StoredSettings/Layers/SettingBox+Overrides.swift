@@ -38,7 +38,7 @@ extension SettingBox {
             guard let name = OverrideName.variable(forKey: key.name, prefix: prefix) else { return nil }
             let text = variables.map { $0[name] } ?? SystemCalls.environmentVariable(name)
             guard let text else { return nil }
-            return reading(from: name, .environment) { try value(of: [text]) }
+            return reading(from: name, .environment) { try value(of: text) }
         }
     }
 
@@ -82,42 +82,71 @@ extension SettingBox {
         of last: CommandLineOptions.Occurrence,
         _ all: [CommandLineOptions.Occurrence]
     ) throws -> Value {
-        if last.isNegated { return try value(of: [.bool(false)]) }
+        guard !last.isNegated || last.text == nil else {
+            throw SettingsError.invalidValue("a flag that begins with no- takes no value")
+        }
+        let isBoolean = takes(.bool(true))
+        if last.text == nil, last.isNegated || isBoolean { return try accepted(.bool(!last.isNegated)) }
+        let value: Value
         do {
-            guard last.text != nil else { throw SettingsError.invalidValue("no value follows it") }
-            return try value(of: all.compactMap(\.text))
+            value = try decoded(all.map(\.text))
         } catch {
-            // What follows a Boolean's flag is its value only if it can be.
-            guard !last.isAttached, takes(.bool(true)) else { throw error }
-            return try value(of: [.bool(true)])
+            // What follows a Boolean's flag is its value only if it can be, but for the flag that `UserDefaults` takes.
+            guard isBoolean, !last.isAttached, !last.isKey else { throw error }
+            return try accepted(.bool(true))
         }
+        try key.rule(value)
+        return value
     }
 
-    private func value(of texts: [String]) throws -> Value {
+    private func value(of text: String) throws -> Value {
+        let value = try decoded([text])
+        try key.rule(value)
+        return value
+    }
+
+    private func accepted(_ storedValue: StoredValue) throws -> Value {
+        let value = try key.conversion.decode(storedValue)
+        try key.rule(value)
+        return value
+    }
+
+    /// What the texts of an override mean, one for each time that it was given; `nil` where no text followed.
+    ///
+    /// Where one value is wanted, the last text is it. Where a list is wanted, all texts are, so none may be unusable.
+    private func decoded(_ texts: [String?]) throws -> Value {
+        guard let last = texts.last ?? nil else { throw SettingsError.invalidValue("no value follows it") }
         // What takes anything would take every text as a string, and no number could be given.
-        if Value.self is StoredValue.Type || Value.self is StoredValue?.Type,
-            let json = texts.last.flatMap(OverrideText.json)
-        {
-            return try value(of: [json])
+        if Value.self is StoredValue.Type || Value.self is StoredValue?.Type {
+            return try key.conversion.decode(OverrideText.anything(last))
         }
-        return try value(of: OverrideText(texts: texts).candidates)
+        var failures: [SettingsError] = []
+        // A list of JSON is one of several lists.
+        let values = OverrideText.values(of: last).filter { texts.count == 1 || $0.kind != .array }
+        if let value = firstDecoded(values, &failures) { return value }
+        if texts.count > 1 {
+            if !texts.contains(nil), let value = try decodedList(texts.compactMap { $0 }, &failures) { return value }
+            for text in texts.dropLast() { _ = try decoded([text]) }
+        }
+        if let value = try decodedList([last], &failures) { return value }
+        throw SettingsError.mostTelling(of: failures)
     }
 
-    /// The first that the type can read, if the setting takes it.
-    private func value(of candidates: [StoredValue]) throws -> Value {
-        var failures: [SettingsError] = []
+    private func decodedList(_ texts: [String], _ failures: inout [SettingsError]) throws -> Value? {
+        try firstDecoded(OverrideText.lists(of: texts), &failures)
+            ?? firstDecoded(OverrideText.dictionaries(of: texts), &failures)
+    }
+
+    /// The first that the type can read.
+    private func firstDecoded(_ candidates: [StoredValue], _ failures: inout [SettingsError]) -> Value? {
         for candidate in candidates {
-            let value: Value
             do {
-                value = try key.conversion.decode(candidate)
+                return try key.conversion.decode(candidate)
             } catch {
                 failures.append(.wrapping(error, as: .invalidValue))
-                continue
             }
-            try key.rule(value)
-            return value
         }
-        throw SettingsError.mostTelling(of: failures)
+        return nil
     }
 
     private func takes(_ value: StoredValue) -> Bool {

@@ -8,6 +8,8 @@ public final class InMemoryStore: SettingsStore {
         var values: [String: StoredValue]
         var generation: UInt64 = 1
         weak var observer: (any StoreObserver)?
+        /// What is wrong with the first values, until there is an observer to report it to.
+        var problems: [SettingsError] = []
     }
 
     private let state: Locked<State>
@@ -18,10 +20,21 @@ public final class InMemoryStore: SettingsStore {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - values: What it holds at first.
+    ///   - values: What it holds at first. A value that is nested too deep is left out, and reported to the observer.
     ///   - reason: Why it is in memory, for ``SettingsPersistence/ephemeral(reason:)``.
     public init(_ values: [String: StoredValue] = [:], reason: String = "the suite was made in memory") {
-        state = Locked(State(values: values))
+        var state = State(values: values)
+        for (key, value) in values {
+            do {
+                try value.checkDepth(forKey: key)
+            } catch {
+                var problem = SettingsError.wrapping(error, as: .unstorable)
+                problem.consequence = "the value is left out of the store"
+                state.problems.append(problem)
+                state.values[key] = nil
+            }
+        }
+        self.state = Locked(state)
         self.reason = reason
     }
 
@@ -30,7 +43,12 @@ public final class InMemoryStore: SettingsStore {
 
     /// Sets the observer that hears of every change from now on.
     public func setObserver(_ observer: any StoreObserver) {
-        state.withLock { $0.observer = observer }
+        let problems = state.withLock { state in
+            state.observer = observer
+            defer { state.problems = [] }
+            return state.problems
+        }
+        for problem in problems { observer.report(problem) }
     }
 
     /// A number that is another one after every change.
@@ -53,6 +71,7 @@ public final class InMemoryStore: SettingsStore {
         let (result, delivery) = try writer.withLock { _ in
             var transaction = StoreTransaction(base: contents())
             let result = try body(&transaction)
+            try transaction.checkDepth()
             return (result, publish(transaction.changes))
         }
         delivery.perform()

@@ -56,6 +56,11 @@ public struct StoreTransaction: Sendable {
         }
     }
 
+    /// Throws ``SettingsError`` if a value that was set is nested too deep to be stored.
+    package func checkDepth() throws {
+        for (key, value) in edits { try value?.checkDepth(forKey: key) }
+    }
+
     /// What differs from the contents it began with, in the order of the keys.
     public var changes: [StoreChange] {
         var changes: [StoreChange] = []

@@ -6,20 +6,26 @@ import StoredSettings
 extension StoredValue {
     /// Reads an object of a property list.
     ///
-    /// - Returns: `nil` for an object that no property list holds.
+    /// - Returns: `nil` for an object that no property list holds, or that is nested deeper than a store takes.
     init?(propertyList object: Any) {
+        self.init(propertyList: object, levels: Self.maximumDepth)
+    }
+
+    private init?(propertyList object: Any, levels: Int) {
         if let value = Self.leaf(object) {
             self = value
+        } else if levels == 0 {
+            return nil
         } else if let elements = object as? [Any?] {
-            let values = elements.map { $0.flatMap(StoredValue.init(propertyList:)) }
+            let values = elements.map { $0.flatMap { StoredValue(propertyList: $0, levels: levels - 1) } }
             guard !values.contains(nil) else { return nil }
             self = .array(values.compactMap { $0 })
         } else if let entries = object as? [AnyHashable: Any?] {
             var values: [String: StoredValue] = [:]
             for (key, entry) in entries {
-                guard let name = key.base as? String, let value = entry.flatMap(StoredValue.init(propertyList:)) else {
-                    return nil
-                }
+                guard let name = key.base as? String, let entry,
+                    let value = StoredValue(propertyList: entry, levels: levels - 1)
+                else { return nil }
                 values[name] = value
             }
             self = .dictionary(values)

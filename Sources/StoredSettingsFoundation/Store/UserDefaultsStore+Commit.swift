@@ -5,7 +5,7 @@ import Synchronization
 
 extension UserDefaultsStore {
     /// Held while a commit runs, of whichever store: two may be over one domain.
-    private static let writer = Mutex<Void>(())
+    private static let writer = Locked<Void>(())
 
     /// Runs a body alone among all writers of this process, on the newest contents, and keeps the changes it makes.
     ///
@@ -18,6 +18,7 @@ extension UserDefaultsStore {
             deliveries.append(external)
             var transaction = StoreTransaction(base: base)
             let result = try body(&transaction)
+            try transaction.checkDepth()
             deliveries.append(try keep(transaction.changes))
             return result
         }

@@ -49,6 +49,24 @@ struct ForkTests {
         }
     }
 
+    @Test("a child that leaves the transaction it was forked in does not release its parent's lock")
+    func lockOfParent() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                try await probes[0].expect("set total 1")
+                try await probes[0].expect("forkAndHold total 2", says: "holding")
+                // The tests are another process too: as long as the body runs, the lock cannot be had.
+                #expect(throws: CocoaError.self) { try HeldLock("\(place.path).journal") }
+                try await probes[1].expect("get total", says: "1")
+                try await probes[0].expect("go on")
+                try await probes[1].expect("increment total 1")
+                try await probes[0].expect("get total", says: "3")
+                #expect(probes[0].complaints == "")
+            }
+        }
+    }
+
     @Test("a child that sets alone, before its parent has opened anything, is as good as any process")
     func unopened() async throws {
         try await withTemporaryDirectory { directory in

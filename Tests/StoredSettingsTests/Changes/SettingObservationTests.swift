@@ -46,7 +46,7 @@ struct SettingObservationTests {
         #expect(log.all == [SettingChange(old: 1, new: 1, origin: .local)])
         port.value = 2
         #expect(log.all.count == 2)
-        _ = observation
+        withExtendedLifetime(observation) {}
     }
 
     @Test("an observation ends with the last reference to it")
@@ -109,7 +109,7 @@ struct SettingObservationTests {
             #expect(one.new == next.old)
             #expect(one.new < next.new)
         }
-        _ = observation
+        withExtendedLifetime(observation) {}
     }
 
     @Test("reporters, validators, bridges and conversions run under no lock", .timeLimit(.minutes(1)))

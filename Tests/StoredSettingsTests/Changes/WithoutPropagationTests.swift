@@ -82,7 +82,7 @@ struct WithoutPropagationTests {
         }
         port.value = 16
         #expect(log.pairs == [[1, 11], [1, 12], [15, 16]])
-        _ = consume observations
+        withExtendedLifetime(observations) {}
     }
 
     @Test("is told when the block throws, if it comes after that")
@@ -97,7 +97,7 @@ struct WithoutPropagationTests {
         }
         port.value = 3
         #expect(log.pairs == [[2, 3]])
-        _ = consume observation
+        withExtendedLifetime(observation) {}
     }
 
     @Test("may be what tasks change that the block starts, until it returns")
@@ -119,7 +119,7 @@ struct WithoutPropagationTests {
         waiting.yield()
         await late.value
         #expect(log.pairs == [[3, 4]])
-        _ = consume observation
+        withExtendedLifetime(observation) {}
     }
 
     @Test("is not told either when it cannot be saved at first")
@@ -133,7 +133,7 @@ struct WithoutPropagationTests {
         #expect(log.pairs.isEmpty)
         port.value = 3
         #expect(log.pairs == [[2, 3]])
-        _ = consume observation
+        withExtendedLifetime(observation) {}
     }
 
     @Test("is not what others change meanwhile, nor what they could not save before")
@@ -149,7 +149,7 @@ struct WithoutPropagationTests {
             suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
         }
         await eventually("the change from outside is told") { log.pairs == [[1, 2], [2, 6]] }
-        _ = consume observations
+        withExtendedLifetime(observations) {}
     }
 
     @Test("is told to another process")

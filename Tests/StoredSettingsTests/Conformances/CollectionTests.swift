@@ -72,6 +72,48 @@ struct CollectionTests {
         #expect(try [Double.nan: 1].storedValue() == ["nan": 1])
     }
 
+    @Test("integers of every width are keys, as the texts that the general way gives and reads")
+    func integerKeys() throws {
+        func check<Key: FixedWidthInteger & StoredValueConvertible>(_ type: Key.Type) throws {
+            let keys: Set<Key> = [.min, .max, 0, 1, 100]
+            let stored = try Dictionary(uniqueKeysWithValues: keys.map { ($0, "\($0)") }).storedValue()
+            #expect(stored == .dictionary(Dictionary(uniqueKeysWithValues: keys.map { ("\($0)", .string("\($0)")) })))
+            #expect(Set(try [Key: String](storedValue: stored).keys) == keys)
+            #expect(try [Key: Int](storedValue: ["+7": 1, "3.0": 2, "1e1": 3]) == [7: 1, 3: 2, 10: 3])
+            #expect(settingsError { try [Key: Int](storedValue: ["\(Key.max)0": 1]) }?.code == .invalidValue)
+        }
+        try check(Int.self)
+        try check(Int8.self)
+        try check(Int16.self)
+        try check(Int32.self)
+        try check(Int64.self)
+        try check(UInt.self)
+        try check(UInt8.self)
+        try check(UInt16.self)
+        try check(UInt32.self)
+        try check(UInt64.self)
+    }
+
+    @Test("integers as keys take at most 2.5 times as long as strings")
+    func integerKeysAreFast() throws {
+        let numbers = Dictionary(uniqueKeysWithValues: (0..<5_000).map { ($0, $0) })
+        let strings = Dictionary(uniqueKeysWithValues: numbers.map { ("\($0)", $1) })
+        var best = (numbers: Duration.seconds(60), strings: Duration.seconds(60))
+        // The shortest of some rounds, and another chance for a busy machine.
+        for _ in 0..<50 {
+            best.numbers = min(
+                best.numbers,
+                try ContinuousClock().measure { _ = try [Int: Int](storedValue: numbers.storedValue()) }
+            )
+            best.strings = min(
+                best.strings,
+                try ContinuousClock().measure { _ = try [String: Int](storedValue: strings.storedValue()) }
+            )
+            if best.numbers < best.strings * 2.5 { break }
+        }
+        #expect(best.numbers < best.strings * 2.5)
+    }
+
     @Test("a key that cannot be read is named, with the reason that says most")
     func badKey() {
         #expect(

@@ -16,12 +16,19 @@ struct CommandLineOptionsTests {
         #expect(
             occurrences("logLevel", "--log-level=x=y") == [.init(flag: "--log-level", text: "x=y", isAttached: true)]
         )
-        #expect(occurrences("logLevel", "-logLevel", "x") == [.init(flag: "-logLevel", text: "x")])
-        #expect(occurrences("logLevel", "-logLevel=x") == [.init(flag: "-logLevel", text: "x", isAttached: true)])
-        #expect(occurrences("log.level", "-log.level", "x") == [.init(flag: "-log.level", text: "x")])
-        #expect(occurrences("🙂", "-🙂", "x") == [.init(flag: "-🙂", text: "x")])
-        #expect(occurrences("v", "-v") == [.init(flag: "-v")])
+        #expect(occurrences("logLevel", "-logLevel", "x") == [.init(flag: "-logLevel", text: "x", isKey: true)])
+        #expect(
+            occurrences("logLevel", "-logLevel=x")
+                == [.init(flag: "-logLevel", text: "x", isAttached: true, isKey: true)]
+        )
+        #expect(occurrences("log.level", "-log.level", "x") == [.init(flag: "-log.level", text: "x", isKey: true)])
+        #expect(occurrences("🙂", "-🙂", "x") == [.init(flag: "-🙂", text: "x", isKey: true)])
+        #expect(occurrences("v", "-v") == [.init(flag: "-v", isKey: true)])
         #expect(occurrences("colour", "--no-colour", "x") == [.init(flag: "--no-colour", isNegated: true)])
+        #expect(
+            occurrences("colour", "--no-colour=x")
+                == [.init(flag: "--no-colour", text: "x", isAttached: true, isNegated: true)]
+        )
         #expect(occurrences("colour", "--colour=") == [.init(flag: "--colour", text: "", isAttached: true)])
     }
 

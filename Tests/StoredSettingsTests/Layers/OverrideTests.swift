@@ -160,7 +160,9 @@ struct OverrideTests {
             (["--flag"], true), (["--no-flag"], false), (["--flag", "--no-flag"], false),
             (["--no-flag", "--flag"], true),
             (["--flag", "file"], true), (["--flag", "no"], false), (["--flag=off"], false), (["-flag", "YES"], true),
-            (["--flag", "false", "--flag"], true), (["--flag", "--other"], true),
+            (["--flag", "false", "--flag"], true), (["--flag", "--other"], true), (["-flag", "N"], false),
+            (["-flag", "n"], false), (["-flag", "F"], false), (["--flag", "f"], false), (["-flag", "Y"], true),
+            (["-flag"], true), (["-flag", "--other"], true),
         ]
     )
     func flags(arguments: [String], expected: Bool) {
@@ -171,9 +173,32 @@ struct OverrideTests {
         #expect(reporter.errors.isEmpty)
     }
 
+    @Test(
+        "is reported, and not true, when its key after one dash is followed by what is no Boolean, or no- by a value",
+        arguments: [["-flag", "nope"], ["-flag", "2"], ["-flag", "x"], ["--flag=x"], ["--no-flag=1"], ["--flag="]]
+    )
+    func noBoolean(arguments: [String]) {
+        let overrides: [SettingsOverride] = [
+            .commandLine(arguments), .environment(["ACME_FLAG": "no"], prefix: "ACME_"),
+        ]
+        let suite = SettingsSuite.inMemory(["flag": true], overrides: overrides, reporter: reporter)
+        #expect(!Setting("flag", default: true, suite: suite).value)
+        #expect(reporter.errors.count == 1)
+        #expect(reporter.errors.first?.fact.contains(" cannot be used: ") == true)
+    }
+
+    @Test("is not true when its validator refuses the false that was given")
+    func refusedBoolean() {
+        let suite = suite([:], "--flag", "false")
+        let flag = DefaultStorage(wrappedValue: true, key: "flag", suite: suite, validate: { $0 })
+        #expect(flag.wrappedValue)
+        #expect(flag.projectedValue.explain().layer == .default)
+        #expect(reporter.errors.map(\.code) == [.validationFailed])
+    }
+
     @Test("is no other's Boolean: the flag with no- before it says nothing of a setting that is none")
     func notNegated() {
-        let suite = suite([:], "--no-cache", "--no-port", "--port=2", "--no-port")
+        let suite = suite([:], "--no-cache", "--no-port", "--port=2", "--no-port", "--no-port=3")
         #expect(Setting("cache", default: "x", suite: suite).value == "x")
         #expect(Setting("port", default: 1, suite: suite).value == 2)
         #expect(Setting("noCache", default: false, suite: suite).value)

@@ -45,14 +45,17 @@ struct OverrideTextTests {
         #expect(nothingReported)
     }
 
-    @Test("is a Boolean by several names", arguments: ["true", "yes", "on", "1", "YES", "True", " true\n"])
+    @Test(
+        "is a Boolean by several names",
+        arguments: ["true", "yes", "on", "1", "YES", "True", " true\n", "y", "Y", "t"]
+    )
     func booleans(text: String) {
         #expect(read(text, default: false))
         #expect(read(text, default: Bool?.none) == true)
         #expect(nothingReported)
     }
 
-    @Test("is false by several names", arguments: ["false", "no", "off", "0", "NO"])
+    @Test("is false by several names", arguments: ["false", "no", "off", "0", "NO", "n", "N", "f", "F"])
     func falsehoods(text: String) {
         #expect(!read(text, default: true))
         #expect(nothingReported)
@@ -90,6 +93,53 @@ struct OverrideTextTests {
         #expect(read("1,2", "3,4", default: 0...1 as ClosedRange<Int>) == 3...4)
         #expect(read("null", default: [1] as [Int]?) == nil)
         #expect(nothingReported)
+    }
+
+    @Test(
+        "that begins like JSON and is not valid JSON is reported, and is not cut at its commas",
+        arguments: [#"["a","b""#, #"{"a": "b","#, #""a","b""#, #" ["a"],["b"]"#, "[a,b]", #"["a","b"}"#]
+    )
+    func brokenJSON(text: String) throws {
+        let (list, pairs) = (["default"], ["default": "x"])
+        #expect(read(text, default: list) == list)
+        #expect(read(text, default: pairs) == pairs)
+        #expect(read(text, default: Rule(name: "", limit: 7)).limit == 7)
+        #expect(read(text, default: StoredValue.null) == .null)
+        #expect(read("x", text, default: list) == list)
+        // Without a suite for each, the same error would be reported once.
+        #expect(reporter.errors.count == 5)
+        for error in reporter.errors {
+            #expect(error.code == .invalidValue)
+            #expect(error.fact.contains("begins like JSON, but is not valid JSON: "), "\(error.fact)")
+        }
+        #expect(read(text, default: "") == text)
+        #expect(reporter.errors.count == 5)
+    }
+
+    @Test("is one element if it is a string of JSON")
+    func stringOfJSON() {
+        #expect(read(#""a,b""#, default: [String]()) == ["a,b"])
+        #expect(nothingReported)
+    }
+
+    @Test("that is unusable is reported although a later one of the same list is usable")
+    func unusableBefore() {
+        let (numbers, pairs) = ([7], ["d": 4])
+        #expect(read("1,x", "2", default: numbers) == numbers)
+        #expect(read("[1", "2", default: numbers) == numbers)
+        #expect(read("a=1,b=x", "c=3", default: pairs) == pairs)
+        #expect(reporter.errors.map(\.path) == [[.index(1)], [], [.key("b")]])
+        #expect(read("x", "2", default: 7) == 2)
+        #expect(reporter.errors.count == 3)
+    }
+
+    @Test("that has one name twice is reported, if pairs are wanted")
+    func nameTwice() {
+        let numbers = ["d": 4]
+        #expect(read("a=1,a=2", default: numbers) == numbers)
+        #expect(reporter.errors.map(\.fact) == ["--key cannot be used: a name is given twice"])
+        #expect(read("a=1,a=2", default: ["x"]) == ["a=1", "a=2"])
+        #expect(reporter.errors.count == 1)
     }
 
     @Test("is a dictionary of pairs or of JSON")
