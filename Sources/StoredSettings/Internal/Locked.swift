@@ -76,24 +76,25 @@ private func willUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsig
 @_silgen_name("__tsan_mutex_post_unlock")
 private func didUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
 #elseif canImport(Glibc) || canImport(Musl)
-/// The one lock of this library: not recursive, and never held over user code, but for the bodies of transactions, which run
-/// alone by their nature.
+/// The one lock of this library. It is not recursive, and is never held over user code, except for the bodies of
+/// transactions.
 ///
-/// Not a `Mutex`, which ends a forked child as soon as two of its threads meet at a lock: on Linux it asks the kernel for
-/// the lock in the name of the thread that forked, which is a thread of the parent. A lock of the C library knows no names.
+/// It is not a `Mutex`, which on Linux hands the thread's cached number to the kernel: a forked child still has the number of
+/// a thread of its parent, and is ended when it unlocks what its parent has locked, or when two of its threads contend. A
+/// mutex of the C library of the default kind does not look at the number.
 ///
 /// Unchecked: the value is used only while the mutex is held, and both have one address for as long as this value.
-struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let mutex: _Cell<pthread_mutex_t>
     private let value: _Cell<Value>
 
-    init(_ value: consuming sending Value) {
+    package init(_ value: consuming sending Value) {
         // All zeros, which is a mutex that is free. It owns nothing, so its end needs no call.
         mutex = _Cell(pthread_mutex_t())
         self.value = _Cell(value)
     }
 
-    borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         pthread_mutex_lock(mutex._address)
@@ -101,7 +102,7 @@ struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         return try body(&value._address.pointee)
     }
 
-    borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+    package borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         guard pthread_mutex_trylock(mutex._address) == 0 else { return nil }
@@ -111,5 +112,5 @@ struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
 }
 #else
 /// The one lock of this library.
-typealias Locked<Value: ~Copyable> = Mutex<Value>
+package typealias Locked<Value: ~Copyable> = Mutex<Value>
 #endif
