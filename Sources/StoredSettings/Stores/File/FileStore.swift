@@ -185,6 +185,7 @@ extension FileStore {
     /// Waits until the disk has the journal.
     func synchronize() throws {
         do {
+            look(isFileChanged: false)
             // What was committed to a journal that was removed since, or that the disk failed to take, is not safe there.
             if needsRepair() { try commit(mustBeTrusted: true) { _ in } }
             let (journal, isNamed, reading) = state.withLock {
