@@ -89,16 +89,20 @@ struct JournalInput {
     // MARK: - Checksums
 
     private static func mendChecksums(of journal: inout [UInt8]) {
-        for place in [512, 1_024] where journal.count >= place + 64 {
-            var checksum = Checksum()
+        for place in [512, 1_024] where journal.count >= place + 72 {
+            var checksum = Checksum(salt: word(at: place + 64, in: journal))
             for offset in 0..<7 { checksum.add(word(at: place + offset * 8, in: journal)) }
             put(checksum.value, at: place + 56, in: &journal)
         }
+        // The salt of the newer facts is most likely that of the records.
+        let serials = [512, 1_024].map { journal.count >= $0 + 72 ? word(at: $0, in: journal) : 0 }
+        let newest = serials[0] >= serials[1] ? 512 : 1_024
+        let salt = journal.count >= newest + 72 ? word(at: newest + 64, in: journal) : 0
         var start = 4_096
         while start + 24 <= journal.count {
             let length = max(24, Int(word(at: start, in: journal) & 0xFFFF_FFF8))
             guard length <= journal.count - start else { return }
-            let checksum = journal[start..<start + length].withUnsafeBytes { JournalRecord.checksum(of: $0) }
+            let checksum = journal[start..<start + length].withUnsafeBytes { JournalRecord.checksum(of: $0, salt: salt) }
             put(checksum, at: start + 8, in: &journal)
             start += length
         }

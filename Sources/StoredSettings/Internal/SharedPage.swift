@@ -22,7 +22,7 @@ final class SharedPage: @unchecked Sendable {
 
     /// Valid until the page is let go of; atomics, since other threads and processes use them at the same time.
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
-    private let path: FilePath
+    private let file: FileHandle
     private let system: SystemCalls
 
     /// Maps the first page of a file.
@@ -36,7 +36,7 @@ final class SharedPage: @unchecked Sendable {
         let start = try system.mapShared(file, Self.size, isWritable: isWritable)
         // The memory is the page's own, and is used as words and as nothing else.
         words = start.bindMemory(to: Atomic<UInt64>.self, capacity: Self.size / 8)
-        path = file.path
+        self.file = file
         self.system = system
         BusErrors.watch(start)
     }
@@ -46,12 +46,17 @@ final class SharedPage: @unchecked Sendable {
         system.unmap(UnsafeMutableRawPointer(words), Self.size)
     }
 
-    /// Where a word is in memory, as a number, for those who read it without holding the page.
+    /// Where a word of the page is in memory, as a number.
     func address(ofWord index: Int) -> UInt {
         UInt(bitPattern: words + index)
     }
 
-    /// Reads a word at an address that ``address(ofWord:)`` has given for a page that is still there.
+    /// Maps the page in the place of another mapping, to be read there.
+    func map(over start: UnsafeMutableRawPointer) -> Bool {
+        SystemCalls.mapShared(file, over: start, Self.size)
+    }
+
+    /// Reads a word at an address that is mapped.
     static func load(at address: UInt) -> UInt64 {
         // Null is for no page, and is not followed.
         guard let word = UnsafePointer<Atomic<UInt64>>(bitPattern: address) else { return 0 }
@@ -65,6 +70,6 @@ final class SharedPage: @unchecked Sendable {
 
     /// Tells a test that something was published.
     func didPublish() {
-        system.didPublish(path)
+        system.didPublish(file.path)
     }
 }

@@ -33,6 +33,19 @@ extension SystemCalls {
         _ = munmap(start, count)
     }
 
+    /// Maps zeros that are this process's own; `nil` when there is no memory.
+    static func mapZeros(_ count: Int) -> UnsafeMutableRawPointer? {
+        let start = mmap(nil, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0)
+        return start == UnsafeMutableRawPointer(bitPattern: -1) ? nil : start
+    }
+
+    /// Maps the beginning of a file in the place of another mapping, to be read.
+    ///
+    /// The system exchanges the two in one step. When it refuses, the old mapping may be gone.
+    static func mapShared(_ file: FileHandle, over start: UnsafeMutableRawPointer, _ count: Int) -> Bool {
+        mmap(start, count, PROT_READ, MAP_SHARED | MAP_FIXED, file.descriptor, 0) == start
+    }
+
     /// Puts zeros that are this process's own in the place of a mapping.
     ///
     /// Safe inside a signal.
@@ -40,6 +53,12 @@ extension SystemCalls {
         let flags = MAP_PRIVATE | MAP_ANON | MAP_FIXED
         let start = mmap(UnsafeMutableRawPointer(bitPattern: address), count, PROT_READ | PROT_WRITE, flags, -1, 0)
         return start == UnsafeMutableRawPointer(bitPattern: address)
+    }
+
+    /// Gives an open file another name to be called by: both are one file to locks, and are closed each for itself.
+    func duplicate(_ file: FileHandle, path: FilePath) throws(SystemError) -> FileHandle {
+        let descriptor = try call(.open, path) { fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0) }
+        return FileHandle(descriptor: descriptor, path: path)
     }
 
     /// Takes the lock of a file without waiting.

@@ -36,8 +36,8 @@ final class Freshness: @unchecked Sendable {
     private let current = Atomic<UInt64>(0)
     /// At first, so that the first read looks.
     private let isLookDue = Atomic(true)
-    /// The pages that `address` has led to, which a reader may be looking at until nobody uses the store.
-    private let pages = Locked<[SharedPage]>([])
+    /// Where a page that is shared with other processes is seen, once there is one.
+    private let window = Locked<PageWindow?>(nil)
 
     init() {
         words = .allocate(capacity: 2)
@@ -97,23 +97,39 @@ extension Freshness {
     ///   - word: What its word was.
     ///   - generation: The number of the contents.
     func update(_ page: SharedPage?, seen word: UInt64, generation: UInt64) {
-        let newAddress = page.map { UInt64($0.address(ofWord: JournalHeader.generationWord)) }
-        let address = newAddress ?? UInt64(UInt(bitPattern: words + 1))
-        let word = page == nil ? 0 : word
-        let isOther = self.address.load(ordering: .relaxed) != address
-        let isChanged = current.load(ordering: .relaxed) != generation
-        guard isOther || isChanged || seen.load(ordering: .relaxed) != word else { return }
-        if isOther, let page {
-            pages.withLock { pages in
-                if !pages.contains(where: { $0 === page }) { pages.append(page) }
+        var address = UInt64(UInt(bitPattern: words + 1))
+        var word = page == nil ? 0 : word
+        var isOther = false
+        if let page {
+            if let (shown, isNew) = show(page) {
+                (address, isOther) = (shown, isNew)
+            } else {
+                // The other word is 0, so every read asks the store.
+                word = 1
             }
         }
+        if self.address.load(ordering: .relaxed) != address { isOther = true }
+        let isChanged = current.load(ordering: .relaxed) != generation
+        guard isOther || isChanged || seen.load(ordering: .relaxed) != word else { return }
         // The number first: who finds the new word has the new number, or a later one.
         current.store(generation, ordering: .releasing)
         self.address.store(address, ordering: .releasing)
         seen.store(word, ordering: .releasing)
         // Last: who took a ticket of both old and new words is outrun.
         if isOther || isChanged { invalidate() }
+    }
+
+    /// Makes the shared word of a page seen where tickets have it.
+    ///
+    /// - Returns: Its address, and whether another page was seen there before; `nil` when that is impossible.
+    private func show(_ page: SharedPage) -> (address: UInt64, isNew: Bool)? {
+        window.withLock { window in
+            if window == nil { window = PageWindow() }
+            guard let isNew = window?.show(page),
+                let address = window?.address(ofWord: JournalHeader.generationWord)
+            else { return nil }
+            return (UInt64(address), isNew)
+        }
     }
 
     /// Makes the next read look at the file.

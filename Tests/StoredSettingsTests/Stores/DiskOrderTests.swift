@@ -82,7 +82,6 @@ struct DiskOrderTests {
             try store.commit { $0["big"] = big }
             try store.commit { $0["a"] = 2 }
             #expect(throws: SettingsError.self) { try store.fold() }
-            try store.fold()
             try store.commit { $0["big"] = .string(String(repeating: "y", count: 6_000)) }
             let now = try JournalFile(of: path).bytes
             let before = old.withLock { $0 }

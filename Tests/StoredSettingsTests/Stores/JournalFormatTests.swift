@@ -12,8 +12,8 @@ import Testing
 @Suite("The journal's format")
 struct JournalFormatTests {
     /// The checksum as the documentation has it.
-    private static func checksum(_ words: [UInt64]) -> UInt64 {
-        words.reduce(0xCBF2_9CE4_8422_2325) { sum, word in
+    private static func checksum(_ words: [UInt64], salt: UInt64) -> UInt64 {
+        words.reduce(0xCBF2_9CE4_8422_2325 ^ salt) { sum, word in
             let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
             return product ^ (product >> 32)
         }
@@ -30,12 +30,12 @@ struct JournalFormatTests {
     }
 
     /// A record with a text.
-    private static func record(_ text: String, epoch: UInt64) -> [UInt8] {
+    private static func record(_ text: String, epoch: UInt64, salt: UInt64) -> [UInt8] {
         let text = Array(text.utf8)
         let length = (24 + text.count + 7) / 8 * 8
         var words = [UInt64(length) | epoch << 32, 0, UInt64(text.count)]
         words += self.words(text + [UInt8](repeating: 0, count: length - 24 - text.count))
-        words[1] = checksum([words[0]] + words[2...])
+        words[1] = checksum([words[0]] + words[2...], salt: salt)
         return bytes(words)
     }
 
@@ -51,45 +51,78 @@ struct JournalFormatTests {
             }
             let journal = try [UInt8](Data(contentsOf: URL(filePath: path + ".journal")))
             let header = Self.words(journal.prefix(4_096))
-            let epoch = header[8] >> 32
+            let (epoch, salt) = (header[8] >> 32, header[72])
             let records =
-                Self.record(#"{"port":[9090]}"#, epoch: epoch)
-                + Self.record(#"{"na\"me":[["x",1.5,null]],"port":[]}"#, epoch: epoch)
+                Self.record(#"{"port":[9090]}"#, epoch: epoch, salt: salt)
+                + Self.record(#"{"na\"me":[["x",1.5,null]],"port":[]}"#, epoch: epoch, salt: salt)
             #expect(Array(journal.dropFirst(4_096)) == records)
             #expect(Array(journal.prefix(8)) == Array("SSJOURNL".utf8))
-            #expect(header[1] == 1)
+            #expect(header[1] == 2)
             #expect(header[2] != 0)
             #expect(header[8] & 0xFFFF_FFFF == UInt64(4_096 + records.count))
             let facts: [UInt64] = [1, epoch, 4_096, 4_096, 4_096, 0, 0]
-            #expect(Array(header[64..<72]) == facts + [Self.checksum(facts)])
-            let known = Set([0, 1, 2, 8] + Array(64..<72))
+            #expect(Array(header[64..<72]) == facts + [Self.checksum(facts, salt: salt)])
+            #expect(salt != 0)
+            let known = Set([0, 1, 2, 8] + Array(64..<73))
             #expect(header.indices.allSatisfy { header[$0] == 0 || known.contains($0) })
         }
     }
 
-    @Test("a journal that somebody else has written by the documentation is read")
-    func read() async throws {
+    /// Writes a journal with three records, the first of which is in the settings file.
+    private func writeJournal(version: UInt64, beside path: String) throws {
+        // Version 1 is the same without salts.
+        let salts: [UInt64] = version == 1 ? [0, 0] : [0x1234, 0xFEDC_BA98_7654_3210]
+        let old = Self.record(#"{"a":[111]}"#, epoch: 7, salt: salts[1])
+        let new = Self.record(#"{"a":[10],"gone":[]}"#, epoch: 7, salt: salts[1]) + Self.record(#"{"c":["é"]}"#, epoch: 7, salt: salts[1])
+        var header = [UInt64](repeating: 0, count: 512)
+        header[0] = Self.words("SSJOURNL".utf8)[0]
+        header[1] = version
+        header[2] = 42
+        let end = UInt64(4_096 + old.count + new.count)
+        header[8] = 7 << 32 | end
+        // The second place holds the newer facts: the first record is in the file.
+        let older: [UInt64] = [5, 7, 4_096, 4_096, 4_096, 0, 0]
+        let newer: [UInt64] = [6, 7, 4_096, UInt64(4_096 + old.count), 4_096, 0, 0]
+        header.replaceSubrange(64..<73, with: older + [Self.checksum(older, salt: salts[0]), salts[0]])
+        header.replaceSubrange(128..<137, with: newer + [Self.checksum(newer, salt: salts[1]), salts[1]])
+        try Data(Self.bytes(header) + old + new).write(to: URL(filePath: path + ".journal"))
+    }
+
+    @Test("a journal that another program has written by the documentation is read", arguments: [1, 2] as [UInt64])
+    func read(version: UInt64) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
-            let old = Self.record(#"{"a":[111]}"#, epoch: 7)
-            let new = Self.record(#"{"a":[10],"gone":[]}"#, epoch: 7) + Self.record(#"{"c":["é"]}"#, epoch: 7)
-            var header = [UInt64](repeating: 0, count: 512)
-            header[0] = Self.words("SSJOURNL".utf8)[0]
-            header[1] = 1
-            header[2] = 42
-            let end = UInt64(4_096 + old.count + new.count)
-            header[8] = 7 << 32 | end
-            // The second place holds the newer facts: the first record is in the file.
-            let older: [UInt64] = [5, 7, 4_096, 4_096, 4_096, 0, 0]
-            let newer: [UInt64] = [6, 7, 4_096, UInt64(4_096 + old.count), 4_096, 0, 0]
-            header.replaceSubrange(64..<72, with: older + [Self.checksum(older)])
-            header.replaceSubrange(128..<136, with: newer + [Self.checksum(newer)])
-            try Data(Self.bytes(header) + old + new).write(to: URL(filePath: path + ".journal"))
+            try writeJournal(version: version, beside: path)
             let store = FileStore(path: path, foldsInBackground: false)
             #expect(store.contents() == ["a": 10, "b": 2, "c": "é"])
             try store.fold()
             #expect(try path.fileContents == "{\n  \"a\": 10,\n  \"b\": 2,\n  \"c\": \"é\"\n}\n")
+        }
+    }
+
+    @Test("an older journal is replaced by the first commit, and a process that uses it goes on with the new one")
+    func converted() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
+            try writeJournal(version: 1, beside: path)
+            let (store, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            #expect(reader.contents() == ["a": 10, "b": 2, "c": "é"])
+            let old = try #require(try Journal.open(at: path + ".journal", SystemCalls()))
+            try store.commit { $0["d"] = 4 }
+            let journal = JournalFile(of: path)
+            #expect(try journal.word(at: JournalFile.versionOffset) == 2)
+            // A process with an older library, which maps the old one, finds a version that it does not know.
+            #expect(old.isRetired && old.page[JournalHeader.versionWord] == 1)
+            let contents: [String: StoredValue] = ["a": 10, "b": 2, "c": "é", "d": 4]
+            #expect(reader.contents() == contents)
+            #expect(store.contents() == contents)
+            #expect(FileStore(path: path, foldsInBackground: false).contents() == contents)
+            try reader.commit { $0["d"] = 5 }
+            #expect(store.value(forKey: "d") == 5)
+            try store.fold()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 10, "b": 2, "c": "é", "d": 5])
         }
     }
 

@@ -4,10 +4,10 @@ extension FileStore {
     /// Takes over the records that were appended since the last time.
     func catchUp(_ state: inout State, _ news: inout News) {
         while let journal = state.journal.journal {
-            guard journal.isAlive, !journal.isRetired else {
-                // Somebody has cut it off, or removed it, and another one is in its place.
-                if findJournal(&state, &news) { beginAnew(&state, &news) }
-                return
+            if !journal.isAlive || journal.isRetired || journal.isBeingReplaced {
+                // It was cut off, removed or replaced, and another one may be at the path.
+                if findJournal(&state, &news) { return beginAnew(&state, &news) }
+                guard journal.isAlive, !journal.isRetired else { return }
             }
             let published = journal.published
             guard published.word != state.journal.seen else { return }
@@ -37,7 +37,8 @@ extension FileStore {
         _ news: inout News
     ) throws -> Bool {
         let position = state.journal.position
-        let reading = try journal.records(from: position.end, to: published.end, epoch: position.epoch)
+        let salt = state.journal.salt
+        let reading = try journal.records(from: position.end, to: published.end, epoch: position.epoch, salt: salt)
         for record in reading.records {
             apply(record, &state, &news)
         }

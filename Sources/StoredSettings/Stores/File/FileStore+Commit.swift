@@ -12,6 +12,16 @@ import Darwin
 
 extension FileStore {
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try commit(mustBeTrusted: false, body)
+    }
+
+    /// - Parameters:
+    ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
+    ///   - body: Makes the changes.
+    func commit<Result>(
+        mustBeTrusted: Bool,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
         var news = News()
         defer { deliver(news) }
         let arrival = ContinuousClock.now
@@ -19,7 +29,7 @@ extension FileStore {
         let result = try writer.withLock { failure in
             // Those who waited here while another waited for the lock in vain would each wait as long again.
             if let failure, failure.time > arrival { throw failure.error }
-            let journal = try beginAlone(&failure, &news)
+            let journal = try beginAlone(&failure, mustBeTrusted: mustBeTrusted, &news)
             defer { unlock(journal) }
             let (base, generation) = state.withLock { ($0.contents, $0.generation) }
             var transaction = StoreTransaction(base: consume base)
@@ -61,7 +71,8 @@ extension FileStore {
                 guard state.journal.journal === journal else {
                     throw SystemError(call: .lock, path: journal.file.path, number: EAGAIN)
                 }
-                let record = try JournalRecord.bytes(of: changes, epoch: state.journal.position.epoch)
+                let (epoch, salt) = (state.journal.position.epoch, state.journal.salt)
+                let record = try JournalRecord.bytes(of: changes, epoch: epoch, salt: salt)
                 // Readers wait meanwhile: else they would take the record for another process's.
                 state.journal.position = try journal.append(record, after: state.journal.position)
                 state.journal.seen = state.journal.position.word
@@ -86,16 +97,18 @@ extension FileStore {
     /// - Parameters:
     ///   - failure: What `writer` protects.
     ///   - patience: How long to wait while another process that has the lock gets nothing done.
+    ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
     ///   - news: Is told what is to be done afterwards.
     /// - Returns: The journal, locked.
     /// - Throws: ``SettingsError`` when it cannot be had.
     func beginAlone(
         _ failure: inout LockFailure?,
         patience: Duration = FileLock.patience,
+        mustBeTrusted: Bool,
         _ news: inout News
     ) throws -> Journal {
         do {
-            return try lockJournal(patience, &news)
+            return try lockJournal(patience, mustBeTrusted: mustBeTrusted, &news)
         } catch {
             let error = writeError(error)
             if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
@@ -103,7 +116,11 @@ extension FileStore {
         }
     }
 
-    private func lockJournal(_ patience: Duration, _ news: inout News) throws -> Journal {
+    private func lockJournal(
+        _ patience: Duration,
+        mustBeTrusted: Bool,
+        _ news: inout News
+    ) throws -> Journal {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
             let journal = try writableJournal(mustOpen: mustOpen, &news)
@@ -112,14 +129,17 @@ extension FileStore {
                 // The path may lead to another file by now, which those who come after lock.
                 let place = try journal.place(at: state.withLock { $0.journal.path })
                 mustOpen = place == .elsewhere
-                let isInOrder = try state.withLock { state in
+                let new: Journal? = try state.withLock { state in
                     guard !state.isClosed else { throw SettingsError.suiteFinished }
                     refresh(&state, &news, lookingAtFile: mustOpen)
-                    guard !mustOpen, state.journal.journal === journal else { return false }
+                    guard !mustOpen, state.journal.journal === journal else { return nil }
                     try putInOrder(journal, isCut: place == .cut, &state, &news)
-                    return true
+                    return try replaced(journal, mustBeTrusted: mustBeTrusted, &state, &news)
                 }
-                if isInOrder { return journal }
+                if let new {
+                    if new !== journal { unlock(journal) }
+                    return new
+                }
             } catch {
                 unlock(journal)
                 throw error

@@ -73,6 +73,8 @@ extension FileStore {
     private func remedy(for number: CInt) -> String {
         switch number {
         case ENOSPC, EDQUOT: "make room on the disk"
+        case EFBIG:
+            "the journal is full: correct what keeps the file from being written, which is reported, or allow longer files"
         case EROFS: "mount the file system for writing, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
         case EACCES, EPERM: "let this user write there, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
         case EMFILE, ENFILE: "close files, or raise the limit of open files"

@@ -19,6 +19,7 @@ extension FileStore {
         guard state.withLock({ $0.journal.journal != nil }) else { return }
         do {
             try fold(under: lockFolding(patience: FileLock.patience), patience: FileLock.patience)
+            schedule.noteSuccess()
         } catch {
             throw writeError(error)
         }
@@ -178,7 +179,7 @@ private struct Folding {
                 file.discard(draft)
                 return false
             }
-            try allowOthers(reading, plan.journal)
+            try plan.journal.narrowPermissions(to: reading.status)
             try file.synchronize(reading)
         } catch {
             file.discard(draft)
@@ -214,16 +215,6 @@ private struct Folding {
         }
     }
 
-    /// Lets those use the journal who may use the file.
-    private func allowOthers(_ reading: SettingsFile.Reading, _ journal: Journal) throws(SystemError) {
-        do {
-            try file.system.copyPermissions(of: reading.status.writableByOwner, to: journal.file)
-        } catch {
-            // Its owner does so with their next fold.
-            guard error.number == EPERM else { throw error }
-        }
-    }
-
     /// - Returns: `nil` when the file is not the one that the draft was made of, or another process may be writing a
     ///   draft at the same time.
     private mutating func place(_ draft: SettingsFile.Draft, _ plan: Plan) throws -> SettingsFile.Reading? {
@@ -237,13 +228,23 @@ private struct Folding {
         }
     }
 
-    /// Begins a new epoch at the front of the journal, where there are records that are in the file, on the disk too.
+    /// Begins a new epoch at the front of the journal, where there are records that are in the file, on the disk too, and
+    /// clears the space of the old ones.
     private mutating func reuse(_ plan: Plan) throws {
-        try withJournalAlone { [store] journal, state, _ in
+        try withJournalAlone { [store] journal, state, news in
             guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
                 return
             }
+            // The disk has a header with these facts.
+            journal.page[JournalHeader.limitWord] = 0
             try store.reuse(journal, epoch, &state)
+            do {
+                try store.clearUnused(journal, &state)
+            } catch {
+                var error = store.writeError(error)
+                error.consequence = "the file is written; values that it no longer has may still be in the journal"
+                news.errors.append(error)
+            }
         }
     }
 
@@ -257,7 +258,7 @@ private struct Folding {
             deliverChanges()
         }
         return try store.writer.withLock { failure in
-            let journal = try store.beginAlone(&failure, patience: patience, &news)
+            let journal = try store.beginAlone(&failure, patience: patience, mustBeTrusted: true, &news)
             defer { store.unlock(journal) }
             return try store.state.withLock { try body(journal, &$0, &news) }
         }
@@ -281,18 +282,43 @@ extension FileStore {
             return
         }
         let limit = tail.isEmpty ? 0 : epoch.folded
-        let generation = try journal.begin(
-            at: front,
-            with: tail,
-            folded: epoch.folded,
-            previousEnd: end,
-            limit: limit
-        )
-        if tail.isEmpty { journal.shorten() }
-        state.journal.position = generation
-        state.journal.seen = generation.word
-        state.journal.unfolded = state.journal.unfolded.filter { $0.value > epoch.folded }
-            .mapValues { _ in generation.end }
-        freshness.update(journal.page, seen: generation.word, generation: state.generation)
+        state.journal.dropFolded(upTo: epoch.folded)
+        let new = try journal.begin(at: front, with: tail, folded: epoch.folded, previousEnd: end, limit: limit)
+        state.journal.enter(new)
+        if state.journal.cleared?.epoch == epoch.epoch {
+            // What is behind the records of the old epoch is clear, so what has to be cleared ends where they did.
+            state.journal.cleared = JournalState.Cleared(epoch: new.epoch, front: front, end: end)
+        }
+        freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
+    }
+
+    /// Clears the space of records that are in the file, and gives the journal the permissions of the file when it is empty.
+    ///
+    /// The disk must have a header with the folded records of this epoch, or of the one before when this one has none.
+    fileprivate func clearUnused(_ journal: Journal, _ state: inout State) throws(SystemError) {
+        guard let (epoch, generation) = journal.current else { return }
+        let front = UInt32(JournalHeader.size)
+        let known = state.journal.cleared?.epoch == epoch.epoch ? state.journal.cleared : nil
+        try journal.clear(from: known?.front ?? front, to: epoch.folded)
+        let limit = journal.page[JournalHeader.limitWord]
+        if limit != 0 {
+            // The header on the disk still needs what follows, so it is cleared by the next checkpoint.
+            try journal.clear(from: generation.end, to: UInt32(clamping: limit))
+            state.journal.cleared = nil
+            return
+        }
+        if let end = known?.end, end - min(end, generation.end) <= Journal.keptSize {
+            try journal.clear(from: generation.end, to: end)
+        } else {
+            try journal.clear(behind: generation.end)
+        }
+        state.journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.folded, end: generation.end)
+        guard generation.end == front, let status = state.reading?.status else { return }
+        do {
+            try file.system.copyPermissions(of: status.writableByOwner, to: journal.file)
+        } catch {
+            // Its owner does so with their next checkpoint.
+            guard error.number == EPERM else { throw error }
+        }
     }
 }

@@ -48,22 +48,34 @@ extension FileStore {
         _ news: inout News,
         on base: () throws -> [String: StoredValue]
     ) rethrows {
-        guard let journal = state.journal.journal else {
-            let contents = try base()
-            let unfolded = state.journal.unfolded.keys
-            return publish(unfolded.reduce(into: contents) { $0[$1] = state.contents[$1] }, .external, &state, &news)
-        }
-        for attempt in 0..<Self.mostAttempts {
+        var wrongLooks = 0
+        for _ in 0..<Self.mostAttempts {
+            guard let journal = usableJournal(&state, &news) else {
+                let contents = try base()
+                let unfolded = state.journal.unfolded.keys
+                let changed = unfolded.reduce(into: contents) { $0[$1] = state.contents[$1] }
+                return publish(changed, .external, &state, &news)
+            }
             // The journal's facts are from before the file is read, so that the file has all that they say it has.
             let facts = journal.current?.epoch
+            let published = journal.published
             let contents = try base()
-            let replay = replay(journal, from: facts, isLast: attempt == Self.mostAttempts - 1, &state, &news)
+            let replay = replay(journal, from: facts, published, &wrongLooks, &state, &news)
             guard let replay else {
                 SystemCalls.sleep(seconds: 0.001)
                 continue
             }
             return install(replay, over: contents, &state, &news)
         }
+        // Other processes have made checkpoints all the time. The next read tries again.
+        freshness.mustLook()
+    }
+
+    /// The journal, unless its records are in another one, or it was cut off; `nil` when there is none.
+    private func usableJournal(_ state: inout State, _ news: inout News) -> Journal? {
+        if let journal = state.journal.journal, journal.isAlive, !journal.isRetired { return journal }
+        _ = findJournal(&state, &news)
+        return state.journal.journal.flatMap { $0.isAlive && !$0.isRetired ? $0 : nil }
     }
 
     private func install(
@@ -97,7 +109,7 @@ extension FileStore {
             contents[key] = value
             unfolded[key] = replay.position.end
         }
-        state.journal.position = replay.position
+        (state.journal.position, state.journal.salt) = (replay.position, replay.salt)
         state.journal.seen = replay.word
         state.journal.unfolded = unfolded
         state.journal.isDamaged = !replay.isWhole
@@ -105,8 +117,10 @@ extension FileStore {
         publish(contents, .external, &state, &news)
     }
 
-    /// How often to read records that are not right: somebody may be writing over them.
-    private static let mostAttempts = 4
+    /// How often to read records that are outdated when they have been read.
+    private static let mostAttempts = 100
+    /// How often records may be wrong although nothing changes, before the journal is called damaged.
+    private static let mostWrongLooks = 4
 
     /// Reads the records that are not in the file.
     ///
@@ -114,7 +128,8 @@ extension FileStore {
     private func replay(
         _ journal: Journal,
         from facts: JournalEpoch?,
-        isLast: Bool,
+        _ published: JournalGeneration,
+        _ wrongLooks: inout Int,
         _ state: inout State,
         _ news: inout News
     ) -> Journal.Replay? {
@@ -123,7 +138,15 @@ extension FileStore {
                 state.journal.unreadable = nil
                 return replay
             }
-            guard isLast else { return nil }
+            // Only records that are wrong while nothing changes are damaged.
+            guard journal.isAlive, !journal.isRetired, journal.published == published,
+                journal.current?.epoch == facts
+            else {
+                wrongLooks = 0
+                return nil
+            }
+            wrongLooks += 1
+            guard wrongLooks >= Self.mostWrongLooks else { return nil }
             reportDamage(journal, &news)
             return try journal.salvage()
         } catch {
@@ -135,10 +158,23 @@ extension FileStore {
             return Journal.Replay(
                 records: known,
                 position: state.journal.position,
+                salt: state.journal.salt,
                 // None that is ever published, so that the records are asked for again.
                 word: 0,
                 isWhole: true
             )
+        }
+    }
+
+    /// Keeps the journal from being readable by more users than the file, whose permissions may have been changed.
+    func narrowJournal(to status: FileStatus, _ state: State, _ news: inout News) {
+        guard let journal = state.journal.journal, journal.isWritable else { return }
+        do {
+            try journal.narrowPermissions(to: status)
+        } catch {
+            var error = writeError(error)
+            error.consequence = "the journal can be read by users who cannot read the file"
+            news.errors.append(error)
         }
     }
 

@@ -81,8 +81,10 @@ extension FileStore {
             return latest?.contents ?? [:]
         }
         state.reading = latest
+        if state.defect != nil { schedule.retryNow() }
         state.defect = nil
         state.missingSince = nil
+        if let status = latest?.status { narrowJournal(to: status, state, &news) }
         if latest?.isCertain == false { news.isUnsettled = true }
     }
 

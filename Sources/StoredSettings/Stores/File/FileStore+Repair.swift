@@ -16,8 +16,10 @@ extension FileStore {
         }
         if state.journal.isDamaged {
             try beginEpoch(of: journal, &state)
-        } else if state.journal.position != journal.published, let (_, generation) = journal.current {
-            // Whoever began the epoch has died before it was published.
+        } else if journal.page[JournalHeader.generationWord] != state.journal.position.word,
+            let (_, generation) = journal.current
+        {
+            // The process that began the epoch has died before it published that, or one that replaced the journal.
             try journal.publish(generation)
         }
         // Behind what was not read there is nothing to be built.
@@ -37,9 +39,7 @@ extension FileStore {
         // Behind what is there, unless that is absurdly long, which no journal of this library is.
         let start = UInt32(size > Self.longestJournal ? JournalHeader.size : (size + 7) / 8 * 8)
         let folded = JournalHeader.epoch(in: journal.page)?.folded ?? 0
-        let generation = try journal.begin(at: start, with: changes, folded: folded, previousEnd: 0)
-        state.journal.position = generation
-        state.journal.unfolded = state.journal.unfolded.mapValues { _ in generation.end }
+        try state.journal.enter(journal.begin(at: start, with: changes, folded: folded, previousEnd: 0))
         state.journal.isDamaged = false
     }
 
@@ -58,7 +58,8 @@ extension FileStore {
                 unfolded[key] != nil && values[key] == nil
             }
             let position = stranded.lost.position
-            for record in try old.records(from: position.end, to: nil, epoch: position.epoch).records {
+            let salt = stranded.lost.salt
+            for record in try old.records(from: position.end, to: nil, epoch: position.epoch, salt: salt).records {
                 for (key, value) in record.values where !isOverwritten(key) {
                     stranded.values.updateValue(value, forKey: key)
                 }
@@ -87,7 +88,8 @@ extension FileStore {
         guard !values.isEmpty else { return }
         let changes = values.map { StoreChange(key: $0.key, old: state.contents[$0.key], new: $0.value) }
             .sorted { $0.key < $1.key }
-        let record = try JournalRecord.bytes(of: changes, epoch: state.journal.position.epoch)
+        let (epoch, salt) = (state.journal.position.epoch, state.journal.salt)
+        let record = try JournalRecord.bytes(of: changes, epoch: epoch, salt: salt)
         state.journal.position = try journal.append(record, after: state.journal.position)
         // Most are visible already: they are those that this process has known all the time.
         for change in changes { state.journal.unfolded[change.key] = state.journal.position.end }
@@ -100,7 +102,7 @@ extension FileStore {
         state.withLock { state in
             guard let journal = state.journal.journal else { return !state.journal.unfolded.isEmpty }
             do {
-                return try state.journal.isDamaged || state.journal.stranded != nil
+                return try state.journal.isDamaged || state.journal.stranded != nil || journal.isDistrusted
                     || journal.place(at: state.journal.path) != .here
             } catch {
                 return true

@@ -192,16 +192,25 @@ extension FileStore {
     /// Waits until the disk has the journal.
     func synchronize() throws {
         do {
-            // What was committed to a journal that somebody has removed since is not safe where it is.
-            if needsRepair() { try commit { _ in } }
+            look(isFileChanged: false)
+            // What was committed to a journal that was removed since, or that the disk failed to take, is not safe there.
+            if needsRepair() { try commit(mustBeTrusted: true) { _ in } }
             let (journal, isNamed, reading) = state.withLock {
                 ($0.journal.journal, $0.journal.isNamed, $0.reading)
             }
             if let journal {
                 try journal.synchronize()
                 guard !isNamed else { return }
-                try file.system.synchronizeDirectory(journal.file.path.directory)
-                state.withLock { $0.journal.isNamed = true }
+                do {
+                    try file.system.synchronizeDirectory(journal.file.path.directory)
+                } catch {
+                    // The name may never reach the disk, so a new file has to take it.
+                    journal.distrust()
+                    throw error
+                }
+                state.withLock { state in
+                    if state.journal.journal === journal { state.journal.isNamed = true }
+                }
             } else if let reading {
                 try file.synchronize(reading)
             }

@@ -12,8 +12,11 @@ final class FoldSchedule: Sendable {
     static let courtesy = 0.5
     /// How long to wait for another process to fold when this one ends.
     static let patienceAtEnd = Duration.seconds(2)
-    /// How long to wait after folding has failed, in seconds.
-    static let retryDelay = 1.0
+    /// How long to wait after a checkpoint has failed for the first time; each time twice as long, up to a minute.
+    static let retryDelay = Duration.seconds(1)
+    static let longestRetryDelay = Duration.seconds(60)
+    /// How often to see whether it is time for another attempt, in seconds.
+    static let retryInterval = 0.5
 
     /// Whether it folds by itself at all.
     let isActive: Bool
@@ -27,11 +30,58 @@ final class FoldSchedule: Sendable {
     /// Whether this process has set anything, and so owes it to others to fold.
     let hasCommitted = Atomic(false)
 
+    /// The checkpoints that have failed since the last one that did not.
+    private struct Failures {
+        var count = 0
+        var nextAttempt = ContinuousClock.now
+        /// What was reported.
+        var facts: Set<String> = []
+    }
+
+    private let failures = Locked<Failures?>(nil)
+    /// Whether there are any, which a commit must know without a lock.
+    private let isFailing = Atomic(false)
+
     /// How long the journal may become before it is folded at once, in bytes.
     let journalBound: Int
 
     init(isActive: Bool, journalBound: Int) {
         (self.isActive, self.journalBound) = (isActive, journalBound)
+    }
+
+    /// Whether it is too early for another attempt.
+    var isBackingOff: Bool {
+        guard isFailing.load(ordering: .relaxed) else { return false }
+        return failures.withLock { $0.map { .now < $0.nextAttempt } ?? false }
+    }
+
+    /// Notes that a checkpoint has failed.
+    ///
+    /// - Returns: Whether it has not failed for this reason since the last one that was made.
+    func noteFailure(_ error: SettingsError) -> Bool {
+        isFailing.store(true, ordering: .relaxed)
+        return failures.withLock { failures in
+            var new = failures ?? Failures()
+            defer { failures = new }
+            let delay = Self.retryDelay * (1 << min(new.count, 6))
+            new.count += 1
+            new.nextAttempt = .now + min(delay, Self.longestRetryDelay)
+            return new.facts.insert("\(error.code) \(error.fact)").inserted
+        }
+    }
+
+    /// Notes that a checkpoint was made.
+    func noteSuccess() {
+        failures.withLock { $0 = nil }
+        isFailing.store(false, ordering: .relaxed)
+    }
+
+    /// Makes another attempt due: what it has failed for may have gone.
+    func retryNow() {
+        failures.withLock { failures in
+            failures?.count = 0
+            failures?.nextAttempt = .now
+        }
     }
 }
 
@@ -47,7 +97,7 @@ extension FileStore {
             schedule.hasCommitted.store(true, ordering: .relaxed)
             OpenStores.add(self)
         }
-        if isUrgent { foldAtOnce() }
+        if isUrgent, !schedule.isBackingOff { foldAtOnce() }
         guard !schedule.isScheduled.load(ordering: .relaxed),
             !schedule.isScheduled.exchange(true, ordering: .relaxed)
         else { return }
@@ -83,12 +133,14 @@ extension FileStore {
     }
 
     private func foldNow() {
+        guard !schedule.isBackingOff else { return retryLater() }
         // From here on, whoever sets has to see to it again.
         schedule.isScheduled.store(false, ordering: .relaxed)
         do {
             guard !isFolded else { return }
             guard let lock = try tryToLockFolding() else { return foldLater(isOwn: false) }
             try fold(under: lock, patience: FileLock.patience)
+            schedule.noteSuccess()
             if !isFolded { foldLater(isOwn: false) }
         } catch {
             foldFailed(error)
@@ -99,12 +151,18 @@ extension FileStore {
         var error = writeError(error)
         // Who has set nothing need not be able to fold, and a file that is broken was told of.
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
-        if ![.malformedFile, .readFailed].contains(error.code) {
+        let isFirst = schedule.noteFailure(error)
+        if isFirst, ![.malformedFile, .readFailed].contains(error.code) {
             error.consequence = "what was set is safe in the journal, and the file is written later"
             deliver(News(errors: [error]))
         }
         guard !schedule.isScheduled.exchange(true, ordering: .relaxed) else { return }
-        takeTurn(after: FoldSchedule.retryDelay, seen: publishedWord, turns: 0)
+        retryLater()
+    }
+
+    /// Makes another attempt when it is time for one.
+    private func retryLater() {
+        takeTurn(after: FoldSchedule.retryInterval, seen: 0, turns: FoldSchedule.mostTurns)
     }
 
     /// Whether the file has all that the journal has, as far as is known without a look.

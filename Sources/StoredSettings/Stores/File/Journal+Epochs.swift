@@ -17,7 +17,7 @@ extension Journal {
     ///   - folded: What of the epoch before is in the settings file.
     ///   - previousEnd: Where the one before ended, when these changes and the file are what it had come to.
     ///   - limit: Where records have to stop until the disk has the new header.
-    /// - Returns: How far the journal has come with it.
+    /// - Returns: The facts of the epoch.
     /// - Throws: ``SystemError`` or ``SettingsError`` when the changes cannot be written; then all is as it was.
     func begin(
         at start: UInt32,
@@ -25,10 +25,11 @@ extension Journal {
         folded: UInt32,
         previousEnd: UInt32,
         limit: UInt32 = 0
-    ) throws -> JournalGeneration {
+    ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
         let number = max(last?.epoch ?? 0, published.epoch) &+ 1
-        let record = changes.isEmpty ? [] : try JournalRecord.bytes(of: changes, epoch: number)
+        let salt = isUnsalted ? 0 : UInt64.random(in: 1 ... .max)
+        let record = changes.isEmpty ? [] : try JournalRecord.bytes(of: changes, epoch: number, salt: salt)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
         if !record.isEmpty {
@@ -43,23 +44,12 @@ extension Journal {
             folded: start,
             firstEnd: end,
             previousEnd: previousEnd,
-            previousFolded: folded
+            previousFolded: folded,
+            salt: salt
         )
         page[JournalHeader.limitWord] = UInt64(limit)
         store(epoch)
         try publish(epoch.beginning)
-        return epoch.beginning
-    }
-
-    /// Gives back the space of an epoch that is gone, if it is much.
-    func shorten() {
-        do {
-            guard try system.status(of: file).size > Self.keptSize, published.end == UInt32(JournalHeader.size) else {
-                return
-            }
-            try system.truncate(file, to: JournalHeader.size)
-        } catch {
-            // It is as long as before, which does no harm.
-        }
+        return epoch
     }
 }

@@ -24,9 +24,10 @@ extension Journal {
     ///   - start: Where the first begins.
     ///   - end: Where the last ends; `nil` to read as far as there are any.
     ///   - epoch: Their epoch.
+    ///   - salt: That of the epoch.
     /// - Returns: The records that are whole, up to the first that is not.
     /// - Throws: ``SystemError`` when they cannot be read.
-    func records(from start: UInt32, to end: UInt32?, epoch: UInt32) throws(SystemError) -> Reading {
+    func records(from start: UInt32, to end: UInt32?, epoch: UInt32, salt: UInt64) throws(SystemError) -> Reading {
         let size = try min(system.status(of: file).size, Int(end ?? .max))
         var reading = Reading(records: [], end: start, isWhole: false)
         // Part by part: a journal that is damaged may say that it is much longer than it is.
@@ -36,7 +37,7 @@ extension Journal {
             let bytes = try system.contents(of: file, in: part)
             let count = reading.records.count
             let isCut = bytes.withUnsafeBytes { bytes in
-                takeRecords(in: bytes, from: part.lowerBound, epoch: epoch, &reading)
+                takeRecords(in: bytes, from: part.lowerBound, epoch: epoch, salt: salt, &reading)
                 return JournalRecord.isCut(bytes, epoch: epoch)
             }
             if reading.records.count == count {
@@ -56,10 +57,11 @@ extension Journal {
         in bytes: UnsafeRawBufferPointer,
         from start: Int,
         epoch: UInt32,
+        salt: UInt64,
         _ reading: inout Reading
     ) {
         var offset = 0
-        while offset < bytes.count, var record = JournalRecord.read(bytes, at: offset, epoch: epoch) {
+        while offset < bytes.count, var record = JournalRecord.read(bytes, at: offset, epoch: epoch, salt: salt) {
             offset = record.end
             record.end += start
             reading.records.append(record)
@@ -71,6 +73,8 @@ extension Journal {
     struct Replay {
         var records: [JournalRecord]
         var position: JournalGeneration
+        /// The salt of the epoch.
+        var salt: UInt64
         /// The published word.
         var word: UInt64
         var isWhole: Bool
@@ -86,27 +90,40 @@ extension Journal {
         guard let (epoch, generation) = current, epoch.epoch == facts.epoch, generation.end >= facts.folded else {
             return nil
         }
-        let reading = try records(from: facts.folded, to: generation.end, epoch: epoch.epoch)
+        let reading = try records(from: facts.folded, to: generation.end, epoch: epoch.epoch, salt: epoch.salt)
         guard reading.isWhole else { return nil }
-        return Replay(records: reading.records, position: generation, word: word, isWhole: true)
+        return Replay(
+            records: reading.records,
+            position: generation,
+            salt: epoch.salt,
+            word: word,
+            isWhole: true
+        )
     }
 
     /// Reads what is right in a journal that is damaged.
     func salvage() throws(SystemError) -> Replay {
         let published = published
         // The facts of the epoch may be lost, or the word that says how far it has come.
-        var reading = try records(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch)
         let facts = JournalHeader.epochs(in: page)
         let newest = facts.first { $0.epoch == published.epoch } ?? facts.first
+        let salt = newest?.salt ?? 0
+        var reading = try records(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch, salt: salt)
         if let epoch = newest, reading.records.isEmpty || epoch.epoch == published.epoch {
             var end: UInt32?
             if epoch.epoch == published.epoch, published.end >= epoch.folded {
                 end = try min(published.end, UInt32(clamping: system.status(of: file).size))
             }
-            reading = try records(from: epoch.folded, to: end, epoch: epoch.epoch)
+            reading = try records(from: epoch.folded, to: end, epoch: epoch.epoch, salt: salt)
         }
         let position = JournalGeneration(epoch: published.epoch, end: reading.end)
-        return Replay(records: reading.records, position: position, word: published.word, isWhole: false)
+        return Replay(
+            records: reading.records,
+            position: position,
+            salt: salt,
+            word: published.word,
+            isWhole: false
+        )
     }
 
     /// Appends a record and publishes it.
@@ -146,7 +163,30 @@ extension Journal {
     }
 
     /// Returns once all that is in the journal survives a loss of power.
+    ///
+    /// - Throws: ``SystemError``, and from then on in every process until the journal is replaced: the system reports a
+    ///   failed write once, and takes the data for written afterwards.
     func synchronize() throws(SystemError) {
-        try system.synchronizeContents(of: file)
+        let failure = SystemError(call: .sync, path: file.path, number: EIO)
+        guard !isDistrusted else { throw failure }
+        do {
+            try system.synchronizeContents(of: file)
+        } catch {
+            distrust()
+            throw error
+        }
+        // Another process may have received the error instead.
+        guard !isDistrusted else { throw failure }
+    }
+
+    /// Whether the disk failed to take something that was written to the journal, or its name.
+    var isDistrusted: Bool { page[JournalHeader.distrustedWord] != 0 }
+
+    /// Makes every process replace the journal before it reports that the disk has it.
+    func distrust() {
+        // A process that may not write to it cannot replace it either.
+        guard isWritable else { return }
+        page[JournalHeader.distrustedWord] = 1
+        page.didPublish()
     }
 }

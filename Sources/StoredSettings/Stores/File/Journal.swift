@@ -64,7 +64,7 @@ final class Journal: Sendable {
     }
 
     /// The directory of the settings file whose journal is at a path.
-    private static func directory(of path: FilePath, _ system: SystemCalls) throws -> SettingsDirectory {
+    static func directory(of path: FilePath, _ system: SystemCalls) throws -> SettingsDirectory {
         do {
             return try SettingsDirectory(of: path.removing(SettingsFile.journalSuffix) ?? path, system)
         } catch {
@@ -109,9 +109,7 @@ final class Journal: Sendable {
         // Another process may have been quicker.
         if let journal = try Journal.opened(file, isWritable: true, system) { return journal }
         if try isCut(file, system) { cut() }
-        // Never the epoch of one that was here before, whose readers are to notice.
-        let words = JournalHeader.words(id: .random(in: 1 ... .max), epoch: .random(in: 1...UInt32.max / 2))
-        let bytes = JournalHeader.bytes(of: words)
+        let bytes = JournalHeader.bytes(.first())
         // The magic last: without it, nobody takes the file for a journal.
         try system.write(Array(bytes.dropFirst(8)), to: file, at: 8)
         try system.write(Array(bytes.prefix(8)), to: file)
@@ -132,7 +130,7 @@ final class Journal: Sendable {
         return false
     }
 
-    private static func opened(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws -> Journal? {
+    static func opened(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws -> Journal? {
         let status = try system.status(of: file)
         guard status.isRegular else {
             throw SystemError(call: .open, path: file.path, number: status.isDirectory ? EISDIR : EINVAL)
@@ -142,7 +140,9 @@ final class Journal: Sendable {
         let (magic, version) = (journal.page[JournalHeader.magicWord], journal.page[JournalHeader.versionWord])
         guard !JournalHeader.isUnfinished(magic, length: status.size) else { return nil }
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
-        guard version == JournalHeader.version else { throw SettingsError.newerJournal(file.path, version) }
+        guard [JournalHeader.version, JournalHeader.unsaltedVersion].contains(version) else {
+            throw SettingsError.newerJournal(file.path, version)
+        }
         return journal
     }
 }
@@ -169,6 +169,9 @@ extension Journal {
     /// Whether the memory is still this journal's: somebody may have cut off the file, and begun another journal in it.
     var isAlive: Bool { page[JournalHeader.idWord] == id }
 
+    /// Whether an older version of this library made it, which an old process may still be using.
+    var isUnsalted: Bool { page[JournalHeader.versionWord] == JournalHeader.unsaltedVersion }
+
     /// Whether another process has opened it, which this one was forked from.
     var isInherited: Bool { forks != Forks.count }
 
@@ -190,6 +193,18 @@ extension Journal {
         guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
         guard (status.device, status.inode) == identity, status.size >= JournalHeader.size else { return .elsewhere }
         return status.size < Int(published.end) ? .cut : .here
+    }
+
+    /// Whether another journal may already be in this one's place, with all records of this one.
+    ///
+    /// It stays so when the process that replaces it dies before the end. Then readers look at the path at every read until
+    /// the next commit, whichever journal is there.
+    var isBeingReplaced: Bool { page[JournalHeader.generationWord] & JournalHeader.replacingBit != 0 }
+
+    /// Makes readers look at the path until the journal is replaced, or has another generation.
+    func beginReplacing() {
+        page[JournalHeader.generationWord] |= JournalHeader.replacingBit
+        page.didPublish()
     }
 
     /// Whether its records have been taken over into the journal that took its place.

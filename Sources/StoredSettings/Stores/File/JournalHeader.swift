@@ -13,7 +13,8 @@ struct JournalGeneration: Hashable {
     }
 
     init(word: UInt64) {
-        self.init(epoch: UInt32(truncatingIfNeeded: word >> 32), end: UInt32(truncatingIfNeeded: word))
+        // Records end at multiples of 8; the lowest bit says that the journal is being replaced.
+        self.init(epoch: UInt32(truncatingIfNeeded: word >> 32), end: UInt32(truncatingIfNeeded: word) & ~7)
     }
 
     var word: UInt64 { UInt64(epoch) << 32 | UInt64(end) }
@@ -34,9 +35,31 @@ struct JournalEpoch: Equatable {
     var previousEnd: UInt32
     /// How much of the epoch before was in the settings file.
     var previousFolded: UInt32
+    /// A random number, part of the checksum of these facts and of each record.
+    ///
+    /// After a loss of power, an epoch number can be used again in a file that still has records of its first use. They
+    /// are never valid: the same record under another salt always has another checksum.
+    var salt: UInt64
 
     /// Where the epoch is when it begins.
     var beginning: JournalGeneration { JournalGeneration(epoch: epoch, end: firstEnd) }
+
+    /// The first epoch of a new journal, whose number is random: readers of one that was there before must notice.
+    ///
+    /// - Parameter end: Where the records end that it begins with.
+    static func first(endingAt end: UInt32 = UInt32(JournalHeader.size)) -> JournalEpoch {
+        let start = UInt32(JournalHeader.size)
+        return JournalEpoch(
+            serial: 1,
+            epoch: .random(in: 1...UInt32.max / 2),
+            start: start,
+            folded: start,
+            firstEnd: end,
+            previousEnd: 0,
+            previousFolded: 0,
+            salt: .random(in: 1 ... .max)
+        )
+    }
 }
 
 /// The words of a journal's header.
@@ -47,7 +70,9 @@ enum JournalHeader {
     /// "SSJOURNL", as the bytes stand in the file.
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
     static let magicBytes = Array("SSJOURNL".utf8)
-    static let version: UInt64 = 1
+    static let version: UInt64 = 2
+    /// Version 1 is the same without salts: each of them is 0.
+    static let unsaltedVersion: UInt64 = 1
 
     /// Whether what stands in the magic's place is none of it, or its beginning where no records follow: whoever began the
     /// journal has died before the end.
@@ -67,41 +92,42 @@ enum JournalHeader {
     static let lostGenerationWord = 12
     /// The inode of the last good copy that was written last; 0 when none was.
     static let lastGoodWord = 13
+    /// Not 0 when the disk failed to take something that was written to the journal before.
+    static let distrustedWord = 20
+    /// Set in the generation while the journal is being replaced.
+    static let replacingBit: UInt64 = 1
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
-    private static let epochLength = 8
+    private static let epochLength = 9
 
     /// The words of a new journal.
-    static func words(id: UInt64, epoch: UInt32) -> [UInt64] {
-        let end = UInt32(size)
-        let facts = JournalEpoch(
-            serial: 1,
-            epoch: epoch,
-            start: end,
-            folded: end,
-            firstEnd: end,
-            previousEnd: 0,
-            previousFolded: 0
-        )
+    ///
+    /// - Parameters:
+    ///   - facts: Those of its epoch.
+    ///   - lost: The journal that it replaces, and how far its records were taken over.
+    private static func words(_ facts: JournalEpoch, replacing lost: JournalState.Lost? = nil) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: size / 8)
         words[magicWord] = magic
         words[versionWord] = version
-        words[idWord] = id
-        words[generationWord] = JournalGeneration(epoch: epoch, end: end).word
+        words[idWord] = .random(in: 1 ... .max)
+        words[generationWord] = facts.beginning.word
+        words[lostIDWord] = lost?.id ?? 0
+        words[lostGenerationWord] = lost?.position.word ?? 0
         for (offset, word) in self.words(of: facts).enumerated() {
             words[epochWords[0] + offset] = word
         }
         return words
     }
 
-    static func bytes(of words: [UInt64]) -> [UInt8] {
-        words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    /// The bytes of a new journal's header.
+    static func bytes(_ facts: JournalEpoch, replacing lost: JournalState.Lost? = nil) -> [UInt8] {
+        words(facts, replacing: lost).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
 
     /// Whether bytes may be what a crash or a loss of power has left of a new journal's header: zeros, but for words that
     /// are not zero in a header.
     static func mayBeUnfinished(_ header: [UInt8]) -> Bool {
-        let model = words(id: .max, epoch: .max)
+        let model = words(.first())
         return stride(from: 0, to: header.count, by: 8)
             .allSatisfy { offset in
                 let bytes = header[offset..<min(offset + 8, header.count)]
@@ -153,7 +179,8 @@ enum JournalHeader {
             folded: numbers[2],
             firstEnd: numbers[3],
             previousEnd: numbers[4],
-            previousFolded: numbers[5]
+            previousFolded: numbers[5],
+            salt: words[8]
         )
         let isPossible =
             epoch.start >= UInt32(size) && epoch.start % 8 == 0 && epoch.folded >= epoch.start && epoch.folded % 8 == 0
@@ -166,9 +193,9 @@ enum JournalHeader {
             epoch.epoch, epoch.start, epoch.folded, epoch.firstEnd, epoch.previousEnd, epoch.previousFolded,
         ]
         var words = [epoch.serial] + numbers.map(UInt64.init)
-        var checksum = Checksum()
+        var checksum = Checksum(salt: epoch.salt)
         for word in words { checksum.add(word) }
-        words.append(checksum.value)
+        words += [checksum.value, epoch.salt]
         return words
     }
 }

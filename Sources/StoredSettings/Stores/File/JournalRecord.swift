@@ -20,9 +20,10 @@ package struct JournalRecord {
     /// - Parameters:
     ///   - changes: The changes of one commit, one for a key, with values in the form that JSON has for them.
     ///   - epoch: The journal's epoch.
+    ///   - salt: That of the epoch.
     /// - Returns: The bytes.
     /// - Throws: ``SettingsError`` when a value has no JSON form, or the record would be too long.
-    package static func bytes(of changes: [StoreChange], epoch: UInt32) throws -> [UInt8] {
+    package static func bytes(of changes: [StoreChange], epoch: UInt32, salt: UInt64) throws -> [UInt8] {
         var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
         let textLength = bytes.count - headerSize
         bytes.append(contentsOf: repeatElement(0, count: (alignment - textLength % alignment) % alignment))
@@ -34,7 +35,7 @@ package struct JournalRecord {
             bytes.storeBytes(of: length.littleEndian, toByteOffset: 0, as: UInt32.self)
             bytes.storeBytes(of: epoch.littleEndian, toByteOffset: 4, as: UInt32.self)
             bytes.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
-            let checksum = checksum(of: UnsafeRawBufferPointer(bytes))
+            let checksum = checksum(of: UnsafeRawBufferPointer(bytes), salt: salt)
             bytes.storeBytes(of: checksum.littleEndian, toByteOffset: 8, as: UInt64.self)
         }
         return bytes
@@ -46,8 +47,14 @@ package struct JournalRecord {
     ///   - bytes: Part of a journal.
     ///   - start: Where in the bytes the record begins.
     ///   - epoch: The journal's epoch.
+    ///   - salt: That of the epoch.
     /// - Returns: The record; `nil` when what stands there is not a whole record of this epoch.
-    package static func read(_ bytes: UnsafeRawBufferPointer, at start: Int, epoch: UInt32) -> JournalRecord? {
+    package static func read(
+        _ bytes: UnsafeRawBufferPointer,
+        at start: Int,
+        epoch: UInt32,
+        salt: UInt64
+    ) -> JournalRecord? {
         guard start >= 0, bytes.count - start >= headerSize else { return nil }
         let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self)))
         let itsEpoch = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self))
@@ -58,7 +65,7 @@ package struct JournalRecord {
         let record = UnsafeRawBufferPointer(rebasing: bytes[start..<start + length])
         let checksum = UInt64(littleEndian: record.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         let textLength = Int(UInt32(littleEndian: record.loadUnaligned(fromByteOffset: 16, as: UInt32.self)))
-        guard checksum == self.checksum(of: record), textLength <= length - headerSize else { return nil }
+        guard checksum == self.checksum(of: record, salt: salt), textLength <= length - headerSize else { return nil }
         let text = UnsafeRawBufferPointer(rebasing: record[headerSize..<headerSize + textLength])
         guard let values = values(in: text) else { return nil }
         return JournalRecord(values: values, end: start + length)
@@ -90,8 +97,8 @@ package struct JournalRecord {
     }
 
     /// The checksum of a record whose length is right: of all but the checksum itself.
-    package static func checksum(of record: UnsafeRawBufferPointer) -> UInt64 {
-        var checksum = Checksum()
+    package static func checksum(of record: UnsafeRawBufferPointer, salt: UInt64) -> UInt64 {
+        var checksum = Checksum(salt: salt)
         for offset in stride(from: 0, to: record.count - 7, by: 8) where offset != 8 {
             checksum.add(UInt64(littleEndian: record.loadUnaligned(fromByteOffset: offset, as: UInt64.self)))
         }
@@ -102,10 +109,13 @@ package struct JournalRecord {
 /// Tells whether words are those that were written.
 ///
 /// Each word takes the sum to another one, so a change within one word is always noticed; any other but for one in 2⁶⁴.
+/// For the same reason equal words have different sums under different salts.
 package struct Checksum {
-    package private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+    package private(set) var value: UInt64
 
-    package init() {}
+    package init(salt: UInt64) {
+        value = 0xCBF2_9CE4_8422_2325 ^ salt
+    }
 
     package mutating func add(_ word: UInt64) {
         // Multiplying by an odd number loses nothing, and neither does the shift; it brings high bits down.

@@ -7,9 +7,11 @@ struct JournalState {
     /// The journal that was found last; `nil` while there is none.
     var journal: Journal?
     /// Which one that was, or was last.
-    private var id: UInt64 = 0
+    private(set) var id: UInt64 = 0
     /// How far the journal has been read.
     var position = JournalGeneration(epoch: 0, end: 0)
+    /// The salt of that epoch.
+    var salt: UInt64 = 0
     /// The published word when it was read.
     var seen: UInt64 = 0
     /// Where the record ends, in this epoch, that has set a key last; for those keys that the file has other values of.
@@ -24,6 +26,18 @@ struct JournalState {
     var problem: SettingsError?
     /// Whether the disk is known to have the journal's name.
     var isNamed = false
+    /// What this process knows to hold nothing of earlier values.
+    var cleared: Cleared?
+    /// How long the journal has to be before it is replaced by a shorter one again, after that has failed.
+    var replacingEnd: UInt32 = 0
+
+    struct Cleared {
+        var epoch: UInt32
+        /// The space of the records before this is cleared.
+        var front: UInt32
+        /// Behind this, and behind the last record, there is nothing.
+        var end: UInt32
+    }
 
     /// The journal before this one, and how far this process has read it.
     private(set) var lost: Lost?
@@ -31,6 +45,7 @@ struct JournalState {
     struct Lost {
         var id: UInt64
         var position: JournalGeneration
+        var salt: UInt64
 
         /// Whether all of it was taken over into a journal already.
         func isTakenOver(into journal: Journal) -> Bool {
@@ -55,7 +70,21 @@ struct JournalState {
     mutating func goOn(into epoch: JournalEpoch) {
         // What was not in the file was written anew, as one record.
         unfolded = unfolded.filter { $0.value > epoch.previousFolded }.mapValues { _ in epoch.firstEnd }
-        position = epoch.beginning
+        (position, salt) = (epoch.beginning, epoch.salt)
+    }
+
+    /// Takes an epoch that this process has begun with all that is not in the file.
+    mutating func enter(_ epoch: JournalEpoch) {
+        (position, salt, seen) = (epoch.beginning, epoch.salt, epoch.beginning.word)
+        unfolded = unfolded.mapValues { _ in epoch.firstEnd }
+    }
+
+    /// Takes the journal that this process has put in the place of the one before, with all that is not in the file.
+    mutating func move(to new: Journal, _ epoch: JournalEpoch) {
+        (journal, id, isNamed, isDamaged, stranded) = (new, new.id, false, false, nil)
+        (lost, replacingEnd) = (nil, 0)
+        cleared = Cleared(epoch: epoch.epoch, front: epoch.start, end: epoch.firstEnd)
+        enter(epoch)
     }
 
     /// Forgets what is in the file by now.
@@ -74,10 +103,11 @@ struct JournalState {
         guard new.id != id else { return false }
         forgetFolded()
         if let old = journal, old.isAlive, old.isRetired { unfolded = [:] }
-        if id != 0 { lost = Lost(id: id, position: position) }
+        if id != 0 { lost = Lost(id: id, position: position, salt: salt) }
         forgetTakenOver(by: new)
         strand(in: journal, value)
         (position, seen, unfolded, isDamaged) = (JournalGeneration(epoch: 0, end: 0), 0, [:], false)
+        (salt, replacingEnd, cleared) = (0, 0, nil)
         return true
     }
 
@@ -114,7 +144,7 @@ struct JournalState {
         guard !unfolded.isEmpty else { return }
         var values = stranded?.values ?? [:]
         for key in unfolded.keys { values.updateValue(value(key), forKey: key) }
-        stranded = Stranded(journal: journal, lost: Lost(id: id, position: position), values: values)
+        stranded = Stranded(journal: journal, lost: Lost(id: id, position: position, salt: salt), values: values)
     }
 
     /// Forgets what is in the file by what the journal says, as long as that can be read.

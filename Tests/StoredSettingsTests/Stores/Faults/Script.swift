@@ -13,6 +13,8 @@ struct Script: Sendable {
         case update(String, by: Int)
         case remove(String)
         case synchronize
+        /// The disk fails to take what is in the journal, as any process may have noticed.
+        case distrust
         case fold
         /// Somebody writes `settings.json` anew with some keys changed, ones that are not waiting to be folded.
         case edit([String: StoredValue])
@@ -64,6 +66,9 @@ struct Script: Sendable {
         .update("count", by: 1),
         .remove("host"),
         .synchronize,
+        .set("port", 8_081),
+        .distrust,
+        .synchronize,
         .set("token", .string(secret + "?")),
         .fold,
         .set("port", 1),
@@ -76,6 +81,7 @@ struct Script: Sendable {
         .set("port", 2),
         .transaction(["port": 20, "added": 3]),
         .set("port", 21),
+        .distrust,
         .fold,
         .fold,
         .set("port", 3),
@@ -102,6 +108,7 @@ extension Script.Step: CustomStringConvertible {
         case .update(let key, let increment): "update \(key) by \(increment)"
         case .remove(let key): "remove \(key)"
         case .synchronize: "synchronize"
+        case .distrust: "distrust"
         case .fold: "fold"
         case .edit(let changes): "edit of \(changes.keys.sorted())"
         case .reopen: "reopen"

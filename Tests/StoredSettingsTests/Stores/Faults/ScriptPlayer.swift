@@ -57,6 +57,7 @@ final class ScriptPlayer: Sendable {
             try suite.synchronize()
             change { $0.flush() }
             change { $0.synchronize() }
+        case .distrust: (suite.engine.store as? FileStore)?.state.withLock { $0.journal.journal?.distrust() }
         case .fold:
             try suite.fold()
             change { $0.flush() }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+// A journal is replaced by a new file for three reasons: its format is an old one, the disk failed to take what was written
+// to it, or it has become much longer than what it says.
+
+extension FileStore {
+    /// Replaces the journal, if it has to be.
+    ///
+    /// - Parameters:
+    ///   - journal: The journal, which is locked and in order.
+    ///   - mustBeTrusted: Whether the caller needs to know what the disk has.
+    ///   - state: The store's state.
+    ///   - news: Receives what is to be reported.
+    /// - Returns: The journal that is at the path now, locked. If it is another one, the caller unlocks the old one.
+    /// - Throws: ``SystemError`` or ``SettingsError`` when a journal that cannot be used on cannot be replaced.
+    func replaced(
+        _ journal: Journal,
+        mustBeTrusted: Bool,
+        _ state: inout State,
+        _ news: inout News
+    ) throws -> Journal {
+        let isDue = mustBeTrusted || journal.page[JournalHeader.limitWord] != 0
+        if journal.isUnsalted || journal.isDistrusted && isDue { return try replace(journal, &state) }
+        guard isTooLong(journal, state) else { return journal }
+        do {
+            return try replace(journal, &state)
+        } catch {
+            let end = state.journal.position.end
+            // Sets go on while they can. The next attempt is due when the journal is half as long again.
+            let isFirst = state.journal.replacingEnd == 0
+            state.journal.replacingEnd = end.addingReportingOverflow(end / 2).overflow ? .max : end + end / 2
+            var error = writeError(error)
+            error.consequence = "the journal goes on growing; what was set is safe in it"
+            if isFirst { news.errors.append(error) }
+            return journal
+        }
+    }
+
+    /// Whether the journal has grown although it has been due for a checkpoint for long, and is mostly records whose values
+    /// were replaced since, as far as that is known.
+    private func isTooLong(_ journal: Journal, _ state: State) -> Bool {
+        let end = state.journal.position.end
+        guard Int(end) > schedule.journalBound * 2, end >= state.journal.replacingEnd,
+            let epoch = journal.current?.epoch
+        else { return false }
+        return (end - epoch.start) / 2 > epoch.firstEnd - epoch.start
+    }
+
+    /// Puts a new journal in the place of one, with all that is not in the settings file as one record.
+    ///
+    /// The new one is on the disk before it gets its name. Whichever of the two a loss of power leaves at the path, it has
+    /// all that was synchronized. Processes that use the old one find the new one: by a bit of the generation that is set
+    /// before the new one gets its name, and by the word that retires the old one afterwards.
+    private func replace(_ old: Journal, _ state: inout State) throws -> Journal {
+        let lost = JournalState.Lost(id: old.id, position: state.journal.position, salt: state.journal.salt)
+        let draft = try Journal.draft(state.unfoldedChanges, replacing: old, lost, file.system)
+        do {
+            old.beginReplacing()
+            try draft.place(at: old.file.path.name)
+        } catch {
+            draft.discard()
+            try old.publish(state.journal.position)
+            throw error
+        }
+        state.journal.move(to: draft.journal, draft.epoch)
+        freshness.update(draft.journal.page, seen: state.journal.seen, generation: state.generation)
+        do {
+            try old.retire()
+        } catch {
+            // Its header is gone, which tells its users as well.
+        }
+        return draft.journal
+    }
+}
+
+/// A new journal that is on the disk and not at its path yet.
+struct JournalDraft {
+    /// Open under the temporary name.
+    var temporary: FileHandle
+    var name: FilePath
+    var directory: SettingsDirectory
+    var journal: Journal
+    var epoch: JournalEpoch
+
+    /// Gives the file the name of the journal that it replaces.
+    func place(at journalName: FilePath) throws(SystemError) {
+        guard try directory.holds(temporary, as: name) else {
+            throw SystemError(call: .rename, path: temporary.path, number: ENOENT)
+        }
+        try directory.system.rename(name, to: journalName, in: directory.handle)
+    }
+
+    /// Removes the file.
+    func discard() {
+        Journal.discard(name, in: directory)
+    }
+}
+
+extension Journal {
+    /// Writes a new journal beside one whose place it is to take.
+    ///
+    /// - Parameters:
+    ///   - changes: All that is not in the settings file.
+    ///   - old: The journal to be replaced, whose owner and permissions the new one gets.
+    ///   - lost: What the new one says of the old one.
+    ///   - system: Makes the calls.
+    /// - Returns: The journal, locked.
+    /// - Throws: ``SystemError`` or ``SettingsError``; then no file is left.
+    static func draft(
+        _ changes: [StoreChange],
+        replacing old: Journal,
+        _ lost: JournalState.Lost,
+        _ system: SystemCalls
+    ) throws -> JournalDraft {
+        let directory = try directory(of: old.file.path, system)
+        let name = DraftName.random(for: old.file.path.name)
+        guard let temporary = try directory.createSibling(name, O_RDWR) else {
+            throw SystemError(call: .open, path: old.file.path.directory.appending(name), number: EEXIST)
+        }
+        let path = temporary.path
+        do {
+            // The lock is the journal's when the file takes its place. Until then it tells an abandoned draft from this one.
+            guard try system.tryLock(temporary) else { throw SystemError(call: .lock, path: path, number: EAGAIN) }
+            var epoch = JournalEpoch.first()
+            if !changes.isEmpty {
+                let record = try JournalRecord.bytes(of: changes, epoch: epoch.epoch, salt: epoch.salt)
+                let (end, isOverflow) = epoch.start.addingReportingOverflow(UInt32(clamping: record.count))
+                guard !isOverflow else { throw SystemError(call: .write, path: path, number: EFBIG) }
+                epoch.firstEnd = end
+                try system.write(record, to: temporary, at: Int(epoch.start))
+            }
+            try system.write(JournalHeader.bytes(epoch, replacing: lost), to: temporary)
+            try system.copyPermissions(of: system.status(of: old.file), to: temporary)
+            try system.synchronize(temporary)
+            let file = try system.duplicate(temporary, path: old.file.path)
+            guard let journal = try Journal.opened(file, isWritable: true, system) else {
+                throw SystemError(call: .write, path: path, number: EIO)
+            }
+            return JournalDraft(
+                temporary: temporary,
+                name: name,
+                directory: directory,
+                journal: journal,
+                epoch: epoch
+            )
+        } catch {
+            discard(name, in: directory)
+            throw error
+        }
+    }
+
+    fileprivate static func discard(_ name: FilePath, in directory: SettingsDirectory) {
+        do {
+            try directory.system.unlink(name, in: directory.handle)
+        } catch {
+            // It is removed by a later checkpoint; the error to report is the one that came first.
+        }
+    }
+}

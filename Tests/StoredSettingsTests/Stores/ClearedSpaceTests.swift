@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Values that were removed")
+struct ClearedSpaceTests {
+    private static let secret = "hunter2-does-not-survive"
+
+    private static func value(_ length: Int) -> StoredValue {
+        .string(secret + String(repeating: "x", count: length))
+    }
+
+    /// The files in a directory in which the secret's bytes are found.
+    private func holders(in directory: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory)
+            .filter { name in
+                let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
+                return bytes.range(of: Data(Self.secret.utf8)) != nil
+            }
+    }
+
+    /// Calls a body once, when the journal's lock is released for the first time: a checkpoint then knows what it writes.
+    private final class DuringCheckpoint: Sendable {
+        private let body = Mutex<(@Sendable () throws -> Void)?>(nil)
+
+        func once(_ body: @escaping @Sendable () throws -> Void) {
+            self.body.withLock { $0 = body }
+        }
+
+        var system: SystemCalls {
+            SystemCalls(witness: { [self] call, path in
+                guard call == .unlock, path.hasSuffix(".journal") else { return }
+                let body = body.withLock { body in
+                    defer { body = nil }
+                    return body
+                }
+                do {
+                    try body?()
+                } catch {
+                    Issue.record(error)
+                }
+            })
+        }
+    }
+
+    @Test(
+        "a removed value is in no file after the next checkpoint",
+        arguments: [10, 3_000, 200_000], [false, true]
+    )
+    func removed(length: Int, isStored: Bool) async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, foldsInBackground: false)
+            try store.commit { $0["kept"] = 1 }
+            try store.commit { $0["token"] = Self.value(length) }
+            if isStored {
+                try store.fold()
+                #expect(try holders(in: directory).contains("settings.json"))
+            }
+            try store.commit { $0["token"] = nil }
+            try store.fold()
+            #expect(try holders(in: directory) == [])
+            try store.commit { $0["kept"] = 2 }
+            #expect(FileStore(path: path, foldsInBackground: false).contents() == ["kept": 2])
+        }
+    }
+
+    @Test("it is in no file when several stores make checkpoints by turns, and each reads the others' values")
+    func byTurns() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let stores = (0..<3).map { _ in FileStore(path: path, foldsInBackground: false) }
+            for round in 0..<30 {
+                try stores[round % 3].commit { $0["token"] = Self.value(round * 37 % 500) }
+                try stores[round % 2].commit { $0["token"] = nil }
+                try stores[(round * 7 + 1) % 3].commit { $0["round"] = .integer(Int128(round)) }
+                try stores[(round * 5 + 2) % 3].fold()
+                #expect(try holders(in: directory) == [], "round \(round)")
+                for store in stores { #expect(store.contents() == ["round": .integer(Int128(round))]) }
+            }
+        }
+    }
+
+    @Test("it is in no file when other values are set during the checkpoint", arguments: [1 << 22, 4_000])
+    func duringCheckpoint(bound: Int) async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let during = DuringCheckpoint()
+            let other = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, system: during.system, foldsInBackground: false, journalBound: bound)
+            let reader = FileStore(path: path, foldsInBackground: false)
+            for _ in 0..<10 { try store.commit { $0["token"] = Self.value(500) } }
+            #expect(reader.value(forKey: "token") == Self.value(500))
+            try store.commit { $0["token"] = nil }
+            during.once { try other.commit { $0["late"] = 1 } }
+            try store.fold()
+            #expect(other.value(forKey: "late") == 1)
+            #expect(try holders(in: directory) == [])
+            for store in [store, reader, FileStore(path: path, foldsInBackground: false)] {
+                #expect(store.contents() == ["late": 1])
+            }
+            // What was moved to the front is cleared by the next checkpoint.
+            try other.commit { $0["token"] = Self.value(500) }
+            try other.commit { $0["token"] = nil }
+            during.once { try other.commit { $0["late"] = 2 } }
+            try store.fold()
+            #expect(try holders(in: directory) == [])
+            for store in [store, reader, FileStore(path: path, foldsInBackground: false)] {
+                #expect(store.contents() == ["late": 2])
+            }
+        }
+    }
+
+    @Test("what could not be cleared is reported, and cleared by the next checkpoint")
+    func failure() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let isFailing = Mutex(false)
+            let system = SystemCalls(fault: { call, called in
+                isFailing.withLock(\.self) && call == .write && called == path + ".journal" ? EIO : nil
+            })
+            let (store, catcher) = (FileStore(path: path, system: system, foldsInBackground: false), FailureCatcher())
+            store.setObserver(catcher)
+            try store.commit { $0["token"] = Self.value(10) }
+            try store.commit { $0["token"] = nil }
+            isFailing.withLock { $0 = true }
+            try store.fold()
+            isFailing.withLock { $0 = false }
+            #expect(catcher.errors.map(\.code) == [.writeFailed])
+            #expect(try holders(in: directory) == ["settings.json.journal"])
+            try store.fold()
+            #expect(try holders(in: directory) == [])
+        }
+    }
+
+    @Test("a journal that was damaged is cleared, too")
+    func damaged() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, foldsInBackground: false)
+            try store.commit { $0["kept"] = 1 }
+            let end = try JournalFile(of: path).end
+            try store.commit { $0["token"] = Self.value(10) }
+            try store.commit { $0["token"] = nil }
+            try JournalFile(of: path).overwriteWord(at: end + 8, with: 1)
+            let other = FileStore(path: path, foldsInBackground: false)
+            try other.commit { $0["kept"] = 2 }
+            try other.fold()
+            #expect(try holders(in: directory) == [])
+            #expect(store.contents()["kept"] == 2)
+        }
+    }
+
+    // MARK: - Permissions
+
+    private func setMode(_ mode: Int, of path: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    @Test("no other user can read a value that was set while the file was private")
+    func widened() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let leaks = Mutex<[String]>([])
+            let system = SystemCalls(witness: { call, called in
+                do {
+                    for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+                        let file = "\(directory)/\(name)"
+                        guard let mode = try file.filePermissions, mode & 0o077 != 0 else { continue }
+                        let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+                        if bytes.range(of: Data(Self.secret.utf8)) != nil {
+                            leaks.withLock { $0.append("\(name) after \(call) \(called)") }
+                        }
+                    }
+                } catch {
+                    leaks.withLock { $0.append("\(error)") }
+                }
+            })
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            try store.commit { $0["kept"] = 1 }
+            try store.fold()
+            try store.commit { $0["token"] = Self.value(10) }
+            try store.commit { $0["token"] = nil }
+            try setMode(0o644, of: path)
+            try store.fold()
+            #expect(leaks.withLock(\.self) == [])
+            // By now it holds nothing that was set before.
+            #expect(try (path + ".journal").filePermissions == 0o644)
+            #expect(try (path + ".last-good").filePermissions == 0o644)
+        }
+    }
+
+    @Test("a value that is set after the file was made private is private at once")
+    func narrowed() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, foldsInBackground: false)
+            try store.commit { $0["kept"] = 1 }
+            try store.fold()
+            try setMode(0o666, of: path)
+            try store.commit { $0["kept"] = 2 }
+            try store.fold()
+            #expect(try (path + ".journal").filePermissions == 0o666)
+            try setMode(0o600, of: path)
+            // The system reports the change to a watch, and a process that begins looks at the file.
+            store.look()
+            #expect(try (path + ".journal").filePermissions == 0o600)
+            try setMode(0o640, of: path)
+            try store.commit { $0["token"] = Self.value(10) }
+            #expect(try (path + ".journal").filePermissions == 0o600)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A disk that fails to take what was written, and reports that once")
+struct FailedSyncTests {
+    private enum Step: CaseIterable {
+        case set, synchronize, setAgain, synchronizeAgain, checkpoint, setLater, checkpointAgain, synchronizeLast
+    }
+
+    /// More than the steps make.
+    private static let mostSyncs = 60
+
+    @Test("what synchronize() or a checkpoint reports as safe is on the disk", arguments: [false, true])
+    func everySync(isAnotherProcess: Bool) async throws {
+        var count = 0
+        for number in 1...Self.mostSyncs {
+            let victim = try await withMemoryDirectory { directory in
+                try run(failing: number, isAnotherProcess: isAnotherProcess, in: directory)
+            }
+            guard victim != nil else { break }
+            count += 1
+        }
+        #expect(count > 8 && count < Self.mostSyncs)
+    }
+
+    private func run(failing number: Int, isAnotherProcess: Bool, in directory: String) throws -> String? {
+        let files = directory + "/files"
+        try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: false)
+        let disk = LossyDisk(files, failingSync: number)
+        let path = files + "/settings.json"
+        let stores = (0..<2).map { _ in FileStore(path: path, system: disk.system, foldsInBackground: false) }
+        var expected: [String: StoredValue] = [:]
+        for (index, step) in Step.allCases.enumerated() {
+            switch step {
+            case .set, .setAgain, .setLater:
+                let key = "\(step)"
+                try stores[0].commit { $0[key] = .integer(Int128(index)) }
+                expected[key] = .integer(Int128(index))
+            case .synchronize, .synchronizeAgain, .synchronizeLast, .checkpoint, .checkpointAgain:
+                let isCheckpoint = [.checkpoint, .checkpointAgain].contains(step)
+                var attempts = 0
+                while true {
+                    attempts += 1
+                    // The failure is received by one process, and the next attempt may be another's.
+                    let store = stores[isAnotherProcess ? (attempts + 1) % 2 : 0]
+                    do {
+                        try isCheckpoint ? store.fold() : store.synchronize()
+                        break
+                    } catch {
+                        #expect(attempts < 3, "sync \(number), of \(disk.victim ?? "none"), \(step): \(error)")
+                        if attempts >= 3 { return disk.victim }
+                    }
+                }
+                let image = "\(directory)/image-\(index)"
+                try disk.writeImage(to: image)
+                let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+                #expect(found == expected, "sync \(number), of \(disk.victim ?? "none"), \(step)")
+            }
+        }
+        for store in stores { #expect(store.contents() == expected) }
+        let names = try FileManager.default.contentsOfDirectory(atPath: files)
+        #expect(names.filter { $0.hasSuffix(".new") } == [])
+        return disk.victim
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+
+@testable import StoredSettings
+
+/// A disk that fails to take what a directory's files hold when one of them is synchronized.
+///
+/// It behaves as Linux does: the failure is reported once, and what was not written is taken for written from then on. A
+/// later synchronization makes safe only what was changed since.
+final class LossyDisk: Sendable {
+    private struct State {
+        var syncsLeft: Int
+        /// What is safe, by inode.
+        var files: [UInt64: [UInt8]] = [:]
+        /// What was not written when that failed, by inode.
+        var lost: [UInt64: [UInt8]] = [:]
+        var names: [String: UInt64] = [:]
+        var lostNames: [String: UInt64] = [:]
+        var victim: String?
+        var failure: (any Error)?
+    }
+
+    private static let sector = 512
+    private let directory: String
+    private let state: Mutex<State>
+
+    /// Creates a disk on which one synchronization fails, counted from 1, of files in an empty directory or of itself.
+    init(_ directory: String, failingSync number: Int) {
+        self.directory = directory
+        state = Mutex(State(syncsLeft: number))
+    }
+
+    /// The path whose synchronization failed.
+    var victim: String? { state.withLock(\.victim) }
+
+    var system: SystemCalls {
+        SystemCalls(
+            fault: { [self] call, path in
+                guard call == .sync else { return nil }
+                return state.withLock { state in
+                    state.syncsLeft -= 1
+                    guard state.syncsLeft == 0 else { return nil }
+                    state.victim = path
+                    note(&state) { try fail(path, &$0) }
+                    return EIO
+                }
+            },
+            witness: { [self] call, path in
+                guard call == .sync else { return }
+                state.withLock { state in note(&state) { try succeed(path, &$0) } }
+            }
+        )
+    }
+
+    private func note(_ state: inout State, _ body: (inout State) throws -> Void) {
+        do { try body(&state) } catch { state.failure = error }
+    }
+
+    private func inode(at path: String) throws -> UInt64? { try SystemCalls().status(at: path)?.inode }
+
+    private func bytes(at path: String) throws -> [UInt8] { try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
+
+    private func currentNames() throws -> [String: UInt64] {
+        var names: [String: UInt64] = [:]
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+            names[name] = try inode(at: "\(directory)/\(name)")
+        }
+        return names
+    }
+
+    private func fail(_ path: String, _ state: inout State) throws {
+        if path == directory {
+            state.lostNames = try currentNames()
+        } else if let inode = try inode(at: path) {
+            state.lost[inode] = try bytes(at: path)
+        }
+    }
+
+    private func succeed(_ path: String, _ state: inout State) throws {
+        if path == directory {
+            let names = try currentNames()
+            for (name, inode) in names where state.lostNames[name] != inode { state.names[name] = inode }
+            for name in state.names.keys where names[name] == nil { state.names[name] = nil }
+        } else if let inode = try inode(at: path) {
+            var new = try bytes(at: path)
+            let (lost, old) = (state.lost[inode] ?? [], state.files[inode] ?? [])
+            for start in stride(from: 0, to: min(new.count, lost.count), by: Self.sector) {
+                let range = start..<min(start + Self.sector, new.count)
+                guard lost.count >= range.upperBound, lost[range] == new[range] else { continue }
+                for index in range { new[index] = index < old.count ? old[index] : 0 }
+            }
+            state.files[inode] = new
+        }
+    }
+
+    /// Writes what a loss of power would leave into another directory.
+    func writeImage(to path: String) throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        let (names, files, failure) = state.withLock { ($0.names, $0.files, $0.failure) }
+        if let failure { throw failure }
+        for (name, inode) in names {
+            try Data(files[inode] ?? []).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A journal while checkpoints fail")
+struct JournalGrowthTests {
+    private static let bound = 50_000
+    private static let count = 30_000
+
+    /// Counts attempts to make a checkpoint.
+    private final class Attempts: Sendable {
+        private let number = Mutex(0)
+        let isDiskFull = Mutex(false)
+
+        var count: Int { number.withLock(\.self) }
+
+        var system: SystemCalls {
+            SystemCalls(
+                fault: { [self] call, path in
+                    call == .open && path.hasSuffix(".new") && isDiskFull.withLock(\.self) ? ENOSPC : nil
+                },
+                witness: { [self] call, path in
+                    if call == .lock, path.hasSuffix(".lock") { number.withLock { $0 += 1 } }
+                }
+            )
+        }
+    }
+
+    @Test("it stays short, few checkpoints are tried, and when the file is correct all is stored", .timeLimit(.minutes(2)))
+    func brokenFile() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let attempts = Attempts()
+            let store = FileStore(path: path, system: attempts.system, journalBound: Self.bound)
+            let reader = FileStore(path: path, foldsInBackground: false)
+            try store.commit { $0["kept"] = 1 }
+            try store.fold()
+            try path.overwriteFile(with: "{\"kept\": 1")
+            try ScriptPlayer.makeOld(path)
+            store.look()
+            let before = attempts.count
+            var longest = 0
+            for number in 1...Self.count {
+                try store.commit { $0["n"] = .integer(Int128(number)) }
+                if number % 1_000 == 0 {
+                    longest = try max(longest, JournalFile(of: path).bytes.count)
+                    #expect(reader.value(forKey: "n") == .integer(Int128(number)))
+                }
+            }
+            #expect(longest < Self.bound * 3)
+            #expect(attempts.count - before < 20)
+            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "n") == .integer(Int128(Self.count)))
+            try path.replaceFile(with: "{\"kept\": 2}")
+            store.look()
+            await eventually("the checkpoint is made") {
+                do {
+                    return try JSONReader.readObject(Array(path.fileContents.utf8)) == ["kept": 2, "n": .integer(Int128(Self.count))]
+                } catch {
+                    return false
+                }
+            }
+            store.close()
+        }
+    }
+
+    @Test("what makes them fail is reported once, and again after one that was made", .timeLimit(.minutes(2)))
+    func reports() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (attempts, catcher) = (Attempts(), FailureCatcher())
+            let store = FileStore(path: path, system: attempts.system)
+            store.setObserver(catcher)
+            for round in 1...2 {
+                attempts.isDiskFull.withLock { $0 = true }
+                try store.commit { $0["n"] = .integer(Int128(round)) }
+                for _ in 0..<3 {
+                    let before = attempts.count
+                    await eventually("another checkpoint is tried") { attempts.count > before }
+                    store.schedule.retryNow()
+                }
+                #expect(catcher.errors.map(\.code) == Array(repeating: .writeFailed, count: round))
+                attempts.isDiskFull.withLock { $0 = false }
+                try store.fold()
+            }
+            store.close()
+        }
+    }
+
+    @Test("when it cannot be replaced either, sets go on, and that is reported once")
+    func cannotBeReplaced() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (attempts, catcher) = (Attempts(), FailureCatcher())
+            attempts.isDiskFull.withLock { $0 = true }
+            let store = FileStore(
+                path: path,
+                system: attempts.system,
+                foldsInBackground: false,
+                journalBound: 1_000
+            )
+            store.setObserver(catcher)
+            for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
+            #expect(catcher.errors.map(\.code) == [.writeFailed])
+            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "n") == 1_000)
+            attempts.isDiskFull.withLock { $0 = false }
+            for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
+            #expect(try JournalFile(of: path).bytes.count < 4_096 + 2_000 + 100)
+            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "n") == 1_000)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A journal in whose place another one comes")
+struct ReplacedJournalTests {
+    /// What each of two stores has set last, and whether they are to go on.
+    private final class Progress: Sendable {
+        let isDone = Mutex(false)
+        let last = Mutex([0, 0])
+    }
+
+    @Test("however often it is removed, what was set is kept, and no damage is reported", .timeLimit(.minutes(3)))
+    func removed() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let catchers = (0..<2).map { _ in FailureCatcher() }
+            let stores = (0..<2).map { _ in FileStore(path: path) }
+            for (store, catcher) in zip(stores, catchers) { store.setObserver(catcher) }
+            let progress = Progress()
+            await withTaskGroup(of: Void.self) { group in
+                for (index, store) in stores.enumerated() {
+                    group.addTask {
+                        var number = 0
+                        while !progress.isDone.withLock(\.self) {
+                            number += 1
+                            do {
+                                try store.commit { $0["n\(index)"] = .integer(Int128(number)) }
+                                progress.last.withLock { $0[index] = number }
+                            } catch let error as SettingsError where error.code == .writeFailed {
+                                // It was removed while it was being locked, again and again; nothing is changed.
+                                number -= 1
+                            } catch {
+                                Issue.record(error)
+                                return
+                            }
+                            let found = store.value(forKey: "n\(index)")
+                            #expect(found == .integer(Int128(number)) || number == 0)
+                        }
+                    }
+                }
+                group.addTask {
+                    var removals = 0
+                    while removals < 1_000 {
+                        if unlink(path + ".journal") == 0 { removals += 1 }
+                        await Task.yield()
+                    }
+                    progress.isDone.withLock { $0 = true }
+                }
+            }
+            let numbers = progress.last.withLock(\.self)
+            for store in stores { try store.commit { _ in } }
+            for store in stores {
+                for (index, number) in numbers.enumerated() {
+                    #expect(store.value(forKey: "n\(index)") == .integer(Int128(number)))
+                }
+            }
+            for catcher in catchers { #expect(catcher.errors.map(\.description) == []) }
+            for store in stores { store.close() }
+        }
+    }
+
+    @Test("no mapping of an old one is left, however many there were")
+    func mappings() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, foldsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
+            let setting = Setting("n", default: 0, suite: suite)
+            for number in 1...100 {
+                try setting.set(number)
+                #expect(setting.value == number)
+                try JournalFile(of: path).remove()
+            }
+            let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+            #expect(maps.split(separator: "\n").filter { $0.contains(directory) }.count <= 3)
+            suite.finish()
+        }
+    }
+}
