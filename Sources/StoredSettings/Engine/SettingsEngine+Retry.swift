@@ -48,7 +48,7 @@ extension SettingsEngine {
         let unsaved = state.withLock { $0.unsaved.beginFlush() }
         for (key, value) in unsaved.edits.sorted(by: { $0.key < $1.key }) {
             do {
-                try store.commit { $0[key] = value }
+                try store.write { [key: value] }
             } catch let error as SettingsError where !error.code.mayPass {
                 isAnyGivenUp = true
                 forget(key, upTo: unsaved.version)

@@ -19,11 +19,16 @@ extension SettingsEngine {
         guard edits.allSatisfy({ $0.value?.isNested(within: StoredValue.maximumDepth) ?? true }) else {
             throw SettingsError.unstorable("the value is nested deeper than \(StoredValue.maximumDepth) levels")
         }
-        try retryingWithoutRefused {
-            try commit { transaction in
-                for (key, value) in edits {
-                    transaction[key] = value
-                }
+        try retryingWithoutRefused { try commit(edits) }
+    }
+
+    /// Stores some values whatever is stored now, with what could not be saved before.
+    private func commit(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
+        try committing { flushed in
+            try store.write {
+                var all = beginFlush(&flushed)
+                for (key, value) in edits { all.updateValue(value, forKey: key) }
+                return all
             }
         }
     }
@@ -49,21 +54,31 @@ extension SettingsEngine {
     }
 
     private func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try committing { flushed in
+            try store.commit { transaction in
+                for (key, value) in beginFlush(&flushed) { transaction[key] = value }
+                return try body(&transaction)
+            }
+        }
+    }
+
+    /// Takes what is unsaved into the commit that is under way.
+    private func beginFlush(_ flushed: inout UnsavedChanges.Version?) -> [String: StoredValue?] {
+        guard let unsaved = state.withLock({ $0.unsaved.isEmpty ? nil : $0.unsaved.beginFlush() }) else { return [:] }
+        flushed = unsaved.version
+        return unsaved.edits
+    }
+
+    private func committing<Result>(
+        _ commit: (_ flushed: inout UnsavedChanges.Version?) throws -> Result
+    ) throws -> Result {
         if let scope = TransactionScope.current {
             scope.postpone { self.retry() }
             throw SettingsError.nestedTransaction
         }
         guard !isFinished else { throw SettingsError.suiteFinished }
         var flushed: UnsavedChanges.Version?
-        let result = try store.commit { transaction in
-            if let unsaved = state.withLock({ $0.unsaved.isEmpty ? nil : $0.unsaved.beginFlush() }) {
-                for (key, value) in unsaved.edits {
-                    transaction[key] = value
-                }
-                flushed = unsaved.version
-            }
-            return try body(&transaction)
-        }
+        let result = try commit(&flushed)
         if let flushed { endFlush(flushed) }
         return result
     }
@@ -71,7 +86,7 @@ extension SettingsEngine {
     /// Tries again to save what could not be saved.
     func flush() throws {
         guard state.withLock({ !$0.unsaved.isEmpty }) else { return }
-        try retryingWithoutRefused { try commit { _ in } }
+        try retryingWithoutRefused { try commit([]) }
     }
 
     /// Forgets what was taken along and was stored already, so that the commit had no change to tell of.

@@ -65,6 +65,12 @@ enum JournalHeader {
     /// The number of the journal that was here before and is lost, and how far it had come for whoever took it over.
     static let lostIDWord = 11
     static let lostGenerationWord = 12
+    /// Not 0 once a checkpoint has written a settings file.
+    static let checkpointedWord = 13
+    /// The four words of ``PlacedFile``.
+    static let placedFileWord = 192
+    /// The four words of ``CheckpointHolder``.
+    static let checkpointHolderWord = 196
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 8

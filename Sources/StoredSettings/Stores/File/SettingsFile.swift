@@ -65,6 +65,21 @@ struct SettingsFile: Sendable {
     }
 
     private func read(_ path: String) throws -> Reading? {
+        guard var reading = try open(path) else { return nil }
+        reading.contents = try JSONReader.readObject(system.contents(of: reading.handle))
+        return reading
+    }
+
+    /// Opens a file that a checkpoint has put in place, without reading its contents.
+    ///
+    /// It got its name a while after it was written. So a change since then is of another time than its contents.
+    func open() throws -> Reading? {
+        guard var reading = try open(path) else { return nil }
+        if reading.status.changed != reading.status.modified { reading.isCertain = true }
+        return reading
+    }
+
+    private func open(_ path: String) throws -> Reading? {
         // A FIFO in the file's place must not keep everybody waiting for a writer.
         guard let handle = try system.openIfPresent(path, O_RDONLY | O_NONBLOCK) else { return nil }
         let status = try system.status(of: handle)
@@ -72,8 +87,7 @@ struct SettingsFile: Sendable {
             throw SystemError(call: .open, path: path, number: status.isDirectory ? EISDIR : EINVAL)
         }
         let isCertain = abs(SystemCalls.wallClock() - status.modified.secondsSince1970) > Self.longestTick
-        let contents = try JSONReader.readObject(system.contents(of: handle))
-        return Reading(contents: contents, status: status, handle: handle, isCertain: isCertain)
+        return Reading(contents: [:], status: status, handle: handle, isCertain: isCertain)
     }
 
     /// Writes new contents beside the file.
