@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
-    static func lockTimedOut(_ path: FilePath, after patience: Duration) -> SettingsError {
-        SettingsError(
+    /// - Parameters:
+    ///   - path: The lock's file.
+    ///   - patience: How long was waited.
+    ///   - process: The number of the process that holds it, if that is known.
+    /// - Returns: The error.
+    static func lockTimedOut(_ path: FilePath, after patience: Duration, process: UInt64? = nil) -> SettingsError {
+        let holder = process.map { "process \($0)" } ?? "another process"
+        return SettingsError(
             .lockTimedOut,
-            fact: "another process has held the lock for \(patience.components.seconds) seconds",
-            consequence: "the change is not made",
-            remedy: "see which process has \(path) open, and let it go on or end it",
+            fact: "\(holder) has held the lock for \(patience.components.seconds) seconds without progress",
+            consequence: "nothing is changed",
+            remedy: process.map { "let process \($0) go on, or end it" }
+                ?? "find the process that has \(path) open, and let it go on or end it",
             location: Location(file: path.description)
         )
     }

@@ -46,7 +46,7 @@ extension SettingsEngine {
         let versions = state.withLock { $0.unsaved.versions }
         for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
             do {
-                try commitPending(only: key) { _ in }
+                try commitPending(isBlind: true, only: key) { _ in }
             } catch let error as SettingsError where error.code.isRefusal {
                 isAnyGivenUp = true
                 forget(key, upTo: version)

@@ -20,7 +20,7 @@ extension SettingsEngine {
         // Before anything that may pass can fail: what no store can hold must not be kept to spoil every later commit.
         for (key, value) in edits { try value?.checkDepth(forKey: key) }
         try retryingWithoutRefused {
-            try commit { transaction in
+            try commit(isBlind: true) { transaction in
                 for (key, value) in edits {
                     transaction[key] = value
                 }
@@ -50,29 +50,34 @@ extension SettingsEngine {
         }
     }
 
-    private func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+    private func commit<Result>(
+        isBlind: Bool = false,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
         guard !isFinished else { throw SettingsError.suiteFinished }
         if isStorageAvailable, let scope = TransactionScope.current {
             scope.postpone { self.retry() }
             throw SettingsError.nestedTransaction
         }
-        return try commitPending(body)
+        return try commitPending(isBlind: isBlind, body)
     }
 
     /// Runs a commit that takes pending writes along.
     ///
     /// - Parameters:
+    ///   - isBlind: Whether the body reads nothing, so that the commit is possible while the contents are unknown.
     ///   - key: The only key whose pending write is taken along; `nil` for all.
     ///   - body: Changes the contents.
     /// - Returns: What the body returns.
     /// - Throws: What the body or the store throws; then everything stays pending.
     func commitPending<Result>(
+        isBlind: Bool,
         only key: String? = nil,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         var delivery = StoreDelivery.none
         defer { delivery.perform() }
-        return try store.commit { transaction in
+        let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             // The store has caught up with other processes: what is still pending is newer than their commits.
             guard state.withLock({ $0.unsaved.isFlushNeeded }) else { return try body(&transaction) }
             let flush = state.withLock { $0.unsaved.beginFlush(of: key, into: &transaction) }
@@ -84,12 +89,13 @@ extension SettingsEngine {
             }
             return result
         }
+        return try isBlind ? store.write(body) : store.commit(body)
     }
 
     /// Tries again to save what could not be saved.
     func flush() throws {
         guard state.withLock({ $0.unsaved.isFlushNeeded }) else { return }
-        try retryingWithoutRefused { try commit { _ in } }
+        try retryingWithoutRefused { try commit(isBlind: true) { _ in } }
     }
 
     /// Forgets what is unsaved under a key, and tells what shows instead.

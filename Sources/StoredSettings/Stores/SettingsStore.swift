@@ -9,7 +9,10 @@
 ///   that could be read are served.
 /// - **A commit is atomic and exclusive.** ``commit(_:)`` runs its body alone among all writers, of all processes that
 ///   share the store, on the newest contents. Either all its changes are kept, or it throws and nothing has changed.
-///   When it returns, the changes survive the death of the process as far as ``persistence`` says.
+///   When it returns, the changes survive the death of the process as far as ``persistence`` says. It throws before the
+///   body runs when the newest contents cannot be read: a change must not be based on older values, or on defaults.
+/// - **A blind write needs no reading.** ``write(_:)`` is as atomic as a commit. Its outcome depends on nothing that is
+///   stored, so that it can be kept while the contents cannot be read.
 /// - **The generation tells of change.** ``generation()`` gives another number after every change that a later read can
 ///   see, whoever made it.
 /// - **Changes are told in order.** Every change that reads can see is recorded with the ``StoreObserver``: in order, one
@@ -66,6 +69,17 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Throws: What the body throws, or ``SettingsError`` when the changes cannot be kept.
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
 
+    /// Stores what a body sets, all or nothing, whatever is stored now.
+    ///
+    /// A *blind write*: its outcome depends on nothing that is stored. So a store can keep it while its contents cannot be
+    /// read, where ``commit(_:)`` throws. Otherwise it is the same as ``commit(_:)``.
+    ///
+    /// - Parameter body: Sets values and removes others. It bases nothing on the values there are. It is the library's own
+    ///   and calls back into no store.
+    /// - Returns: What the body returns.
+    /// - Throws: What the body throws, or ``SettingsError`` when the changes cannot be kept; then nothing has changed.
+    func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
+
     /// Returns once everything committed so far survives a loss of power.
     ///
     /// - Throws: ``SettingsError`` when that cannot be had.
@@ -91,6 +105,11 @@ extension SettingsStore {
     /// The value that is stored under a key.
     public func value(forKey key: String) -> StoredValue? {
         withValue(forKey: key) { $0 }
+    }
+
+    /// Commits what the body sets: for stores whose contents can always be read.
+    public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try commit(body)
     }
 
     /// None: for stores without defaults of their own.

@@ -61,6 +61,11 @@ public struct StoreTransaction: Sendable {
         for (key, value) in edits { try value?.checkDepth(forKey: key) }
     }
 
+    /// What was assigned, whether or not it differs from the contents it began with, in the order of the keys.
+    package var edited: [StoreChange] {
+        edits.map { StoreChange(key: $0.key, old: base[$0.key], new: $0.value) }.sorted { $0.key < $1.key }
+    }
+
     /// What differs from the contents it began with, in the order of the keys.
     public var changes: [StoreChange] {
         var changes: [StoreChange] = []

@@ -90,7 +90,7 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a file that is removed leaves the defaults, after a moment, and a set begins a new one")
+    @Test("a file that is removed with its copy and its journal leaves the defaults, and a set begins a new one")
     func removed() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -100,7 +100,9 @@ struct FileStoreEditTests {
             try suite.fold()
             var values = port.values.makeAsyncIterator()
             #expect(await values.next() == 2)
-            try FileManager.default.removeItem(atPath: path)
+            for suffix in [".journal", ".last-good", ""] {
+                try FileManager.default.removeItem(atPath: path + suffix)
+            }
             #expect(await values.next() == 1)
             try suite.setStoredValue(5, forKey: "other")
             try suite.fold()

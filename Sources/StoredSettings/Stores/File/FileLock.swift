@@ -7,6 +7,16 @@ enum FileLock {
     /// How long to wait while no other process gets anything done.
     static let patience = Duration.seconds(5)
 
+    /// How many times that long to wait for a process that runs: a slow disk shows no progress.
+    static let slowness = 24
+
+    /// How time passes for those who wait.
+    struct Clock {
+        var now: () -> ContinuousClock.Instant = { .now }
+        /// Waits for some seconds.
+        var sleep: (Double) -> Void = { SystemCalls.sleep(seconds: $0) }
+    }
+
     /// How often to try before waiting: who holds the lock mostly lets go of it within a microsecond.
     private static let quickTries = 20
     /// How long to wait between two tries after that, in seconds.
@@ -22,29 +32,43 @@ enum FileLock {
     ///   - file: The file to lock.
     ///   - system: Makes the calls.
     ///   - patience: How long to wait without progress.
+    ///   - slowPatience: How long to wait without progress while the holder is known to run; `nil` for no longer.
+    ///   - clock: How time passes.
+    ///   - holder: Returns the process that holds the lock, if that is known.
     ///   - progress: Tells the state of what the lock protects.
     /// - Throws: ``SystemError``, or ``SettingsError`` when another process does not let go of it.
     static func acquire(
         _ file: FileHandle,
         _ system: SystemCalls,
         patience: Duration = patience,
+        slowPatience: Duration? = nil,
+        clock: Clock = Clock(),
+        holder: () -> CheckpointHolder? = { nil },
         progress: () -> UInt64
     ) throws {
         for _ in 0..<quickTries {
             if try system.tryLock(file) { return }
             SystemCalls.yield()
         }
-        var deadline = ContinuousClock.now + patience
+        var deadline = clock.now() + patience
+        var slowDeadline = clock.now() + (slowPatience ?? patience)
         var pause = shortestPause
         var state = progress()
         while try !system.tryLock(file) {
             let newState = progress()
             if newState != state {
                 // Who has just written is about to let go, so the next tries come close together.
-                (state, deadline, pause) = (newState, .now + patience, shortestPause)
+                (state, deadline, pause) = (newState, clock.now() + patience, shortestPause)
+                slowDeadline = clock.now() + (slowPatience ?? patience)
             }
-            guard ContinuousClock.now < deadline else { throw SettingsError.lockTimedOut(file.path, after: patience) }
-            SystemCalls.sleep(seconds: pause)
+            if clock.now() >= deadline {
+                let holder = holder()
+                guard clock.now() < slowDeadline, holder?.mayBeRunning == true else {
+                    let waited = patience + (clock.now() - deadline)
+                    throw SettingsError.lockTimedOut(file.path, after: waited, process: holder?.visibleProcess)
+                }
+            }
+            clock.sleep(pause)
             pause = min(pause * 2, longestPause)
         }
     }

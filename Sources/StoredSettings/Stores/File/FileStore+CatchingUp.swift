@@ -3,7 +3,8 @@
 extension FileStore {
     /// Takes over the records that were appended since the last time.
     func catchUp(_ state: inout State, _ news: inout News) {
-        while let journal = state.journal.journal {
+        // What is going to be read anew begins with the newest records.
+        while state.reload != .everything, let journal = state.journal.journal {
             if !journal.isAlive || journal.isRetired || journal.isBeingReplaced {
                 // It was cut off, removed or replaced, and another one may be at the path.
                 if findJournal(&state, &news) { return beginAnew(&state, &news) }
@@ -61,20 +62,10 @@ extension FileStore {
         return true
     }
 
-    /// Reads the file and the journal again.
+    /// Has the file and the journal read again once the lock is free.
     func beginAnew(_ state: inout State, _ news: inout News) {
-        if state.defect != nil {
-            let contents = lastGoodCopy() ?? state.contents
-            return rebuild(&state, &news) { contents }
-        }
-        do {
-            try readFile(&state, &news)
-        } catch {
-            // What is wrong with the file is told by the next look.
-            freshness.mustLook()
-            let contents = lastGoodCopy() ?? state.contents
-            rebuild(&state, &news) { contents }
-        }
+        state.needs(.everything)
+        freshness.mustLook()
     }
 
     /// Takes over what a record says.
@@ -85,7 +76,7 @@ extension FileStore {
             state.journal.stranded?.values.removeValue(forKey: key)
             let old = state.contents[key]
             if old == value {
-                state.journal.unfolded[key] = UInt32(record.end)
+                noteRecord(of: key, over: old, end: UInt32(record.end), &state)
             } else {
                 changes.append(StoreChange(key: key, old: old, new: value))
             }
@@ -102,8 +93,16 @@ extension FileStore {
         _ state: inout State,
         _ news: inout News
     ) {
-        for change in changes { state.journal.unfolded[change.key] = end }
+        for change in changes { noteRecord(of: change.key, over: change.old, end: end, &state) }
         publish(changes, origin, &state, &news)
+    }
+
+    /// Notes that the journal has a newer value than the file.
+    private func noteRecord(of key: String, over old: StoredValue?, end: UInt32, _ state: inout State) {
+        if state.journal.unfolded.updateValue(end, forKey: key) == nil {
+            state.fileValues.updateValue(old, forKey: key)
+        }
+        state.keysNewerThanFile?.insert(key)
     }
 
     /// Makes contents visible and takes down what they change.
@@ -116,15 +115,28 @@ extension FileStore {
         publish([StoreChange](from: state.contents, to: contents), origin, &state, &news)
     }
 
-    private func publish(
+    /// Makes changes visible and takes them down.
+    ///
+    /// - Parameters:
+    ///   - changes: The changes.
+    ///   - origin: Who has made them.
+    ///   - state: The store's state.
+    ///   - news: Is told what is to be done afterwards.
+    ///   - contents: What they lead to, if that is known; it takes the place of the contents.
+    func publish(
         _ changes: [StoreChange],
         _ origin: SettingChangeOrigin,
         _ state: inout State,
-        _ news: inout News
+        _ news: inout News,
+        _ contents: [String: StoredValue]? = nil
     ) {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
         guard !changes.isEmpty else { return }
-        for change in changes { state.contents[change.key] = change.new }
+        if let contents {
+            state.contents = contents
+        } else {
+            for change in changes { state.contents[change.key] = change.new }
+        }
         state.generation &+= 1
         if let observer = state.observer {
             news.observers.append(observer)

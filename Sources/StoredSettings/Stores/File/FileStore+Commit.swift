@@ -12,30 +12,40 @@ import Darwin
 
 extension FileStore {
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try commit(mustBeTrusted: false, body)
+        try commit(isBlind: false, body)
+    }
+
+    func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try commit(isBlind: true, body)
     }
 
     /// - Parameters:
+    ///   - isBlind: Whether the outcome depends on nothing that is stored.
     ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
     ///   - body: Makes the changes.
     func commit<Result>(
-        mustBeTrusted: Bool,
+        isBlind: Bool,
+        mustBeTrusted: Bool = false,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         var news = News()
         defer { deliver(news) }
         let arrival = ContinuousClock.now
+        // A failure that has passed must not make one more change fail.
+        if !isBlind, state.withLock({ $0.defect?.isUnknown == true }) { freshness.mustLook() }
         var isChanged = false
         let result = try writer.withLock { failure in
             // Those who waited here while another waited for the lock in vain would each wait as long again.
             if let failure, failure.time > arrival { throw failure.error }
             let journal = try beginAlone(&failure, mustBeTrusted: mustBeTrusted, &news)
             defer { unlock(journal) }
-            let (base, generation) = state.withLock { ($0.contents, $0.generation) }
+            let (base, generation, failure) = state.withLock { ($0.contents, $0.generation, $0.unknownContents) }
+            if let failure, !isBlind { throw failure }
             var transaction = StoreTransaction(base: consume base)
             let result = try body(&transaction)
-            // The contents are let go of before they are changed: else they would be copied.
-            let changes = (consume transaction).storedAsJSON
+            // The contents are let go of before they are changed: else they would be copied. While they are unknown, a
+            // value that equals the one in memory may be another than the stored one.
+            let changes = (consume transaction).storedAsJSON(includingEqual: failure != nil)
             if !changes.isEmpty {
                 try append(changes, to: journal, since: generation, &news)
                 isChanged = true
@@ -124,19 +134,14 @@ extension FileStore {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
             let journal = try writableJournal(mustOpen: mustOpen, &news)
+            // Before the lock is taken: other processes should not wait for the reading of a file.
+            reloadIfDue(&news)
             try FileLock.acquire(journal.file, file.system, patience: patience) { journal.published.word }
             do {
                 // The path may lead to another file by now, which those who come after lock.
                 let place = try journal.place(at: state.withLock { $0.journal.path })
                 mustOpen = place == .elsewhere
-                let new: Journal? = try state.withLock { state in
-                    guard !state.isClosed else { throw SettingsError.suiteFinished }
-                    refresh(&state, &news, lookingAtFile: mustOpen)
-                    guard !mustOpen, state.journal.journal === journal else { return nil }
-                    try putInOrder(journal, isCut: place == .cut, &state, &news)
-                    return try replaced(journal, mustBeTrusted: mustBeTrusted, &state, &news)
-                }
-                if let new {
+                if let new = try putInOrder(journal, place, mustBeTrusted: mustBeTrusted, &news) {
                     if new !== journal { unlock(journal) }
                     return new
                 }
@@ -148,6 +153,37 @@ extension FileStore {
         }
         throw SystemError(call: .open, path: file.path, number: EAGAIN)
     }
+
+    /// Takes over all records of a journal that is locked, and repairs or replaces it.
+    ///
+    /// - Returns: The journal at the path, locked: another one if it was replaced. `nil` when this one is not at the path.
+    private func putInOrder(
+        _ journal: Journal,
+        _ place: Journal.Place,
+        mustBeTrusted: Bool,
+        _ news: inout News
+    ) throws -> Journal? {
+        for _ in 0..<Self.mostRepairs {
+            let (inOrder, reload) = try state.withLock { state -> (Journal?, Reload?) in
+                guard !state.isClosed else { throw SettingsError.suiteFinished }
+                refresh(&state, &news, lookingAtFile: place == .elsewhere)
+                guard place != .elsewhere, state.journal.journal === journal else { return (nil, nil) }
+                guard state.reload != .everything else { return (nil, .everything) }
+                try putInOrder(journal, isCut: place == .cut, &state, &news)
+                // Another process may have taken over what this one knew.
+                guard state.reload != .everything else { return (nil, .everything) }
+                return (try replaced(journal, mustBeTrusted: mustBeTrusted, &state, &news), nil)
+            }
+            if let inOrder { return inOrder }
+            guard let reload else { return nil }
+            // What is read here cannot become outdated: a process that changes it needs the lock.
+            self.reload(reload, &news)
+        }
+        throw SystemError(call: .read, path: file.path, number: EAGAIN)
+    }
+
+    /// How often to read the file for one commit, before it is called an error.
+    private static let mostRepairs = 4
 
     /// How many journals to lock that are gone when they are locked, before it is called an error.
     private static let mostJournals = 100
@@ -227,15 +263,18 @@ extension StoreChange {
 
 extension StoreTransaction {
     /// The changes, with every value in the form in which it will be read from the file.
-    fileprivate var storedAsJSON: [StoreChange] {
-        var changes = changes
+    ///
+    /// - Parameter isIncludingEqual: Whether to include what was set to the value that it had.
+    /// - Returns: The changes, in the order of their keys.
+    fileprivate func storedAsJSON(includingEqual isIncludingEqual: Bool) -> [StoreChange] {
+        var changes = isIncludingEqual ? edited : changes
         var isAnyOther = false
         for index in changes.indices {
             guard let new = changes[index].new, !new.isStoredAsItself else { continue }
             changes[index].new = new.storedAsJSON
             isAnyOther = true
         }
-        if isAnyOther { changes.removeAll { $0.old == $0.new } }
+        if isAnyOther, !isIncludingEqual { changes.removeAll { $0.old == $0.new } }
         return changes
     }
 }

@@ -10,7 +10,8 @@ import Darwin
 
 extension FileStore {
     func readError(_ error: any Error) -> SettingsError {
-        let consequence = "it is left as it is, and the last good values serve, with what is set meanwhile"
+        let consequence =
+            "it is left as it is, and the last good values are used, with what is set meanwhile"
         switch error {
         case let error as JSONSyntaxError:
             return SettingsError(
@@ -33,6 +34,25 @@ extension FileStore {
         default:
             return SettingsError.wrapping(error, as: .readFailed)
         }
+    }
+
+    /// A settings file that is not there, although there was one.
+    ///
+    /// - Parameter hasCopy: Whether its last good copy is there, and can be read.
+    /// - Returns: The error.
+    func missingFile(hasCopy: Bool) -> SettingsError {
+        let name = file.path.name
+        return SettingsError(
+            .readFailed,
+            fact: hasCopy ? "the file is missing" : "the file is missing, and so is a copy of it that can be read",
+            consequence: hasCopy
+                ? "the values of \(name).last-good are used, and the next checkpoint writes the file again"
+                : "the values that were stored in it are unknown, and what is set is stored in the journal",
+            remedy: hasCopy
+                ? "to start over, remove \(name).last-good and \(name).journal as well, or write {} to \(name)"
+                : "restore \(name), or write {} to it to go on with what was set since",
+            location: SettingsError.Location(file: file.path.description)
+        )
     }
 
     func journalError(_ error: any Error) -> SettingsError {
@@ -65,6 +85,8 @@ extension FileStore {
         case EACCES, EPERM: "let this user read it"
         case EMFILE, ENFILE: "close files, or raise the limit of open files; it is read again by itself"
         case ENOMEM: "free memory, or raise the limit of memory; it is read again by itself"
+        case EIO: "check the disk; it is read again by itself"
+        case ELOOP: "correct the symbolic links that the path leads through"
         case EFBIG: "put a file of at most \(SettingsFile.longestFile >> 20) MiB there"
         default: nil
         }
@@ -84,5 +106,48 @@ extension FileStore {
         case ENAMETOOLONG: "give the suite a shorter name"
         default: "see whether the disk is in order"
         }
+    }
+}
+
+extension FileStore {
+    /// Why the settings file cannot be read now.
+    struct ReadFailure {
+        var status: FileStatus?
+        var error: SettingsError
+        /// Whether it may only be that somebody is in the middle of writing the file.
+        var isPassing: Bool
+        /// Whether the file is not there, although there was one.
+        var isMissing: Bool
+        /// Whether other values may be stored than those in memory, so that no change can be based on these.
+        var isUnknown: Bool
+
+        init(_ error: any Error, of store: FileStore, status: FileStatus?, isPassing: Bool, isUnknown: Bool) {
+            self.error = store.readError(error)
+            (self.status, self.isPassing, self.isUnknown) = (status, isPassing, isUnknown)
+            isMissing = false
+        }
+
+        init(missing store: FileStore, hasCopy: Bool, isUnknown: Bool) {
+            error = store.missingFile(hasCopy: hasCopy)
+            (status, isPassing, isMissing, self.isUnknown) = (nil, false, true, isUnknown)
+        }
+
+        /// Whether the same file may be found good at another look.
+        var mayPass: Bool { isPassing || isMissing || error.code != .malformedFile }
+
+        func isSame(as other: ReadFailure) -> Bool {
+            status == other.status && error.code == other.error.code && isPassing == other.isPassing
+                && isMissing == other.isMissing
+        }
+    }
+}
+
+extension FileStore.State {
+    /// Why no change can be based on the contents; `nil` when it can.
+    var unknownContents: SettingsError? {
+        guard let defect, defect.isUnknown else { return nil }
+        var error = defect.error
+        error.consequence = "nothing is changed, since the change depends on stored values that cannot be read"
+        return error
     }
 }

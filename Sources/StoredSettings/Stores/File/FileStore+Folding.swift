@@ -13,12 +13,14 @@ import Darwin
 extension FileStore {
     /// Writes into the file what the journal has and the file has not.
     func fold() throws {
+        let patience = lockPatience
         look()
         if let problem = state.withLock({ $0.journal.problem }) { throw problem }
         // Where nothing was ever set there is nothing to fold, and nothing to be made for it.
         guard state.withLock({ $0.journal.journal != nil }) else { return }
         do {
-            try fold(under: lockFolding(patience: FileLock.patience), patience: FileLock.patience)
+            let lock = try lockFolding(patience: patience, slowPatience: patience * FileLock.slowness)
+            try fold(under: lock, patience: patience)
             schedule.noteSuccess()
         } catch {
             throw writeError(error)
@@ -27,15 +29,26 @@ extension FileStore {
 
     /// Takes the lock that lets one process fold at a time.
     ///
-    /// - Parameter patience: How long to wait while another process that has it gets nothing done.
+    /// - Parameters:
+    ///   - patience: How long to wait while another process that has it gets nothing done.
+    ///   - slowPatience: The same while that process runs, so that it may be waiting for a slow disk; `nil` for no longer.
     /// - Returns: The lock, which ends with the last reference to it.
     /// - Throws: ``SystemError``, or ``SettingsError`` when the other process does not let go of it.
-    func lockFolding(patience: Duration) throws -> FileHandle {
+    func lockFolding(patience: Duration, slowPatience: Duration? = nil) throws -> FileHandle {
         for _ in 0..<Self.mostPlans {
-            let lock = try openFoldingLock()
-            try FileLock.acquire(lock, file.system, patience: patience) {
-                state.withLock { $0.journal.journal?.current?.epoch.serial ?? 0 }
-            }
+            guard let lock = try openFoldingLock() else { continue }
+            try FileLock.acquire(
+                lock,
+                file.system,
+                patience: patience,
+                slowPatience: slowPatience,
+                holder: { state.withLock { $0.journal.journal }.flatMap { CheckpointHolder(in: $0.page) } },
+                progress: {
+                    let journal = state.withLock { $0.journal.journal }
+                    return journal.map { CheckpointHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) }
+                        ?? 0
+                }
+            )
             if try isInPlace(lock) { return lock }
         }
         throw SystemError(call: .lock, path: file.path, number: EAGAIN)
@@ -48,20 +61,20 @@ extension FileStore {
 
     /// The same without waiting.
     ///
-    /// - Returns: `nil` when another process has the lock.
-    func tryToLockFolding() throws -> FileHandle? {
-        let lock = try openFoldingLock()
+    /// - Parameter isCreating: Whether to make the lock's file if it is not there.
+    /// - Returns: `nil` when another process has the lock, or there is no file.
+    /// - Throws: ``SystemError`` when the file cannot be opened or locked.
+    func tryToLockFolding(creating isCreating: Bool = true) throws -> FileHandle? {
+        guard let lock = try openFoldingLock(creating: isCreating) else { return nil }
         return try file.system.tryLock(lock) && isInPlace(lock) ? lock : nil
     }
 
-    private func openFoldingLock() throws -> FileHandle {
+    private func openFoldingLock(creating isCreating: Bool = true) throws -> FileHandle? {
         let directory = try file.directory()
         let name = directory.name.adding(SettingsFile.lockSuffix)
         // Reading is all that locking needs: a user who may not write to the lock's file can still take turns.
         if let lock = try directory.openSibling(name, O_RDONLY) { return lock }
-        guard let lock = try directory.createSibling(name, O_RDONLY) else {
-            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: EAGAIN)
-        }
+        guard isCreating, let lock = try directory.createSibling(name, O_RDONLY) else { return nil }
         if let model = try directory.status() { try file.system.copyPermissions(of: model, to: lock) }
         return lock
     }
@@ -74,8 +87,12 @@ extension FileStore {
     /// - Throws: ``SystemError`` or ``SettingsError`` when the file cannot be written.
     func fold(under lock: FileHandle, patience: Duration) throws {
         var folding = Folding(store: self, lock: lock, patience: patience)
+        let journal = state.withLock { $0.journal.journal }
+        let page = journal?.isWritable == true ? journal?.page : nil
+        if let page { CheckpointHolder.current?.store(in: page) }
         // Those who are told may fold, too.
         defer {
+            if let page { CheckpointHolder.remove(from: page) }
             release(lock)
             deliver(folding.news)
         }
@@ -96,18 +113,26 @@ private struct Folding {
         (self.store, self.lock, self.patience) = (store, lock, patience)
     }
 
+    /// Makes the steps of the way seen by those who wait for the lock.
+    private func notePace(_ journal: Journal) {
+        if journal.isWritable { CheckpointHolder.notePace(in: journal.page) }
+    }
+
     mutating func run() throws {
         for _ in 0..<FileStore.mostPlans {
             waitUntilSettled()
-            let plan = try makePlan()
+            guard let plan = try makePlan() else { continue }
+            notePace(plan.journal)
             // The journal first: what is on the disk of it must not be behind the file.
             try plan.journal.synchronize()
+            notePace(plan.journal)
             guard plan.isNeeded else { return try reuse(plan) }
             var draft = try file.draft(
                 plan.contents,
                 replacing: plan.status,
                 lastGoodInode: plan.journal.page[JournalHeader.lastGoodWord]
             )
+            notePace(plan.journal)
             if try carryOut(plan, &draft) { return }
         }
         throw SettingsError.alwaysEdited(file.path)
@@ -125,10 +150,9 @@ private struct Folding {
     /// Waits while the file may be one that somebody is in the middle of writing.
     private mutating func waitUntilSettled() {
         for _ in 0..<Int(FileStore.settlingTime / 0.01) * 2 {
-            store.freshness.mustLook()
+            store.reloadIfDue(lookingAtFile: true, &news)
             let isSettled = store.state.withLock { state in
-                store.refresh(&state, &news)
-                return state.missingSince == nil && state.defect?.isPassing != true
+                state.reload == nil && state.missingSince == nil && state.defect?.isPassing != true
                     && state.reading?.isCertain != false
             }
             deliverChanges()
@@ -149,15 +173,20 @@ private struct Folding {
         var isNeeded: Bool
     }
 
-    private mutating func makePlan() throws -> Plan {
+    /// - Returns: `nil` when the file has to be read first.
+    private mutating func makePlan() throws -> Plan? {
         try withJournalAlone { [store] journal, state, news in
-            store.refresh(&state, &news, lookingAtFile: true)
+            // What could not be read a moment ago is not tried again under the journal's lock.
+            store.refresh(&state, &news, lookingAtFile: state.defect == nil)
+            guard state.reload == nil || (state.reload == .file && state.defect != nil) else { return nil }
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
                 throw SystemError(call: .open, path: journal.file.path, number: EAGAIN)
             }
             let end = state.journal.position.end
-            let isNeeded = epoch.folded < end
-            if let defect = state.defect, isNeeded { throw defect.error }
+            // A file that is missing is written again: there is nothing that could be destroyed.
+            let isMissing = state.defect?.isMissing == true
+            let isNeeded = epoch.folded < end || isMissing
+            if let defect = state.defect, isNeeded, !isMissing || defect.isUnknown { throw defect.error }
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
@@ -174,13 +203,18 @@ private struct Folding {
     /// - Returns: `false` when the file was changed by somebody else since the plan was made.
     private mutating func carryOut(_ plan: Plan, _ draft: inout SettingsFile.Draft) throws -> Bool {
         do {
-            keepLastGood(&draft, plan)
+            // Where no file is, none can be broken; and a copy would be taken for a sign that there was one.
+            let isFirst = plan.status == nil
+            if !isFirst { keepLastGood(&draft, plan) }
             guard let reading = try place(draft, plan) else {
                 file.discard(draft)
                 return false
             }
+            if isFirst { keepLastGood(&draft, plan) }
             try plan.journal.narrowPermissions(to: reading.status)
+            notePace(plan.journal)
             try file.synchronize(reading)
+            notePace(plan.journal)
         } catch {
             file.discard(draft)
             throw error
@@ -190,6 +224,7 @@ private struct Folding {
                 return
             }
             epoch.folded = max(epoch.folded, plan.end)
+            journal.page[JournalHeader.checkpointedWord] = 1
             journal.store(epoch)
             state.journal.dropFolded(upTo: epoch.folded)
         }
@@ -221,8 +256,19 @@ private struct Folding {
         try withJournalAlone { [store, file, lock] journal, state, _ in
             guard journal === plan.journal, try file.status() == plan.status else { return nil }
             guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
-            guard let reading = try file.place(draft, over: plan.status) else { return nil }
+            // The words of the header first: a process that sees the file finds them.
+            let last = PlacedFile(in: journal.page)
+            let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: last)
+            placed.store(in: journal.page)
+            guard var reading = try file.place(draft, over: plan.status) else { return nil }
+            reading.contents = [:]
+            // A file that was written over in place has other times.
+            let written = PlacedFile.fingerprint(of: reading.status)
+            if written != placed.fingerprint { placed.with(fingerprint: written).store(in: journal.page) }
             state.reading = reading
+            state.lineage = placed.lineage
+            for key in state.journal.unfolded.keys { state.fileValues.updateValue(plan.contents[key], forKey: key) }
+            state.defect = nil
             state.missingSince = nil
             return reading
         }

@@ -2,6 +2,14 @@
 
 import Synchronization
 
+/// Bringing memory up to date has two parts.
+///
+/// The records of the journal are taken over under the state's lock, since a set that has returned in any process must be
+/// seen by every read that begins later. They are few.
+///
+/// The file is read outside that lock, by one thread at a time (see `FileStore+Reloading`), since that takes as long as the
+/// file. Other reads go on with the contents there are: they may lack an edit of the file for that time, but no set, because
+/// a set is a record. Only where the records cannot be followed, at first or after a gap, do all reads wait for the file.
 extension FileStore {
     /// For how long a file that cannot be understood may be one that an editor is writing, in seconds.
     static let settlingTime = 0.1
@@ -10,10 +18,10 @@ extension FileStore {
     /// After how long a suite is watched, in seconds: a short command must not pay for a watch.
     private static let timeUntilWatch = 1.0
 
-    /// Takes over what others have committed and written, if it can be read.
+    /// Takes over what others have committed, and notes what has to be read to bring the contents up to date.
     ///
     /// - Parameters:
-    ///   - state: The store's state.
+    ///   - state: The store's state. If its `reload` is set, the caller has it read once the lock is free.
     ///   - news: Is told what is to be done afterwards.
     ///   - lookingAtFile: Whether to look at the file even if nobody has said that it may have changed.
     func refresh(_ state: inout State, _ news: inout News, lookingAtFile: Bool = false) {
@@ -24,9 +32,17 @@ extension FileStore {
         } else {
             catchUp(&state, &news)
         }
-        state.isOpened = true
         if state.isTransientFailure { news.isTransientFailure = true }
+        noteFreshness(state)
+    }
+
+    /// Publishes which contents are in memory to those who read without a lock.
+    func noteFreshness(_ state: State) {
         freshness.update(state.journal.journal?.page, seen: state.journal.seen, generation: state.generation)
+        // Until everything is read, every reader comes to wait for it; a file is read by the first to come.
+        if state.reload == .everything || (state.reload == .file && state.keysNewerThanFile == nil) {
+            freshness.mustLook()
+        }
     }
 
     private func isLookOverdue(_ state: State) -> Bool {
@@ -36,21 +52,20 @@ extension FileStore {
     }
 
     private func lookAtFile(_ state: inout State, _ news: inout News) {
-        if !state.isOpened { news.isFirstLook = true }
         state.lookedAt = .now
-        let isOther = findJournal(&state, &news)
-        // From before the file is read: what takes its place meanwhile then has another status, and is read next time.
-        var status: FileStatus?
+        if findJournal(&state, &news) || !state.isOpened { state.needs(.everything) }
         do {
-            status = try file.status()
+            let status = try file.status()
             if status != nil { state.missingSince = nil }
-            guard isOther || isNews(status, state), !isMissingForAMoment(status, &state, &news) else {
-                return catchUp(&state, &news)
+            if isNews(status, state), !isMissingForAMoment(status, &state, &news),
+                !adoptPlacedFile(status, &state, &news)
+            {
+                state.needs(.file)
             }
-            try readFile(&state, &news)
         } catch {
-            keepLastGood(error, status, &state, &news)
+            note(ReadFailure(error, of: self, status: nil, isPassing: false, isUnknown: true), &state, &news)
         }
+        catchUp(&state, &news)
     }
 
     /// Whether a file in some state has to be read: when it is not the one that was read, or reading it failed for a
@@ -60,6 +75,7 @@ extension FileStore {
         guard let defect = state.defect else {
             return status != state.reading?.status || !(state.reading?.isCertain ?? true)
         }
+        guard !defect.isMissing else { return status != nil || !hasEvidenceOfFile(state.journal.journal) }
         return defect.mayPass || status != defect.status
     }
 
@@ -74,51 +90,51 @@ extension FileStore {
         return .now - since < .seconds(Self.settlingTime)
     }
 
-    func readFile(_ state: inout State, _ news: inout News) throws {
-        var latest: SettingsFile.Reading?
-        try rebuild(&state, &news) {
-            latest = try file.read()
-            return latest?.contents ?? [:]
+    /// Takes a file that a checkpoint has put in place for the one that the contents rest on, without reading it.
+    ///
+    /// - Returns: Whether it is one whose contents are known: it was made of the file that was read last, or of one that
+    ///   differs from it by records of the journal alone, and those records have all been followed.
+    private func adoptPlacedFile(_ status: FileStatus?, _ state: inout State, _ news: inout News) -> Bool {
+        guard state.isOpened, state.reload == nil, state.defect == nil, let journal = state.journal.journal,
+            let reading = state.reading, reading.isCertain, let placed = PlacedFile(in: journal.page),
+            placed.fingerprint == PlacedFile.fingerprint(of: status),
+            placed.lineage == state.lineage || placed.replaced == PlacedFile.fingerprint(of: reading.status)
+        else { return false }
+        // After the header's words were read: the records that the file holds were published before those.
+        catchUp(&state, &news)
+        guard state.reload == nil, state.journal.unreadable == nil, !state.journal.isDamaged else { return false }
+        do {
+            guard let reading = try file.open(), placed.fingerprint == PlacedFile.fingerprint(of: reading.status) else {
+                return false
+            }
+            state.reading = reading
+            state.lineage = placed.lineage
+            // Those that the journal overrides may be others than before.
+            state.fileValues = [:]
+            if !reading.isCertain { news.isUnsettled = true }
+            return true
+        } catch {
+            // Reading the file fails as well, and that is reported.
+            return false
         }
-        state.reading = latest
-        if state.defect != nil { schedule.retryNow() }
-        state.defect = nil
-        state.missingSince = nil
-        if let status = latest?.status { narrowJournal(to: status, state, &news) }
-        if latest?.isCertain == false { news.isUnsettled = true }
     }
 
     // MARK: - Files that are not as they should be
 
-    /// Goes on with the last contents that were good, and tells why, once for each failure and state of the file.
-    private func keepLastGood(_ error: any Error, _ status: FileStatus?, _ state: inout State, _ news: inout News) {
-        let error = readError(error)
-        let isPassing = error.code == .malformedFile && (isYoung(status) || isYoungNow)
-        let isFirst = state.reading == nil && state.defect == nil
-        let defect = Defect(status: status, error: error, isPassing: isPassing)
-        let isKnown = state.defect?.isSame(as: defect) ?? false
-        state.defect = defect
-        if isFirst { serveLastGoodCopy(&state, &news) } else { catchUp(&state, &news) }
-        // Who meets the file first has nothing better to serve, and may be gone before it is looked at again.
-        if isPassing, isFirst {
-            SystemCalls.sleep(seconds: Self.settlingTime)
-            return lookAtFile(&state, &news)
-        }
-        if isPassing {
+    /// Notes why the file cannot be read now, and reports it once for each failure and state of the file.
+    func note(_ failure: ReadFailure, _ state: inout State, _ news: inout News) {
+        let isKnown = state.defect?.isSame(as: failure) ?? false
+        state.defect = failure
+        if failure.isPassing {
             news.isUnsettled = true
         } else if !isKnown {
-            news.errors.append(error)
+            news.errors.append(failure.error)
         }
     }
 
-    private func serveLastGoodCopy(_ state: inout State, _ news: inout News) {
-        let contents = lastGoodCopy() ?? state.contents
-        rebuild(&state, &news) { contents }
-    }
-
-    /// The contents of the copy, if it is of any use.
+    /// The contents of the last good copy; `nil` when there is none that can be read.
     ///
-    /// If it is not, the error that is told is that of the file itself.
+    /// The error that is reported is that of the file itself.
     func lastGoodCopy() -> [String: StoredValue]? {
         do {
             return try file.readLastGood()
@@ -127,16 +143,25 @@ extension FileStore {
         }
     }
 
-    /// Whether somebody has begun to write the file since it was looked at, and before it was read.
-    private var isYoungNow: Bool {
+    /// Whether the disk shows that there was a settings file: its last good copy, or a journal that knows of a checkpoint.
+    ///
+    /// Every process comes to the same result, whether or not it has read the file.
+    func hasEvidenceOfFile(_ journal: Journal?) -> Bool {
         do {
-            return isYoung(try file.status())
+            let target = try SettingsPath.target(of: file.path, file.system)
+            if try file.system.status(at: target.adding(SettingsFile.lastGoodSuffix), followingLinks: false) != nil { return true }
+            guard let journal, try journal.place(at: target.adding(SettingsFile.journalSuffix)) != .elsewhere else {
+                return false
+            }
+            return journal.page[JournalHeader.checkpointedWord] != 0
         } catch {
-            return false
+            // What cannot be looked at is not proven to be absent.
+            return true
         }
     }
 
-    private func isYoung(_ status: FileStatus?) -> Bool {
+    /// Whether somebody may be writing the file now.
+    func isYoung(_ status: FileStatus?) -> Bool {
         guard let status else { return false }
         return abs(SystemCalls.wallClock() - status.modified.secondsSince1970) < Self.settlingTime
     }

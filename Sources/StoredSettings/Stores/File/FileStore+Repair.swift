@@ -117,7 +117,7 @@ extension FileStore {
             guard let self else { return }
             schedule.isRepairScheduled.store(false, ordering: .relaxed)
             do {
-                try commit { _ in }
+                try write { _ in }
             } catch {
                 // What is wrong was told when it was found; the next commit tries again, and throws.
             }

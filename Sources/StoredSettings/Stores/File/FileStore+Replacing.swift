@@ -137,7 +137,7 @@ extension Journal {
                 epoch.firstEnd = end
                 try system.write(record, to: temporary, at: Int(epoch.start))
             }
-            try system.write(JournalHeader.bytes(epoch, replacing: lost), to: temporary)
+            try system.write(JournalHeader.bytes(epoch, replacing: lost, with: old.page), to: temporary)
             try system.copyPermissions(of: system.status(of: old.file), to: temporary)
             try system.synchronize(temporary)
             let file = try system.duplicate(temporary, path: old.file.path)

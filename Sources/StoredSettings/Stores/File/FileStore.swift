@@ -8,17 +8,27 @@ import Synchronization
 /// contents are those of the file with the records of the journal over it that are not folded. A read looks at one word
 /// that all processes share: as long as it is the one that was seen last, what is in memory is right.
 ///
-/// Locks are taken in this order: the lock for folding, `writer`, the journal's, `state`.
+/// Locks are taken in this order: the lock for folding, `writer`, the journal's, `reloader`, `state`.
 final class FileStore: FreshStore {
     struct State {
         var contents: [String: StoredValue] = [:]
         var generation: UInt64 = 1
         /// What is known of the journal, and how far it has been read.
         var journal: JournalState = JournalState()
-        /// The file that was read, or written, last; `nil` when there was none.
+        /// The file that was read, or written, last, without its contents; `nil` when there was none.
         var reading: SettingsFile.Reading?
+        /// The lineage of that file, if a checkpoint has put it in place.
+        var lineage: UInt64?
+        /// What the file has under the keys that the journal has newer values of, as far as that is known.
+        var fileValues: [String: StoredValue?] = [:]
+        /// What has to be read before the contents are the newest; `nil` when they are.
+        var reload: Reload?
+        /// The keys whose values are newer than the file that is being read; `nil` while none is.
+        var keysNewerThanFile: Set<String>?
+        /// Whether the contents rest on a settings file or its last good copy, or on there being none.
+        var hasBase = false
         /// The state of the file that could not be read, and why; `contents` are then the last good ones.
-        var defect: Defect?
+        var defect: ReadFailure?
         /// Since when the file that was read is not there; `contents` are still those.
         var missingSince: ContinuousClock.Instant?
         /// When the file was looked at last.
@@ -32,20 +42,18 @@ final class FileStore: FreshStore {
         var unfoldedChanges: [StoreChange] {
             journal.unfolded.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
         }
+
+        mutating func needs(_ reload: Reload) {
+            self.reload = max(reload, self.reload ?? reload)
+        }
     }
 
-    struct Defect {
-        var status: FileStatus?
-        var error: SettingsError
-        /// Whether it may only be that somebody is in the middle of writing the file.
-        var isPassing: Bool
-
-        /// Whether the same file may be found good at another look.
-        var mayPass: Bool { isPassing || error.code != .malformedFile }
-
-        func isSame(as other: Defect) -> Bool {
-            status == other.status && error.code == other.error.code && isPassing == other.isPassing
-        }
+    /// What has to be read before the contents are the newest.
+    enum Reload: Comparable {
+        /// The file, which may have been edited. The contents have every record of the journal.
+        case file
+        /// The file and the journal. The contents may lack what was set.
+        case everything
     }
 
     /// When a commit has last waited for the journal's lock in vain.
@@ -58,8 +66,12 @@ final class FileStore: FreshStore {
     let state = Locked(State())
     /// Held for a whole commit, the user's body included; `state` is free meanwhile, so that reads go on.
     let writer = Locked<LockFailure?>(nil)
+    /// Held by the thread that reads the file.
+    let reloader = Locked<Void>(())
     let freshness = Freshness()
     let schedule: FoldSchedule
+    /// How long an explicit checkpoint waits for a process that gets nothing done.
+    let lockPatience: Duration
     /// The thread that closes the store; 0 while none does.
     private let closer = Atomic<UInt>(0)
 
@@ -71,12 +83,15 @@ final class FileStore: FreshStore {
     ///   - foldsInBackground: Whether the file is written by itself, a little after the last set.
     ///   - journalBound: How long the journal may become before it is folded at once, and shortened although new records
     ///     come, in bytes.
+    ///   - lockPatience: How long an explicit checkpoint waits for a process that gets nothing done.
     init(
         path: FilePath,
         system: SystemCalls = SystemCalls(),
         foldsInBackground: Bool = true,
-        journalBound: Int = 1 << 22
+        journalBound: Int = 1 << 22,
+        lockPatience: Duration = FileLock.patience
     ) {
+        self.lockPatience = lockPatience
         file = SettingsFile(path: path, system: system)
         schedule = FoldSchedule(isActive: foldsInBackground, journalBound: journalBound)
     }
@@ -112,13 +127,24 @@ extension FileStore {
     /// Runs a body on the newest contents that can be read.
     private func withFreshState<Result>(_ body: (inout State) -> Result) -> Result {
         var news = News()
-        let result = state.withLock { state in
-            refresh(&state, &news)
-            return body(&state)
+        // The observer is told outside the locks.
+        defer { deliver(news) }
+        for _ in 0..<Self.mostRefreshes {
+            let (result, reload): (Result?, Reload?) = state.withLock { state in
+                refresh(&state, &news)
+                // While another thread reads an edited file, all that was set is known without it.
+                let isUsable = state.reload == .file && state.keysNewerThanFile != nil
+                guard let reload = state.reload, !isUsable, !state.isClosed else { return (body(&state), nil) }
+                return (nil, reload)
+            }
+            if let result { return result }
+            if let reload { self.reload(reload, &news) }
         }
-        deliver(news)
-        return result
+        return state.withLock { body(&$0) }
     }
+
+    /// How often to bring the contents up to date for one read, while the file is replaced again and again.
+    private static let mostRefreshes = 4
 
     /// Looks at the file, for those who wait to hear of changes.
     ///
@@ -194,7 +220,7 @@ extension FileStore {
         do {
             look(isFileChanged: false)
             // What was committed to a journal that was removed since, or that the disk failed to take, is not safe there.
-            if needsRepair() { try commit(mustBeTrusted: true) { _ in } }
+            if needsRepair() { try commit(isBlind: true, mustBeTrusted: true) { _ in } }
             let (journal, isNamed, reading) = state.withLock {
                 ($0.journal.journal, $0.journal.isNamed, $0.reading)
             }

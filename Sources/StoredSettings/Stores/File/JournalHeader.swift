@@ -91,11 +91,19 @@ enum JournalHeader {
     static let lostIDWord = 11
     static let lostGenerationWord = 12
     /// The inode of the last good copy that was written last; 0 when none was.
-    static let lastGoodWord = 13
+    static let lastGoodWord = 14
     /// Not 0 when the disk failed to take something that was written to the journal before.
     static let distrustedWord = 20
     /// Set in the generation while the journal is being replaced.
     static let replacingBit: UInt64 = 1
+    /// Not 0 once a checkpoint has written a settings file.
+    static let checkpointedWord = 13
+    /// The four words of ``PlacedFile``.
+    static let placedFileWord = 192
+    /// The words that a journal takes over from the one it replaces: they are about the settings file.
+    static let inheritedWords = [checkpointedWord, lastGoodWord] + (0..<4).map { placedFileWord + $0 }
+    /// The four words of ``CheckpointHolder``.
+    static let checkpointHolderWord = 196
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 9
@@ -105,8 +113,15 @@ enum JournalHeader {
     /// - Parameters:
     ///   - facts: Those of its epoch.
     ///   - lost: The journal that it replaces, and how far its records were taken over.
-    private static func words(_ facts: JournalEpoch, replacing lost: JournalState.Lost? = nil) -> [UInt64] {
+    ///   - page: The header of that one.
+    /// - Returns: The words.
+    private static func words(
+        _ facts: JournalEpoch,
+        replacing lost: JournalState.Lost? = nil,
+        with page: SharedPage? = nil
+    ) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: size / 8)
+        if let page { for index in inheritedWords { words[index] = page[index] } }
         words[magicWord] = magic
         words[versionWord] = version
         words[idWord] = .random(in: 1 ... .max)
@@ -120,8 +135,13 @@ enum JournalHeader {
     }
 
     /// The bytes of a new journal's header.
-    static func bytes(_ facts: JournalEpoch, replacing lost: JournalState.Lost? = nil) -> [UInt8] {
-        words(facts, replacing: lost).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    static func bytes(
+        _ facts: JournalEpoch,
+        replacing lost: JournalState.Lost? = nil,
+        with page: SharedPage? = nil
+    ) -> [UInt8] {
+        words(facts, replacing: lost, with: page)
+            .flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
 
     /// Whether bytes may be what a crash or a loss of power has left of a new journal's header: zeros, but for words that

@@ -57,10 +57,7 @@ struct SettingsFile: Sendable {
     /// - Returns: What is in it; `nil` when there is no file.
     /// - Throws: ``SystemError`` when it cannot be read, `JSONSyntaxError` when it is malformed, or ``SettingsError``.
     func read() throws -> Reading? {
-        let target = try SettingsPath.target(of: path, system)
-        // A FIFO in the file's place must not keep everybody waiting for a writer. A link that has just taken the place of
-        // the file is not followed without a look at it.
-        return try system.openIfPresent(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW).map(read)
+        try openFile().map(read)
     }
 
     /// The contents that were last known to be good, for when the file is not.
@@ -69,14 +66,35 @@ struct SettingsFile: Sendable {
         return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), O_RDONLY).map(read)?.contents
     }
 
+    /// Opens a file that a checkpoint has put in place, without reading its contents.
+    ///
+    /// It got its name a while after it was written. So a change since then is of another time than its contents.
+    func open() throws -> Reading? {
+        guard var reading = try openFile().map(examine) else { return nil }
+        if reading.status.changed != reading.status.modified { reading.isCertain = true }
+        return reading
+    }
+
+    private func openFile() throws -> FileHandle? {
+        let target = try SettingsPath.target(of: path, system)
+        // A FIFO in the file's place must not keep everybody waiting for a writer. A link that has just taken the place of
+        // the file is not followed without a look at it.
+        return try system.openIfPresent(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+    }
+
     private func read(_ handle: FileHandle) throws -> Reading {
+        var reading = try examine(handle)
+        reading.contents = try JSONReader.readObject(system.contents(of: handle, limit: Self.longestFile))
+        return reading
+    }
+
+    private func examine(_ handle: FileHandle) throws -> Reading {
         let status = try system.status(of: handle)
         guard status.isRegular else {
             throw SystemError(call: .open, path: handle.path, number: status.isDirectory ? EISDIR : EINVAL)
         }
         let isCertain = abs(SystemCalls.wallClock() - status.modified.secondsSince1970) > Self.longestTick
-        let contents = try JSONReader.readObject(system.contents(of: handle, limit: Self.longestFile))
-        return Reading(contents: contents, status: status, handle: handle, isCertain: isCertain)
+        return Reading(contents: [:], status: status, handle: handle, isCertain: isCertain)
     }
 }
 

@@ -178,8 +178,6 @@ final class FaultTrial {
         case .open where isAboutJournal: failure == .notPermitted
         // A directory that may be entered and not read cannot be synchronized by its user.
         case .open where isAboutDirectory, .sync where isAboutDirectory: failure == .notPermitted
-        // Before a change is made, the file is read again if it could not be.
-        case .open, .read, .status: call.path == player.path && step.isChange
         default: false
         }
     }

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// A checkpoint changes no value, so a process that has followed the journal need not read the file.
+@Suite("Reads beside checkpoints of other processes")
+struct CheckpointReadsTests {
+    /// Counts how often a file is read.
+    private final class ReadCounter: Sendable {
+        private let path: String
+        private let reads = Mutex(0)
+
+        init(_ path: String) { self.path = path }
+
+        var count: Int { reads.withLock(\.self) }
+
+        var system: SystemCalls {
+            SystemCalls(witness: { [self] call, other in
+                if call == .read, other == path { reads.withLock { $0 += 1 } }
+            })
+        }
+    }
+
+    /// Waits before a file takes its place until its times differ, which they do once the file system's clock has ticked.
+    private static let ticking = SystemCalls(fault: { call, _ in
+        if call == .rename { SystemCalls.sleep(seconds: 0.03) }
+        return nil
+    })
+
+    @Test("a process that has followed the journal does not read the file after a checkpoint")
+    func followed() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let counter = ReadCounter(path)
+            let writer = FileStore(path: path, system: Self.ticking, foldsInBackground: false)
+            try writer.commit { $0["n"] = 0 }
+            try writer.fold()
+            let reader = FileStore(path: path, system: counter.system, foldsInBackground: false)
+            #expect(reader.contents() == ["n": 0])
+            let before = counter.count
+            for round in 1...3 {
+                // Two checkpoints between two looks, too.
+                for turn in 1...round {
+                    try writer.commit { $0["n"] = .integer(Int128(round * 10 + turn)) }
+                    #expect(reader.value(forKey: "n") == .integer(Int128(round * 10 + turn)))
+                    try writer.fold()
+                }
+                reader.look()
+                #expect(reader.value(forKey: "n") == .integer(Int128(round * 11)))
+            }
+            #expect(counter.count == before)
+            // An edit by hand is read, and the checkpoint that takes it over is not.
+            try path.replaceFile(with: #"{"n": 33, "edited": true}"#)
+            await eventually("the edit is noticed") {
+                reader.look()
+                return reader.value(forKey: "edited") == true
+            }
+            try await Task.sleep(for: .milliseconds(150))
+            reader.look()
+            let afterEdit = counter.count
+            #expect(afterEdit > before)
+            try writer.commit { $0["n"] = 50 }
+            #expect(reader.value(forKey: "n") == 50)
+            try writer.fold()
+            reader.look()
+            #expect(reader.contents() == ["n": 50, "edited": true])
+            #expect(counter.count == afterEdit)
+        }
+    }
+
+    @Test("a process that has not noticed an edit reads the file that a checkpoint has merged it into")
+    func mergedEdit() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, system: Self.ticking, foldsInBackground: false)
+            try writer.commit { $0["n"] = 1 }
+            try writer.fold()
+            let reader = FileStore(path: path, foldsInBackground: false)
+            #expect(reader.contents() == ["n": 1])
+            try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
+            try writer.commit { $0["m"] = 1 }
+            try writer.fold()
+            try writer.commit { $0["m"] = 2 }
+            try writer.fold()
+            reader.look()
+            #expect(reader.contents() == ["n": 1, "m": 2, "edited": true])
+        }
+    }
+
+    @Test("other threads read on while one reads a long file, and see what was set meanwhile")
+    func outsideTheLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"n": 1}"#)
+            let isSlow = Mutex(false)
+            let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let system = SystemCalls(fault: { call, other in
+                guard call == .read, other == path, isSlow.withLock(\.self) else { return nil }
+                isSlow.withLock { $0 = false }
+                hasBegun.signal()
+                _ = mayEnd.wait(timeout: .now() + 60)
+                return nil
+            })
+            let reader = FileStore(path: path, system: system, foldsInBackground: false)
+            let writer = FileStore(path: path, foldsInBackground: false)
+            try writer.write { ["other": 1] }
+            #expect(reader.contents() == ["n": 1, "other": 1])
+            try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
+            isSlow.withLock { $0 = true }
+            async let look: Void = onThread { reader.look() }
+            await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
+            // A thread of its own, so that a store that holds its lock meanwhile fails the test and does not hang it.
+            let values = Mutex<[StoredValue?]>([])
+            async let reads: Void = onThread {
+                do {
+                    let first = reader.value(forKey: "n")
+                    try writer.write { ["n": 2] }
+                    let second = reader.value(forKey: "n")
+                    values.withLock { $0 = [first, second] }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            await eventually("reads end while the file is read", within: .seconds(20)) {
+                values.withLock { $0.count == 2 }
+            }
+            mayEnd.signal()
+            _ = await (look, reads)
+            #expect(values.withLock(\.self) == [1, 2])
+            // Another thread may have been the one to read the file.
+            await eventually("the edit is read") {
+                reader.contents() == ["n": 2, "other": 1, "edited": true]
+            }
+        }
+    }
+
+    @Test("checkpoints that come while the file is read are not taken for a damaged journal")
+    func slowReads() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, foldsInBackground: false)
+            try writer.commit { $0["n"] = 0 }
+            try writer.fold()
+            let reporter = RecordingReporter()
+            let left = Mutex(12)
+            let number = Mutex(Int128(0))
+            let system = SystemCalls(fault: { call, other in
+                guard call == .read, other == path, left.withLock({ $0 > 0 }) else { return nil }
+                left.withLock { $0 -= 1 }
+                do {
+                    // The journal's space is used again with every checkpoint.
+                    let next = number.withLock {
+                        $0 += 1
+                        return $0
+                    }
+                    try writer.commit { $0["n"] = .integer(next) }
+                    if let lock = try writer.tryToLockFolding() { try writer.fold(under: lock, patience: .seconds(5)) }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+            let reader = SettingsSuite(
+                store: FileStore(path: path, system: system, foldsInBackground: false),
+                reporter: reporter
+            )
+            await eventually("the newest value is read") {
+                reader.storedValue(forKey: "n") == .integer(number.withLock(\.self))
+            }
+            #expect(reporter.errors.isEmpty)
+            #expect(writer.state.withLock { !$0.journal.isDamaged })
+        }
+    }
+
+    @Test("the values of other keys are new when a settled file was edited and one key was read")
+    func settledFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1, "b": 1}"#)
+            let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
+            try FileManager.default.setAttributes(old, ofItemAtPath: path)
+            let store = FileStore(path: path, foldsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
+            let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
+            #expect(a.value == 1 && b.value == 1)
+            let next = directory + "/next.json"
+            try next.overwriteFile(with: #"{"a": 2, "b": 2}"#)
+            try FileManager.default.setAttributes(old, ofItemAtPath: next)
+            #expect(rename(next, path) == 0)
+            store.look()
+            #expect(b.value == 2)
+            #expect(a.value == 2)
+        }
+    }
+
+    @Test("a change whose key is edited while its transaction runs is recorded with the edited value as the old one")
+    func editInBody() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let store = FileStore(path: path, foldsInBackground: false)
+            let recorder = CommitRecording()
+            store.setObserver(recorder)
+            #expect(store.contents() == ["a": 1])
+            try store.commit { transaction in
+                transaction["a"] = 3
+                try path.replaceFile(with: #"{"a": 2}"#)
+                store.look()
+            }
+            #expect(
+                recorder.commits.withLock(\.self).suffix(2) == [
+                    StoreCommit(changes: [StoreChange(key: "a", old: 1, new: 2)], origin: .external),
+                    StoreCommit(changes: [StoreChange(key: "a", old: 2, new: 3)], origin: .local),
+                ]
+            )
+        }
+    }
+
+    @Test("a record whose place is used again while it is read is not taken for a damaged one")
+    func changingJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, foldsInBackground: false)
+            try writer.write { ["n": 1] }
+            try writer.fold()
+            let isDue = Mutex(false)
+            let system = SystemCalls(fault: { call, other in
+                let isNow = isDue.withLock { isDue in
+                    guard isDue, call == .read, other == path + ".journal" else { return false }
+                    isDue = false
+                    return true
+                }
+                guard isNow else { return nil }
+                do {
+                    try writer.fold()
+                    try writer.write { ["n": 3] }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+            let reporter = RecordingReporter()
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let reader = SettingsSuite(store: store, reporter: reporter)
+            #expect(reader.storedValue(forKey: "n") == 1)
+            try writer.write { ["n": 2] }
+            isDue.withLock { $0 = true }
+            #expect(reader.storedValue(forKey: "n") == 3)
+            #expect(isDue.withLock { $0 } == false)
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a link whose target appears later is followed then")
+    func danglingLink() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, target) = (directory + "/settings.json", directory + "/target.json")
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "target.json")
+            let store = FileStore(path: path, foldsInBackground: false)
+            #expect(store.contents() == [:])
+            try target.overwriteFile(with: #"{"a": 1}"#)
+            await eventually("the target is read") { store.contents() == ["a": 1] }
+            try store.commit { $0["b"] = 2 }
+            try store.fold()
+            #expect(try JSONReader.readObject(Array(target.fileContents.utf8)) == ["a": 1, "b": 2])
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "target.json")
+        }
+    }
+}
+
+/// Records what a store tells its observer.
+private final class CommitRecording: StoreObserver {
+    let commits = Mutex<[StoreCommit]>([])
+
+    func record(_ commit: StoreCommit) -> StoreDelivery {
+        commits.withLock { $0.append(commit) }
+        return .none
+    }
+
+    func report(_ error: SettingsError) {}
+}
+
+/// Runs a body that blocks on a thread of its own.
+private func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+            body()
+            continuation.resume()
+        }
+    }
+}

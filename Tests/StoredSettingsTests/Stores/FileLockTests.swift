@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Waiting for a lock")
+struct FileLockTests {
+    /// Time that passes by waiting alone.
+    private final class Time: Sendable {
+        private let start = ContinuousClock.now
+        private let waited = Mutex(Duration.zero)
+
+        var sinceStart: Duration { waited.withLock(\.self) }
+
+        var clock: FileLock.Clock {
+            FileLock.Clock(
+                now: { [self] in start + sinceStart },
+                sleep: { [self] seconds in waited.withLock { $0 += .seconds(seconds) } }
+            )
+        }
+    }
+
+    /// Waits for a lock that is never released, and returns how long.
+    private func wait(
+        slowPatience: Duration? = nil,
+        holder: CheckpointHolder? = nil,
+        progress: (Duration) -> UInt64 = { _ in 0 }
+    ) async throws -> (waited: Duration, error: SettingsError) {
+        try await withTemporaryDirectory { directory in
+            let lock = try HeldLock(directory + "/lock")
+            defer { lock.release() }
+            let (system, time) = (SystemCalls(), Time())
+            let file = try system.open(directory + "/lock", O_RDONLY)
+            let error = try #require(
+                settingsError {
+                    try FileLock.acquire(
+                        file,
+                        system,
+                        slowPatience: slowPatience,
+                        clock: time.clock,
+                        holder: { holder },
+                        progress: { progress(time.sinceStart) }
+                    )
+                }
+            )
+            return (time.sinceStart, error)
+        }
+    }
+
+    @Test("fails after five seconds without progress")
+    func noProgress() async throws {
+        let (waited, error) = try await wait()
+        #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
+        #expect(error.code == .lockTimedOut)
+        #expect(error.fact == "another process has held the lock for 5 seconds without progress")
+    }
+
+    @Test("goes on while there is progress, and fails five seconds after the last")
+    func progress() async throws {
+        let (waited, error) = try await wait { UInt64(min($0, .seconds(30)) / .seconds(4)) }
+        #expect((.seconds(33) ... .seconds(33.1)).contains(waited))
+        #expect(error.code == .lockTimedOut)
+    }
+
+    @Test("goes on for two minutes while the holder is running and shows no progress")
+    func slowHolder() async throws {
+        let holder = try #require(CheckpointHolder.current)
+        let (waited, error) = try await wait(slowPatience: .seconds(120), holder: holder)
+        #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
+        #expect(error.fact.hasPrefix("process \(holder.process) has held the lock for 120 seconds"))
+        #expect(error.remedy == "let process \(holder.process) go on, or end it")
+    }
+
+    @Test("does not take a later process with the holder's number for the holder")
+    func reusedNumber() async throws {
+        var holder = try #require(CheckpointHolder.current)
+        holder.start += 1
+        let (waited, _) = try await wait(slowPatience: .seconds(120), holder: holder)
+        #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
+    }
+
+    @Test("gives a holder whose number means nothing here the time of a slow one, and does not name it")
+    func otherNamespace() async throws {
+        var holder = try #require(CheckpointHolder.current)
+        holder.namespace += 1
+        let (waited, error) = try await wait(slowPatience: .seconds(120), holder: holder)
+        #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
+        #expect(error.fact.hasPrefix("another process"))
+    }
+
+    @Test("fails after five seconds, and names the holder, when that is stopped")
+    func stoppedHolder() async throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sleep")
+        process.arguments = ["600"]
+        try process.run()
+        defer {
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
+        var holder = try #require(CheckpointHolder.current)
+        holder.process = UInt64(process.processIdentifier)
+        holder.start = try #require(SystemCalls.statusOfProcess(holder.process)).start
+        #expect(holder.mayBeRunning)
+        kill(process.processIdentifier, SIGSTOP)
+        await eventually("it is stopped") { !holder.mayBeRunning }
+        let (waited, error) = try await wait(slowPatience: .seconds(120), holder: holder)
+        #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
+        #expect(error.fact == "process \(holder.process) has held the lock for 5 seconds without progress")
+    }
+}
+
+@Suite("An explicit checkpoint while another process makes one")
+struct SlowCheckpointTests {
+    /// Counts the calls of one kind for one path.
+    private final class CallCounter: Sendable {
+        private let counts = Mutex<[SystemCalls.Name: Int]>([:])
+        private let path: String
+
+        init(_ path: String) { self.path = path }
+
+        var system: SystemCalls {
+            SystemCalls(fault: { [self] call, other in
+                if other == path { counts.withLock { $0[call, default: 0] += 1 } }
+                return nil
+            })
+        }
+
+        func count(_ call: SystemCalls.Name) -> Int { counts.withLock { $0[call] ?? 0 } }
+    }
+
+    @Test("waits for a slow disk far beyond its patience")
+    func slowDisk() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let slow = SystemCalls(fault: { call, other in
+                if call == .sync, other == path + ".new" {
+                    hasBegun.signal()
+                    _ = mayEnd.wait(timeout: .now() + 60)
+                }
+                return nil
+            })
+            let counter = CallCounter(path + ".lock")
+            let patience = Duration.milliseconds(500)
+            let holder = FileStore(path: path, system: slow, foldsInBackground: false)
+            let waiter = FileStore(
+                path: path,
+                system: counter.system,
+                foldsInBackground: false,
+                lockPatience: patience
+            )
+            try holder.write { ["a": 1] }
+            try waiter.write { ["b": 2] }
+            async let first: Void = onThread { #expect(throws: Never.self) { try holder.fold() } }
+            await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
+            let outcome = Mutex<Result<Void, any Error>?>(nil)
+            async let second: Void = onThread {
+                let result = Result { try waiter.fold() }
+                outcome.withLock { $0 = result }
+            }
+            await eventually("it has waited for a multiple of its patience") {
+                // Between two tries it waits for 2 ms at most, so these many tries take longer than the patience.
+                counter.count(.lock) > 300 || outcome.withLock { $0 != nil }
+            }
+            #expect(outcome.withLock { $0 == nil }, "it has failed")
+            mayEnd.signal()
+            _ = await (first, second)
+            try outcome.withLock { $0 }?.get()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
+        }
+    }
+
+    @Test("waits for the lock that takes the place of the one it has waited for")
+    func replacedLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let counter = CallCounter(path + ".lock")
+            let store = FileStore(path: path, system: counter.system, foldsInBackground: false)
+            try store.write { ["a": 1] }
+            let first = try HeldLock(path + ".lock")
+            async let fold: Void = onThread { #expect(throws: Never.self) { try store.fold() } }
+            await eventually("it waits") { counter.count(.lock) > 30 }
+            try FileManager.default.removeItem(atPath: path + ".lock")
+            let second = try HeldLock(path + ".lock")
+            let opened = counter.count(.open)
+            first.release()
+            await eventually("it opens the second lock") { counter.count(.open) > opened }
+            let tries = counter.count(.lock)
+            await eventually("it waits for the second lock") { counter.count(.lock) > tries + 30 }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            second.release()
+            await fold
+            #expect(FileManager.default.fileExists(atPath: path))
+        }
+    }
+}
+
+/// Runs a body that blocks on a thread of its own.
+private func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+            body()
+            continuation.resume()
+        }
+    }
+}

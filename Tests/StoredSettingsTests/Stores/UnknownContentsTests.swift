@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// What is stored is unknown while the settings file cannot be read: only a change that does not depend on it is possible.
+@Suite("A settings file that cannot be read")
+struct UnknownContentsTests {
+    private let reporter = RecordingReporter()
+    private let faults = Faults()
+
+    private func suite(_ path: String, foldsInBackground: Bool = false) -> SettingsSuite {
+        let store = FileStore(path: path, system: faults.system, foldsInBackground: foldsInBackground)
+        return SettingsSuite(store: store, reporter: reporter)
+    }
+
+    private func expectNoUpdate(of suite: SettingsSuite, _ codes: SettingsError.Code...) throws {
+        let counter = Setting("counter", default: 0, suite: suite)
+        var hasRun = false
+        let update = try #require(
+            settingsError {
+                try counter.update {
+                    hasRun = true
+                    $0 += 1
+                }
+            }
+        )
+        let transaction = try #require(settingsError { try suite.transaction { _ in hasRun = true } })
+        #expect(!hasRun)
+        for error in [update, transaction] {
+            #expect(codes.contains(error.code))
+            #expect(error.consequence.contains("nothing is changed"))
+            #expect(!error.remedy.isEmpty)
+        }
+    }
+
+    @Test(
+        "an update throws in a process that has never read the file, a set is merged once it can be read",
+        arguments: [EMFILE, EACCES, EIO, ELOOP]
+    )
+    func newProcess(number: CInt) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"counter": 41, "port": 1}"#)
+            faults.fail(.open, with: number) { $0 == path }
+            let suite = suite(path)
+            try expectNoUpdate(of: suite, .readFailed)
+            try Setting("port", default: 0, suite: suite).set(2)
+            #expect(suite.storedValue(forKey: "port") == 2)
+            faults.stop()
+            let counter = Setting("counter", default: 0, suite: suite)
+            #expect(try counter.update { $0 += 1 } == 42)
+            #expect(suite.snapshot() == ["counter": 42, "port": 2])
+            try suite.fold()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["counter": 42, "port": 2])
+        }
+    }
+
+    @Test("a set of the value that is in memory is stored while the file cannot be read")
+    func equalValue() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"port": 1, "host": "a"}"#)
+            faults.fail(.open, with: EMFILE) { $0 == path }
+            let suite = suite(path)
+            #expect(suite.storedValue(forKey: "port") == nil)
+            try suite.reset("port")
+            faults.stop()
+            #expect(try suite.transaction { $0[storedValueFor: "port"] } == nil)
+            #expect(suite.snapshot() == ["host": "a"])
+        }
+    }
+
+    @Test("an update throws in a process that has read the file, when the file has changed since and cannot be read")
+    func changedSince() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"counter": 1}"#)
+            let suite = suite(path)
+            #expect(suite.storedValue(forKey: "counter") == 1)
+            faults.fail(.open, with: EMFILE) { $0 == path }
+            try path.replaceFile(with: #"{"counter": 41}"#)
+            await eventually("the failure is noticed") {
+                (suite.engine.store as? FileStore)?.look()
+                return reporter.errors.map(\.code) == [.readFailed]
+            }
+            try expectNoUpdate(of: suite, .readFailed)
+            faults.stop()
+            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+        }
+    }
+
+    @Test("an update throws when the status of the file cannot be determined")
+    func unknownStatus() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"counter": 41}"#)
+            faults.fail(.status, with: EIO) { $0 == path }
+            let suite = suite(path)
+            try expectNoUpdate(of: suite, .readFailed, .writeFailed)
+            faults.stop()
+            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+        }
+    }
+
+    @Test("an update runs on the last good values of a malformed file, and throws where there are none")
+    func malformed() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let first = suite(path)
+            try first.setStoredValue(41, forKey: "counter")
+            try first.fold()
+            try path.overwriteFile(with: "{\"counter\": ")
+            try makeOld(path)
+            let second = suite(path)
+            #expect(try Setting("counter", default: 0, suite: second).update { $0 += 1 } == 42)
+            try FileManager.default.removeItem(atPath: path + ".last-good")
+            try expectNoUpdate(of: suite(path), .malformedFile)
+            // A process that has read the file still has its values.
+            #expect(try Setting("counter", default: 0, suite: first).update { $0 += 1 } == 43)
+            try path.replaceFile(with: #"{"counter": 1, "host": "a"}"#)
+            await eventually("the file is read") {
+                (first.engine.store as? FileStore)?.look()
+                return first.storedValue(forKey: "host") == "a"
+            }
+            #expect(first.storedValue(forKey: "counter") == 43)
+        }
+    }
+
+    /// Makes a file look as if nobody were writing it now.
+    private func makeOld(_ path: String) throws {
+        let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
+        try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
+    }
+}
+
+@Suite("A settings file that is missing")
+struct MissingFileTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ path: String) -> SettingsSuite {
+        SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+    }
+
+    private func stored(at path: String) throws -> [String: StoredValue] {
+        try JSONReader.readObject(Array(path.fileContents.utf8))
+    }
+
+    /// Stores a counter of 41 in a settings file.
+    private func makeFile(_ path: String) throws -> SettingsSuite {
+        let suite = suite(path)
+        try suite.setStoredValue(41, forKey: "counter")
+        try suite.fold()
+        return suite
+    }
+
+    @Test("a new process that finds the last good copy uses its values, and its checkpoint restores the file")
+    func newProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try makeFile(path).finish()
+            try FileManager.default.removeItem(atPath: path)
+            let suite = suite(path)
+            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+            try suite.setStoredValue(true, forKey: "new")
+            try suite.fold()
+            #expect(try stored(at: path) == ["counter": 42, "new": true])
+            #expect(suite.storedValue(forKey: "counter") == 42)
+            #expect(reporter.errors.count == 1)
+        }
+    }
+
+    @Test("a running process keeps the values, reports it once, and restores the file")
+    func runningProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = try makeFile(path)
+            try FileManager.default.removeItem(atPath: path)
+            await eventually("it is reported") {
+                _ = suite.storedValue(forKey: "counter")
+                (suite.engine.store as? FileStore)?.look()
+                return !reporter.errors.isEmpty
+            }
+            #expect(suite.storedValue(forKey: "counter") == 41)
+            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+            try suite.fold()
+            #expect(try stored(at: path) == ["counter": 42])
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+        }
+    }
+
+    @Test("an explicit checkpoint restores the file although nothing was set since")
+    func explicitCheckpoint() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try makeFile(path).finish()
+            try FileManager.default.removeItem(atPath: path)
+            try suite(path).fold()
+            #expect(try stored(at: path) == ["counter": 41])
+        }
+    }
+
+    @Test("a file that an editor moves aside while a process starts is waited for")
+    func movedAside() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try makeFile(path).finish()
+            try path.replaceFile(with: #"{"counter": 100}"#)
+            #expect(rename(path, path + "~") == 0)
+            let suite = suite(path)
+            async let count =
+                Task.detached {
+                    try Setting("counter", default: 0, suite: suite).update { $0 += 1 }
+                }
+                .value
+            #expect(rename(path + "~", path) == 0)
+            #expect([101, 42].contains(try await count))
+            await eventually("the file is read") { suite.storedValue(forKey: "counter") != nil }
+        }
+    }
+
+    @Test("an update throws where neither the file nor its copy is left, and the journal shows that there was one")
+    func withoutCopy() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try makeFile(path).finish()
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.removeItem(atPath: path + ".last-good")
+            let suite = suite(path)
+            let counter = Setting("counter", default: 0, suite: suite)
+            #expect(settingsError { try counter.update { $0 += 1 } }?.code == .readFailed)
+            try counter.set(1)
+            #expect(counter.value == 1)
+            #expect(settingsError { try suite.fold() }?.code == .readFailed)
+            try path.replaceFile(with: #"{"host": "a"}"#)
+            try suite.fold()
+            #expect(try stored(at: path) == ["counter": 1, "host": "a"])
+        }
+    }
+
+    @Test("nothing is stored once the file, its copy and its journal are all removed")
+    func allRemoved() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let running = try makeFile(path)
+            for suffix in ["", ".last-good", ".journal"] {
+                try FileManager.default.removeItem(atPath: path + suffix)
+            }
+            let new = suite(path)
+            #expect(new.snapshot() == [:])
+            try Setting("counter", default: 0, suite: new).update { $0 += 1 }
+            await eventually("the running process follows") {
+                (running.engine.store as? FileStore)?.look()
+                return running.storedValue(forKey: "counter") == 1
+            }
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+}
