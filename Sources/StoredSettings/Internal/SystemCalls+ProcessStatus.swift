@@ -33,7 +33,7 @@ extension SystemCalls {
     static func statusOfProcess(_ process: UInt64) -> ProcessStatus? {
         do {
             let system = SystemCalls()
-            guard let file = try system.openIfPresent("/proc/\(process)/stat", O_RDONLY) else { return nil }
+            guard let file = try system.openIfPresent(FilePath("/proc/\(process)/stat"), O_RDONLY) else { return nil }
             // The name of the program, in parentheses, may contain any byte; the rest is numbers and one letter.
             let bytes = try system.contents(of: file, in: 0..<4_096)
             guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }

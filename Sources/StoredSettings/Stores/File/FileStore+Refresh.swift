@@ -57,7 +57,7 @@ extension FileStore {
         do {
             let status = try file.status()
             if status != nil { state.missingSince = nil }
-            if isNews(status, state), !isMissingForAMoment(status, &state, &news),
+            if try isNews(status, state), !isMissingForAMoment(status, &state, &news),
                 !adoptPlacedFile(status, &state, &news)
             {
                 state.needs(.file)
@@ -70,12 +70,15 @@ extension FileStore {
 
     /// Whether a file in some state has to be read: when it is not the one that was read, or reading it failed for a
     /// reason that may have gone.
-    private func isNews(_ status: FileStatus?, _ state: State) -> Bool {
+    private func isNews(_ status: FileStatus?, _ state: State) throws(SystemError) -> Bool {
         guard state.isOpened else { return true }
         guard let defect = state.defect else {
             return status != state.reading?.status || !(state.reading?.isCertain ?? true)
         }
-        guard !defect.isMissing else { return status != nil || !hasEvidenceOfFile(state.journal.journal) }
+        if defect.isMissing {
+            guard status == nil else { return true }
+            return try !hasEvidenceOfFile(state.journal.journal)
+        }
         return defect.mayPass || status != defect.status
     }
 
@@ -146,18 +149,14 @@ extension FileStore {
     /// Whether the disk shows that there was a settings file: its last good copy, or a journal that knows of a checkpoint.
     ///
     /// Every process comes to the same result, whether or not it has read the file.
-    func hasEvidenceOfFile(_ journal: Journal?) -> Bool {
-        do {
-            let target = try SettingsPath.target(of: file.path, file.system)
-            if try file.system.status(at: target.adding(SettingsFile.lastGoodSuffix), followingLinks: false) != nil { return true }
-            guard let journal, try journal.place(at: target.adding(SettingsFile.journalSuffix)) != .elsewhere else {
-                return false
-            }
-            return journal.page[JournalHeader.checkpointedWord] != 0
-        } catch {
-            // What cannot be looked at is not proven to be absent.
-            return true
+    func hasEvidenceOfFile(_ journal: Journal?) throws -> Bool {
+        let target = try SettingsPath.target(of: file.path, file.system)
+        let copy = target.adding(SettingsFile.lastGoodSuffix)
+        if try file.system.status(at: copy, followingLinks: false) != nil { return true }
+        guard let journal, try journal.place(at: target.adding(SettingsFile.journalSuffix)) != .elsewhere else {
+            return false
         }
+        return journal.page[JournalHeader.checkpointedWord] != 0
     }
 
     /// Whether somebody may be writing the file now.

@@ -147,7 +147,7 @@ extension FileStore {
                 reading.contents = [:]
                 return (ReloadBase(contents: contents, reading: reading, isBase: true), mayPass: false)
             }
-            guard hasEvidenceOfFile(request.journal) else {
+            guard try hasEvidenceOfFile(request.journal) else {
                 return (ReloadBase(contents: [:], isBase: true), mayPass: false)
             }
             let copy = lastGoodCopy()

@@ -20,7 +20,7 @@ struct PlacedFile: Equatable {
     /// It does not depend on what a rename changes, nor on what differs between two views of one file system.
     static func fingerprint(of status: FileStatus?) -> UInt64 {
         guard let status else { return 0 }
-        var checksum = Checksum()
+        var checksum = Checksum(salt: 0)
         let (seconds, nanoseconds) = (status.modified.seconds, status.modified.nanoseconds)
         for word in [status.inode, UInt64(status.size), UInt64(bitPattern: Int64(seconds)), UInt64(nanoseconds)] {
             checksum.add(word)
@@ -63,7 +63,7 @@ struct PlacedFile: Equatable {
     private static let firstWord = JournalHeader.placedFileWord
 
     private var checksum: UInt64 {
-        var checksum = Checksum()
+        var checksum = Checksum(salt: 0)
         for word in [fingerprint, replaced, lineage] { checksum.add(word) }
         return checksum.value
     }
