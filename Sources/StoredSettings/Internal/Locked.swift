@@ -89,8 +89,16 @@ package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let value: _Cell<Value>
 
     package init(_ value: consuming sending Value) {
-        // All zeros, which is a mutex that is free. It owns nothing, so its end needs no call.
-        mutex = _Cell(pthread_mutex_t())
+        // A mutex that is free: it owns nothing, so its end needs no call, and it may be moved before it is used.
+        var free = pthread_mutex_t()
+        #if canImport(Glibc)
+        // One that spins for a moment before it waits: the lock is rarely held for longer than that.
+        var attributes = pthread_mutexattr_t()
+        pthread_mutexattr_init(&attributes)
+        pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
+        pthread_mutex_init(&free, &attributes)
+        #endif
+        mutex = _Cell(free)
         self.value = _Cell(value)
     }
 
