@@ -61,6 +61,9 @@ struct PathTests {
                 Issue.record("the suite claims to be stored: \(suite.persistence)")
                 return
             }
+            #expect(throws: SettingsError(.locationUnavailable, fact: "")) {
+                try suite.setStoredValue(2, forKey: "a")
+            }
             #expect(try path.fileContents == #"{"a": 1}"#)
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["settings.json"])
         }
