@@ -47,6 +47,44 @@ extension UserDefaultsTests {
             }
         }
 
+        @Test("a set that changes what Foundation takes for equal is stored, for plain code and other processes too")
+        func equalToFoundation() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let suite = SettingsSuite(userDefaults: defaults)
+                let values: [(old: StoredValue, new: StoredValue)] = [
+                    ("\u{e9}", "e\u{301}"), (["\u{e9}"], ["e\u{301}"]), (["k": "\u{e9}"], ["k": "e\u{301}"]),
+                    (["\u{e9}": 1], ["e\u{301}": 1]), (1, 1.0), (1, true), (0.0, -0.0), ([1], [true]),
+                ]
+                for (index, (old, new)) in values.enumerated() {
+                    try suite.setStoredValue(old, forKey: "\(index)")
+                    try suite.setStoredValue(new, forKey: "\(index)")
+                    #expect(suite.storedValue(forKey: "\(index)") == new, "\(new)")
+                    let other = SettingsSuite(store: UserDefaultsStore(try domain.open()))
+                    #expect(other.storedValue(forKey: "\(index)") == new, "\(new)")
+                }
+                let text = try #require(defaults.string(forKey: "0"))
+                #expect(text.unicodeScalars.elementsEqual("e\u{301}".unicodeScalars))
+                let written = try #require(domain.contentsOnDisk["0"] as? String)
+                #expect(written.unicodeScalars.elementsEqual("e\u{301}".unicodeScalars))
+            }
+        }
+
+        @Test("a value that is nested too deep is refused, and one of plain code is not read")
+        func nestedTooDeep() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let suite = SettingsSuite(userDefaults: defaults)
+                let deep = (0..<200).reduce(1 as StoredValue) { value, _ in .array([value]) }
+                let error = #expect(throws: SettingsError.self) {
+                    try suite.transaction { $0[storedValueFor: "deep"] = deep }
+                }
+                #expect(error?.code == .unstorable && suite.snapshot().isEmpty)
+                defaults.set((0..<200).reduce(1 as Any) { value, _ in [value] }, forKey: "plain")
+                #expect(suite.snapshot().isEmpty)
+            }
+        }
+
         @Test("Row 41: what this library has written is read by plain UserDefaults code, in this process and another")
         func oursIsRead() async throws {
             try await withDomain { domain in

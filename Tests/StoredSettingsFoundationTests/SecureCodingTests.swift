@@ -127,6 +127,57 @@ struct SecureCodingTests {
         #expect(archived.value.count == 8 && suite.storedValue(forKey: "archived")?.kind == .data)
     }
 
+    @Test("Row 19: a class that Foundation has no name for is refused, also as a part, and the default is read")
+    func nameless() throws {
+        func check<Value: NSSecureCoding & StoredValueConvertible & AnyObject>(_ value: Value) throws {
+            let suite = SettingsSuite.inMemory(reporter: RecordingReporter())
+            let setting = Setting("object", default: value, suite: suite)
+            #expect(setting.value === value)
+            #if !canImport(ObjectiveC)
+            let error = #expect(throws: SettingsError.self) { try setting.set(value) }
+            #expect(error?.code == .unstorable)
+            #expect(error?.remedy.contains("top level") == true)
+            #expect(suite.snapshot().isEmpty)
+            #endif
+        }
+        try check(Nested(part: nil))
+        try check(Private())
+        try check(Whole(part: Nested(part: nil)))
+    }
+
+    @Test("an object with a part that is not securely coded is refused")
+    func insecurePart() throws {
+        #expect(throws: SettingsError(.unstorable, fact: "")) { try Whole(part: Insecu()).storedValue() }
+    }
+
+    @Test("equal objects are stored as equal bytes, which can be read, and assigning one is no change")
+    func equalBytes() throws {
+        func make() -> Whole { Whole(part: Colour(red: 0.5, name: "pink")) }
+        let stored = try make().storedValue()
+        for _ in 0..<50 { #expect(try make().storedValue() == stored) }
+        let read = try Whole(storedValue: stored)
+        #expect(read.part as? Colour == Colour(red: 0.5, name: "pink"))
+        #expect(read.numbers == Whole.numbers)
+        #expect(read.names == Whole.names)
+        #expect(read.entries == Whole.entries)
+        let suite = SettingsSuite.inMemory()
+        let setting = Setting("whole", default: make(), suite: suite)
+        setting.value = make()
+        let changes = RecordingReporter()
+        let observation = setting.observe { _ in changes.report(.invalidValue("told")) }
+        for _ in 0..<20 { setting.value = make() }
+        #expect(changes.errors.isEmpty)
+        observation.invalidate()
+    }
+
+    /// A class that has no name outside of Swift.
+    final class Nested: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
+        static var supportsSecureCoding: Bool { true }
+        init(part: Any?) {}
+        init?(coder: NSCoder) {}
+        func encode(with coder: NSCoder) {}
+    }
+
     static let wrong: [(name: String, make: @Sendable () throws -> Data)] = [
         ("another class", { try archive(Impostor()) }),
         ("another class of Foundation", { try archive(NSArray(array: [NSNumber(value: 1)])) }),
@@ -200,6 +251,49 @@ struct SecureCodingTests {
             }
         }
         return errors
+    }
+}
+
+/// A class that only this file sees.
+private final class Private: NSObject, NSSecureCoding, StoredValueConvertible {
+    static var supportsSecureCoding: Bool { true }
+    override init() {}
+    init?(coder: NSCoder) {}
+    func encode(with coder: NSCoder) {}
+}
+
+/// An object with parts of many kinds.
+///
+/// Unchecked: nothing changes.
+final class Whole: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
+    static var supportsSecureCoding: Bool { true }
+    static var numbers: NSArray { [0, 2, -1, 255, 256, 65_536, Int.max, Int.min, 0.5, true] }
+    static var names: NSSet { NSSet(array: (0..<20).map { "name \($0)" } + ["é", "🙂"]) }
+    static var entries: NSDictionary { ["a": 3, "b": "x", "c": NSDate(timeIntervalSinceReferenceDate: 7)] }
+
+    let part: NSObject?
+    let (numbers, names, entries): (NSArray?, NSSet?, NSDictionary?)
+
+    init(part: NSObject?) {
+        self.part = part
+        // Copies that are filled in other orders, so that their contents are, too.
+        let (names, entries) = (NSMutableSet(), NSMutableDictionary())
+        for name in Self.names.allObjects.shuffled() { names.add(name) }
+        for key in ["a", "b", "c"].shuffled() { entries[key] = Self.entries[key] }
+        (numbers, self.names, self.entries) = (Self.numbers, names, entries)
+    }
+
+    init?(coder: NSCoder) {
+        part = coder.decodeObject(of: Colour.self, forKey: "part")
+        numbers = coder.decodeObject(of: NSArray.self, forKey: "numbers")
+        names = coder.decodeObject(of: NSSet.self, forKey: "names")
+        entries = coder.decodeObject(of: NSDictionary.self, forKey: "entries")
+    }
+
+    func encode(with coder: NSCoder) {
+        for (key, part) in ["part": part, "numbers": numbers, "names": names, "entries": entries] {
+            coder.encode(part, forKey: key)
+        }
     }
 }
 

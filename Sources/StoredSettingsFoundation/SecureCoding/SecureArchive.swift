@@ -11,7 +11,10 @@ public import StoredSettings
 ///
 /// It reads what Defaults and SwiftyUserDefaults have archived, too. An archive is looked through before it is decoded: on
 /// Linux as elsewhere, one of another class, of a class that the program has not got or that is not securely coded, and one
-/// that is damaged, is an error.
+/// that is damaged, is an error. Equal objects are stored as equal bytes, if they encode equal parts.
+///
+/// On Linux Foundation can archive only classes at the top level of a module that are neither private nor generic. Another
+/// class is refused with `SettingsError.Code.unstorable`, also as a part of an object.
 public struct SecureArchive<Value: NSSecureCoding & AnyObject & Sendable>: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
@@ -25,12 +28,28 @@ public struct SecureArchive<Value: NSSecureCoding & AnyObject & Sendable>: Store
         return value
     }
 
-    /// An archive of the object, as `StoredValue.data(_:)`.
+    /// An archive of the object in one order, as `StoredValue.data(_:)`.
     public func storedValue(from value: Value) throws -> StoredValue {
+        .data(CanonicalArchive.bytes(of: try archived(value)))
+    }
+
+    private func archived(_ value: Value) throws -> Data {
+        #if canImport(ObjectiveC)
         do {
-            return .data(try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: true))
+            return try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: true)
         } catch {
             throw SettingsError.unstorable("the object of class \(Value.self) cannot be archived", underlying: error)
         }
+        #else
+        let (archiver, guarding) = (NSKeyedArchiver(requiringSecureCoding: false), ArchiveGuard())
+        // The archiver does not hold its delegate, which requires secure coding in its place.
+        return try withExtendedLifetime(guarding) {
+            archiver.delegate = guarding
+            archiver.encode(value, forKey: NSKeyedArchiveRootObjectKey)
+            archiver.finishEncoding()
+            if let failure = guarding.failure { throw failure }
+            return archiver.encodedData
+        }
+        #endif
     }
 }

@@ -101,6 +101,10 @@ extension PreferencesDomain {
     func set(_ value: StoredValue?, forKey key: String) {
         inTurn {
             if let object = value?.propertyList {
+                #if !canImport(ObjectiveC)
+                // Foundation leaves the old value where it takes the new one for equal: one string in another normalization.
+                defaults.removeObject(forKey: key)
+                #endif
                 defaults.set(object as Any?, forKey: key)
             } else {
                 defaults.removeObject(forKey: key)
