@@ -107,43 +107,106 @@ struct CommittedMeansKeptTests {
     func synchronized() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/new/settings.json"
-            let unsafe = Mutex<Set<String>>([])
-            // What has been written, and what has got a name in a directory, since that was synchronized last.
-            let system = SystemCalls(witness: { call, name in
-                unsafe.withLock { unsafe in
-                    switch call {
-                    case .write: unsafe.insert(name)
-                    case .open where name.hasSuffix(".journal"): unsafe.insert("\(directory)/new")
-                    case .makeDirectory: unsafe.insert(directory)
-                    case .sync: unsafe.remove(name)
-                    default: break
-                    }
-                }
-            })
-            let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: system))
+            let disk = DiskState(of: path)
+            let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: disk.system))
             try suite.setStoredValue(1, forKey: "a")
             try suite.setStoredValue(2, forKey: "b")
-            #expect(unsafe.withLock { $0 }.contains("\(path).journal"), "sets wait for no disk")
+            #expect(disk.unsafe.contains("\(path).journal"), "sets wait for no disk")
             try suite.synchronize()
             // A fold that has begun by itself is no part of it.
-            #expect(unsafe.withLock { $0 }.filter { !$0.hasSuffix(".new") } == [])
+            #expect(disk.unsafe.filter { !$0.hasSuffix(".new") } == [])
         }
     }
 
-    @Test("what was set is on the disk soon after the last set, and nobody need ask for it")
+    @Test("a single set is in the file, and that on the disk, a moment later, without another call")
     func idle() async throws {
         try await withTemporaryDirectory { directory in
+            let path = "\(directory)/new/settings.json"
+            let disk = DiskState(of: path)
+            let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: disk.system))
+            for value in 1...3 {
+                try suite.setStoredValue(.integer(Int128(value)), forKey: "n")
+                // Nothing is called meanwhile: no read, no other set. The limit only ends a test that hangs.
+                await eventually("the file has taken its place, and the disk has its name") {
+                    disk.placements == value && !disk.unsafe.contains("\(directory)/new")
+                }
+                #expect(disk.prematurePlacements == 0, "the disk has the file before it takes its place")
+                #expect(try document(at: path)["n"] as? Int == value)
+            }
+            // Nothing was left for the end.
+            suite.finish()
+            #expect(disk.placements == 3)
+        }
+    }
+
+    @Test("a process that is killed while it is idle has written into the file what it set, without being asked")
+    func killedWhileIdle() async throws {
+        try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
-            try await withProbe(at: place) { probe in
-                for value in 1...3 {
+            for value in 1...3 {
+                try await withProbe(at: place) { probe in
                     try await probe.expect("set n \(value)")
-                    // It takes 200 ms; a busy machine may need longer.
-                    try await eventually("the file has it", within: .seconds(5)) {
+                    try await eventually("the file has it") {
                         try FileManager.default.fileExists(atPath: place.path)
                             && document(at: place.path)["n"] as? Int == value
                     }
+                    await probe.end()
                 }
             }
+        }
+    }
+}
+
+/// Follows the calls of one store: what a loss of power would undo at any moment.
+private final class DiskState: Sendable {
+    private struct State {
+        /// What has been written, and what has got a name in a directory, since that was synchronized last.
+        var unsafe: Set<String> = []
+        /// How often a file has taken the settings file's place.
+        var placements = 0
+        /// How often one has that the disk did not have.
+        var prematurePlacements = 0
+        /// The last file that was written under a name of its own.
+        var draft = ""
+    }
+
+    private let path: String
+    private let directory: String
+    private let state = Mutex(State())
+
+    init(of path: String) {
+        self.path = path
+        directory = String(path.dropLast("/settings.json".count))
+    }
+
+    var system: SystemCalls {
+        SystemCalls(witness: { [self] call, name in state.withLock { note(call, name, &$0) } })
+    }
+
+    var unsafe: Set<String> { state.withLock { $0.unsafe } }
+    var placements: Int { state.withLock { $0.placements } }
+    var prematurePlacements: Int { state.withLock { $0.prematurePlacements } }
+
+    private func note(_ call: SystemCalls.Name, _ name: String, _ state: inout State) {
+        switch call {
+        case .write:
+            state.unsafe.insert(name)
+            if name.hasSuffix(".new") { state.draft = name }
+        case .open where name.hasSuffix(".journal"):
+            state.unsafe.insert(directory)
+        case .makeDirectory:
+            state.unsafe.insert(String(directory.dropLast("/new".count)))
+        case .rename where name == path:
+            state.placements += 1
+            if state.unsafe.contains(where: { $0.hasSuffix(".new") }) { state.prematurePlacements += 1 }
+            state.unsafe.insert(directory)
+        case .rename:
+            // The copy of the file, which need not be on the disk.
+            state.unsafe.remove(state.draft)
+        case .sync:
+            state.unsafe.remove(name)
+        default:
+            break
         }
     }
 }

@@ -6,50 +6,18 @@ import Testing
 
 @Suite("Promise 5: it never traps")
 struct NeverTrapsTests {
-    /// Files that people, programs and broken disks leave.
-    private static let files: [(name: String, bytes: [UInt8])] = [
-        ("empty", []),
-        ("blank", Array(" \n".utf8)),
-        ("zeros", [UInt8](repeating: 0, count: 10_000)),
-        ("no text", (0...255).map { $0 }),
-        ("deep", [UInt8](repeating: UInt8(ascii: "["), count: 200_000)),
-        (
-            "deep and closed",
-            Array((#"{"n": "# + String(repeating: "[", count: 5_000)).utf8)
-                + Array((String(repeating: "]", count: 5_000) + "}").utf8)
-        ),
-        ("huge numbers", Array(#"{"n": 1e99999, "m": -99999999999999999999999999999999999999999999}"#.utf8)),
-        ("other integers", Array(#"{"n": 18446744073709551615, "m": -9223372036854775808}"#.utf8)),
-        ("half a surrogate", Array(#"{"n": "\ud800", "\udc00": 1}"#.utf8)),
-        ("a mark of byte order", [0xEF, 0xBB, 0xBF] + Array(#"{"n": 1}"#.utf8)),
-        ("UTF-16", Array("{\"n\": 1}".utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] })),
-        ("an empty key", Array(#"{"": 1, "n": 2}"#.utf8)),
-        ("a list", Array("[1, 2, 3]".utf8)),
+    /// A directory for settings, and whether it can be one.
+    private static let homes: [(path: String, isUsable: Bool)] = [
+        ("", true), ("relative", true), ("/proc/1/nothing", false), ("/dev/null/below", false), ("/sys", false),
+        ("/\(String(repeating: "long", count: 1_500))", false), ("nowhere\u{FF}/..", true), ("~", true),
     ]
 
     @Test(
-        "whatever is in the file, the journal or the last good copy, a process reads, sets, folds and ends by itself",
-        arguments: ["", ".journal", ".last-good", ".lock"],
-        files.indices
+        "wherever the settings are to be stored, they are, or the errors say that they are not",
+        arguments: homes.indices
     )
-    func contents(suffix: String, index: Int) async throws {
-        try await withTemporaryDirectory { directory in
-            let path = "\(directory)/settings.json"
-            // The last good copy serves beside a broken file.
-            if suffix == ".last-good" { try path.overwriteFile(with: "{") }
-            try Data(Self.files[index].bytes).write(to: URL(fileURLWithPath: path + suffix))
-            try await withProbe(at: .file(path)) { try await expectLife(of: $0) }
-        }
-    }
-
-    @Test(
-        "wherever the settings are to be kept, a process reads, sets, folds and ends by itself",
-        arguments: [
-            "", "relative", "/proc/1/nothing", "/dev/null/below", "/sys", "/\(String(repeating: "long", count: 1_500))",
-            "/nowhere\u{FF}/../..", "~",
-        ]
-    )
-    func places(home: String) async throws {
+    func places(index: Int) async throws {
+        let (home, isUsable) = Self.homes[index]
         try await withTemporaryDirectory { directory in
             // Whatever is made goes below the test's own directory.
             let launch = Probe.Launch(
@@ -59,17 +27,38 @@ struct NeverTrapsTests {
                     "STATE_DIRECTORY": home == "relative" ? "a:::b" : nil,
                 ]
             )
-            try await withProbe(at: .suite("place", home: home), launch) { try await expectLife(of: $0) }
+            try await withProbe(at: .suite("place", home: home), launch) {
+                try await $0.expectLife(isUsable ? .stored() : .refused)
+            }
+            if isUsable {
+                let path = home.isEmpty ? "\(directory)/config/place" : "\(directory)/\(home)/place"
+                #expect(try document(at: path + "/settings.json") as? [String: Int] == ["n": 1, "m": 2])
+            }
         }
     }
 
     @Test(
-        "whatever its name is, a process reads, sets, folds and ends by itself",
-        arguments: ["a", String(repeating: "long", count: 5_000), "\u{1F600}", "\u{7F}\n", "%", "/", "."]
+        "whatever its name is, a suite is stored in a directory of its own",
+        arguments: [
+            ("a", "a"), ("\u{1F600}", "\u{1F600}"), ("\u{7F}\n", "%7F%0A"), ("%", "%25"), ("/", "%2F"), (".", "%2E"),
+        ]
     )
-    func names(name: String) async throws {
+    func names(name: String, directory: String) async throws {
         try await withTemporaryDirectory { home in
-            try await withProbe(at: .suite(name, home: home)) { try await expectLife(of: $0) }
+            try await withProbe(at: .suite(name, home: home)) { try await $0.expectLife(.stored()) }
+            let path = "\(home)/\(directory)/settings.json"
+            #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2])
+        }
+    }
+
+    @Test("a suite whose name no directory can have has its assigned values, and reports that they are not stored")
+    func longName() async throws {
+        try await withTemporaryDirectory { home in
+            try await withProbe(at: .suite(String(repeating: "long", count: 5_000), home: home)) { probe in
+                try await probe.expectLife(.inMemory)
+                #expect(probe.complaints != "")
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: home) == [])
         }
     }
 
@@ -83,18 +72,13 @@ struct NeverTrapsTests {
                 try JournalFile(of: place.path).truncate(to: size)
                 try await probes[1].expect("get n", says: "1")
                 try await probes[0].expect("get n", says: "1")
-                for probe in probes { try await expectLife(of: probe) }
+                for (index, probe) in probes.enumerated() {
+                    if index > 0 { try await probe.expectSoon("m", is: 2) }
+                    try await probe.expectLife(.stored(Answers.Values(keys: index + 1, integer: 1, text: "1")))
+                }
+                #expect(try document(at: place.path) as? [String: Int] == ["n": 1, "m": 2])
             }
         }
-    }
-
-    /// The process answers every command, whatever it says, and comes to its own end.
-    private func expectLife(of probe: Probe) async throws {
-        for command in ["keys", "get n", "text n", "assign n 1", "set m 2", "fold", "get n", "synchronize", "finish"] {
-            try probe.send(command)
-            _ = try await probe.line()
-        }
-        try await probe.finish()
     }
 
     @Test(

@@ -19,6 +19,9 @@ struct HotReadTests {
             (left, right) = (Int32(truncatingIfNeeded: number), Int32(truncatingIfNeeded: number))
         }
 
+        /// The number that both halves are; `nil` when they differ.
+        var number: Int? { left == right ? Int(left) : nil }
+
         init(storedValue: StoredValue) throws {
             self.init(try Int(storedValue: storedValue))
         }
@@ -37,80 +40,107 @@ struct HotReadTests {
         }
     }
 
-    /// What readers found, from threads that must not wait for anything.
-    private final class Verdict: Sendable {
-        /// The number whose set has returned last.
-        let acknowledged = Atomic(0)
-        let isOver = Atomic(false)
-        let reads = Atomic(0)
-        let stale = Atomic(0)
-        let torn = Atomic(0)
-        let readersLeft = Atomic(0)
+    /// The sets as the readers see them, without waiting for anything.
+    private final class Progress: Sendable {
+        /// The number whose set has begun last, and the one whose set has returned last.
+        let begun = Atomic(0)
+        let returned = Atomic(0)
+        /// The number that is set last, once that is known.
+        let final = Atomic(Int.max)
     }
 
-    private static let sets = 3_000
+    /// What one reader found.
+    private final class Reader: Sendable {
+        /// Reads that took place, in part at least, between the beginning of a set and its return.
+        let overlapping = Atomic(0)
+        /// How often a read returned another number than the one before.
+        let changes = Atomic(0)
+        let stale = Atomic(0)
+        let premature = Atomic(0)
+        let torn = Atomic(0)
+        let isDone = Atomic(false)
 
-    @Test("are whole and never older than a set that has returned, on other threads too", arguments: Place.allCases)
+        /// Whether it has read often enough while there were sets to have met the moments that matter.
+        var hasMetSets: Bool {
+            overlapping.load(ordering: .relaxed) >= 1_000 && changes.load(ordering: .relaxed) >= 50
+        }
+
+        func expectNoFault(_ name: Comment) {
+            #expect(stale.load(ordering: .relaxed) == 0, name)
+            #expect(premature.load(ordering: .relaxed) == 0, name)
+            #expect(torn.load(ordering: .relaxed) == 0, name)
+        }
+    }
+
+    private static let leastSets = 1_000
+
+    @Test(
+        "on other threads are whole, never older than a set that has returned, and never newer than one that has begun",
+        .timeLimit(.minutes(3)),
+        arguments: Place.allCases
+    )
     func stress(place: Place) async throws {
         try await withTemporaryDirectory { directory in
             let suite = place.suite(in: directory)
             let number = Setting("number", default: 0, suite: suite)
             let pair = Setting("pair", default: Pair(0), suite: suite)
             let text = Setting("text", default: "0", suite: suite)
-            let verdict = Verdict()
-            read(verdict) {
-                number.value
-            } number: {
-                $0
+            let progress = Progress()
+            // Whatever happens, no reader is left.
+            defer { progress.final.store(.min, ordering: .sequentiallyConsistent) }
+            // Two for each setting: they share a cache, which both of them fill.
+            var readers: [(name: Comment, Reader)] = []
+            for _ in 1...2 {
+                readers.append(("number", read(progress) { number.value }))
+                readers.append(("pair", read(progress) { pair.value.number }))
+                readers.append(("text", read(progress) { Int(text.value) }))
             }
-            read(verdict) {
-                pair.value
-            } number: {
-                $0.left == $0.right ? Int($0.left) : nil
-            }
-            read(verdict) {
-                text.value
-            } number: {
-                Int($0)
-            }
-            for value in 1...Self.sets {
+            var last = 0
+            // As long as it takes: reads beside which nothing was set would prove nothing.
+            while last < Self.leastSets || !readers.allSatisfy(\.1.hasMetSets) {
+                last += 1
+                progress.begun.store(last, ordering: .sequentiallyConsistent)
                 try suite.transaction { settings in
-                    settings[number] = value
-                    settings[pair] = Pair(value)
-                    settings[text] = "\(value)"
+                    settings[number] = last
+                    settings[pair] = Pair(last)
+                    settings[text] = "\(last)"
                 }
-                verdict.acknowledged.store(value, ordering: .sequentiallyConsistent)
+                progress.returned.store(last, ordering: .sequentiallyConsistent)
+                if last % 1_000 == 0 { await Task.yield() }
+                try Task.checkCancellation()
             }
-            await eventually("every reader has read the last value", within: .seconds(60)) {
-                verdict.readersLeft.load(ordering: .acquiring) == 0
+            progress.final.store(last, ordering: .sequentiallyConsistent)
+            await eventually("every reader has read the last value") {
+                readers.allSatisfy { $0.1.isDone.load(ordering: .acquiring) }
             }
-            #expect(verdict.stale.load(ordering: .relaxed) == 0)
-            #expect(verdict.torn.load(ordering: .relaxed) == 0)
-            #expect(verdict.reads.load(ordering: .relaxed) > 3)
+            for (name, reader) in readers { reader.expectNoFault(name) }
             // Nothing is folded any more when the directory is removed.
             suite.finish()
         }
     }
 
-    /// Reads on a thread of its own until the last value comes, and notes what is wrong.
-    private func read<Value: Sendable>(
-        _ verdict: Verdict,
-        _ value: @escaping @Sendable () -> Value,
-        number: @escaping @Sendable (Value) -> Int?
-    ) {
-        verdict.readersLeft.add(1, ordering: .relaxed)
+    /// Reads on a thread of its own until the last number comes, and notes what is wrong.
+    private func read(_ progress: Progress, _ number: @escaping @Sendable () -> Int?) -> Reader {
+        let reader = Reader()
         Thread.detachNewThread {
             var last = 0
-            while last < Self.sets {
-                let least = verdict.acknowledged.load(ordering: .sequentiallyConsistent)
-                let found = number(value())
-                verdict.reads.add(1, ordering: .relaxed)
-                if found == nil { verdict.torn.add(1, ordering: .relaxed) }
-                if let found, found < max(least, last) { verdict.stale.add(1, ordering: .relaxed) }
-                last = found ?? last
+            while last < progress.final.load(ordering: .sequentiallyConsistent) {
+                let returned = progress.returned.load(ordering: .sequentiallyConsistent)
+                let found = number()
+                let begun = progress.begun.load(ordering: .sequentiallyConsistent)
+                if begun > returned { reader.overlapping.add(1, ordering: .relaxed) }
+                guard let found else {
+                    reader.torn.add(1, ordering: .relaxed)
+                    continue
+                }
+                if found < max(returned, last) { reader.stale.add(1, ordering: .relaxed) }
+                if found > begun { reader.premature.add(1, ordering: .relaxed) }
+                if found != last { reader.changes.add(1, ordering: .relaxed) }
+                last = found
             }
-            verdict.readersLeft.subtract(1, ordering: .releasing)
+            reader.isDone.store(true, ordering: .releasing)
         }
+        return reader
     }
 
     /// Reads the setting that it is a value of when it ends.

@@ -27,7 +27,33 @@ private final class Owner: StoreObserver {
 
 @Suite("A file store in rare moments")
 struct RareMomentsTests {
-    @Test("a journal that is replaced while a body runs costs no value whose commit has returned")
+    @Test("a commit throws when another thread finds, before the body ends, that the journal was replaced")
+    func replacementFoundInBody() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, other) = (
+                FileStore(path: path, foldsInBackground: false), FileStore(path: path, foldsInBackground: false)
+            )
+            try store.commit { $0["a"] = 1 }
+            #expect(throws: SettingsError(.writeFailed, fact: "")) {
+                try store.commit { transaction in
+                    transaction["mine"] = 1
+                    try JournalFile(of: path).remove()
+                    try other.commit { $0["other"] = 1 }
+                    store.look()
+                }
+            }
+            // Nothing of the failed commit is visible, and nothing that had returned is lost.
+            #expect(store.contents() == ["a": 1, "other": 1])
+            #expect(other.contents() == ["other": 1])
+            try store.commit { $0["mine"] = 2 }
+            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+                #expect(reader.contents() == ["a": 1, "other": 1, "mine": 2])
+            }
+        }
+    }
+
+    @Test("a commit whose journal is replaced unnoticed while its body runs is in the new journal after synchronizing")
     func replacedInBody() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -35,19 +61,17 @@ struct RareMomentsTests {
                 FileStore(path: path, foldsInBackground: false), FileStore(path: path, foldsInBackground: false)
             )
             try store.commit { $0["a"] = 1 }
-            var isSet = false
-            do {
-                try store.commit { transaction in
-                    transaction["mine"] = 1
-                    try JournalFile(of: path).remove()
-                    try other.commit { $0["other"] = 1 }
-                    store.look()
-                }
-                isSet = true
-            } catch { print("commit:", error) }
-            #expect(!isSet || store.contents()["mine"] == 1)
-            try other.commit { $0["more"] = 1 }
-            #expect(!isSet || FileStore(path: path, foldsInBackground: false).contents()["mine"] == 1)
+            try store.commit { transaction in
+                transaction["mine"] = 1
+                try JournalFile(of: path).remove()
+                try other.commit { $0["other"] = 1 }
+            }
+            #expect(store.value(forKey: "a") == 1)
+            #expect(store.value(forKey: "mine") == 1)
+            try store.synchronize()
+            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+                #expect(reader.contents() == ["a": 1, "other": 1, "mine": 1])
+            }
         }
     }
 
@@ -83,43 +107,62 @@ struct RareMomentsTests {
             }
             try other.commit { $0["a"] = 1 }
             #expect(store.contents() == ["a": 1, "b": 1])
+            #expect(Owner.last.withLock { $0 } == nil)
+            // The observer was released, and closed the store.
+            #expect(throws: SettingsError(.suiteFinished, fact: "")) { try store.commit { $0["c"] = 1 } }
         }
     }
 
-    @Test("a suite that is finished inside its own transaction is finished after it")
-    func finishInTransaction() async throws {
+    @Test("finishing a suite inside its own transaction takes effect when that has ended", arguments: [false, true])
+    func finishInTransaction(isThrowing: Bool) async throws {
         try await withTemporaryDirectory { directory in
-            let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: RecordingReporter())
+            let (path, reporter) = (directory + "/settings.json", RecordingReporter())
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
-            do { try suite.transaction { _ in suite.finish() } } catch { print("transaction:", error) }
+            let commit = {
+                try suite.transaction { settings in
+                    suite.finish()
+                    #expect(settings[storedValueFor: "a"] == 1)
+                    settings[storedValueFor: "a"] = 2
+                    settings[storedValueFor: "b"] = 2
+                    if isThrowing { throw CancellationError() }
+                }
+            }
+            if isThrowing { #expect(throws: CancellationError.self, performing: commit) } else { try commit() }
+            let expected: [String: StoredValue] = isThrowing ? ["a": 1] : ["a": 2, "b": 2]
+            // Finished means: the file has everything, and no change is accepted.
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == expected)
+            #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(3, forKey: "a") }
+            #expect(SettingsSuite(fileAt: path, reporter: reporter).snapshot() == expected)
+            #expect(reporter.errors == [])
         }
     }
 
-    @Test("a commit that nobody can see is not acknowledged")
+    @Test("a commit that no other process can see throws, and its values are nowhere")
     func publishedToNobody() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let address = Mutex<UInt>(0)
+            let address = Mutex<UInt?>(nil)
             let system = SystemCalls(witness: { call, called in
                 guard call == .write, called == path + ".journal" else { return }
-                let page = address.withLock { $0 }
-                if page != 0 { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
+                // The record is written; the page that would announce it becomes this process's own.
+                if let page = address.withLock({ $0.take() }) { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
             })
             let store = FileStore(path: path, system: system, foldsInBackground: false)
             let other = FileStore(path: path, foldsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
-            let page = store.state.withLock { $0.journal.journal?.page.address(ofWord: 0) ?? 0 }
+            let page = try #require(store.state.withLock { $0.journal.journal?.page.address(ofWord: 0) })
             address.withLock { $0 = page }
-            var isSet = false
-            do {
-                try store.commit { $0["a"] = 2 }
-                isSet = true
-            } catch { print("commit:", error) }
-            address.withLock { $0 = 0 }
-            #expect(!isSet || other.contents() == ["a": 2])
+            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.commit { $0["a"] = 2 } }
+            #expect(address.withLock { $0 } == nil, "the page was replaced")
+            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+                #expect(reader.contents() == ["a": 1])
+            }
             try store.commit { $0["b"] = 1 }
-            #expect(!isSet || store.contents()["a"] == 2)
+            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+                #expect(reader.contents() == ["a": 1, "b": 1])
+            }
         }
     }
 }

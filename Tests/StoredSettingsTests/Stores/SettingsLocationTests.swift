@@ -48,6 +48,7 @@ struct SettingsLocationTests {
             ("com.acme.server", "com.acme.server"), ("../x", "%2E.%2Fx"), ("..", "%2E."), (".", "%2E"),
             ("/etc/passwd", "%2Fetc%2Fpasswd"), ("a/../../b", "a%2F..%2F..%2Fb"), ("a\0b", "a%00b"), ("a\nb", "a%0Ab"),
             ("100%", "100%25"), ("a\\b", "a%5Cb"), ("naïve 🎛️", "naïve 🎛️"),
+            ("a\u{1F}b", "a%1Fb"), ("a\u{7F}b", "a%7Fb"), ("\u{7F}", "%7F"), (" ~\u{80}", " ~\u{80}"),
         ]
     )
     func names(name: String, expected: String) {

@@ -36,6 +36,19 @@ struct JSONReaderTests {
         ("1e-400", .double(0)),
         ("-1e-99999999999999999999", .double(-0.0)),
         ("0e99999999999", .double(0)),
+        // Exponents around 2^64, which a wrapping count takes for small ones.
+        ("0e18446744073709551616", .double(0)),
+        ("0e18446744073709551617", .double(0)),
+        ("1e-18446744073709551615", .double(0)),
+        ("1e-18446744073709551616", .double(0)),
+        ("1e-18446744073709551618", .double(0)),
+        ("-2.5e-18446744073709551617", .double(-0.0)),
+        ("1.25e-9223372036854775807", .double(0)),
+        ("1e-4294967297", .double(0)),
+        ("1e-999999999", .double(0)),
+        ("1e-1000000000", .double(0)),
+        ("1e00000000000000000000", .double(1)),
+        ("1e-00000000000000000002", .double(0.01)),
         (#""""#, ""),
         (#""a""#, "a"),
         (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
@@ -54,6 +67,19 @@ struct JSONReaderTests {
     @Test("a valid text gives its value", arguments: values)
     func reads(text: String, value: StoredValue) throws {
         #expect(try JSONReader.read(Array(text.utf8)) == value)
+    }
+
+    @Test(
+        "a number with an exponent that no double has is an error, however many digits the exponent has",
+        arguments: [
+            "1e309", "1e999999999", "1e1000000000", "1e4294967297", "1e9223372036854775808",
+            "1e18446744073709551615", "1e18446744073709551616", "1e18446744073709551618", "-2.5e+18446744073709551617",
+            "1e36893488147419103232", "1e00000000000000000400",
+        ]
+    )
+    func exponents(text: String) {
+        let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.read(Array(" \(text)".utf8)) }
+        #expect(error?.offset == 1)
     }
 
     @Test("an object gives its entries, and nothing else is one")

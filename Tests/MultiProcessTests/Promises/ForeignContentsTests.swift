@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Promise 5: it never traps, whatever is in its files")
+struct ForeignContentsTests {
+    /// Contents of a file that people, programs and broken disks leave.
+    private struct Contents: Sendable {
+        let name: String
+        let bytes: [UInt8]
+        /// What is read when they are those of a settings file; `nil` when they cannot be read.
+        var values: Answers.Values?
+        /// What is stored under other keys than `n` and `m`.
+        var others: [String: Int] = [:]
+        /// Whether a journal with them is one that was never finished, as after a loss of power.
+        var isUnfinishedJournal = false
+
+        init(_ name: String, _ bytes: [UInt8], isUnfinishedJournal: Bool = false) {
+            (self.name, self.bytes, self.isUnfinishedJournal) = (name, bytes, isUnfinishedJournal)
+        }
+
+        init(_ name: String, _ text: String, _ values: Answers.Values? = nil, others: [String: Int] = [:]) {
+            (self.name, self.bytes, self.values, self.others) = (name, Array(text.utf8), values, others)
+        }
+    }
+
+    private static let files: [Contents] = [
+        Contents("empty", [], isUnfinishedJournal: true),
+        Contents("blank", " \n"),
+        Contents("zeros", [UInt8](repeating: 0, count: 10_000), isUnfinishedJournal: true),
+        Contents("no text", (0...255).map { $0 }),
+        Contents("deep", String(repeating: "[", count: 200_000)),
+        Contents(
+            "deep and closed",
+            #"{"n": \#(String(repeating: "[", count: 5_000))\#(String(repeating: "]", count: 5_000))}"#
+        ),
+        Contents("huge numbers", #"{"n": 1e99999, "m": -99999999999999999999999999999999999999999999}"#),
+        Contents(
+            "other integers",
+            #"{"n": 18446744073709551615, "m": -9223372036854775808}"#,
+            Answers.Values(keys: 2, integer: 0, text: "18446744073709551615")
+        ),
+        Contents("half a surrogate", #"{"n": "\ud800", "\udc00": 1}"#),
+        Contents("a mark of byte order", "\u{FEFF}{\"n\": 5}", Answers.Values(keys: 1, integer: 5, text: "5")),
+        Contents(
+            "UTF-16",
+            Array("{\"n\": 1}".utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] })
+        ),
+        Contents(
+            "an empty key",
+            #"{"": 1, "n": 2}"#,
+            Answers.Values(keys: 2, integer: 2, text: "2"),
+            others: ["": 1]
+        ),
+        Contents("a list", "[1, 2, 3]"),
+    ]
+
+    @Test("a settings file with any contents is read, or left as it is until it is valid", arguments: files.indices)
+    func settingsFile(index: Int) async throws {
+        let file = Self.files[index]
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try write(file, to: path)
+            try await withProbe(at: .file(path)) { probe in
+                try await probe.expectLife(file.values.map(Answers.stored) ?? .broken())
+                // What cannot be used is reported.
+                #expect((probe.complaints == "") == (file.values?.isUsable == true))
+            }
+            if file.values != nil {
+                #expect(try document(at: path) as? [String: Int] == file.others.merging(["n": 1, "m": 2]) { $1 })
+            } else {
+                #expect(try bytes(of: path) == file.bytes)
+                try await expectMerge(at: path)
+            }
+        }
+    }
+
+    @Test("a last good copy with any contents is used beside a broken file, or ignored", arguments: files.indices)
+    func lastGoodCopy(index: Int) async throws {
+        let file = Self.files[index]
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try path.overwriteFile(with: "{")
+            try write(file, to: path + ".last-good")
+            try await withProbe(at: .file(path)) { probe in
+                try await probe.expectLife(.broken(lastGood: file.values ?? Answers.Values()))
+                #expect(probe.complaints != "")
+            }
+            #expect(try path.fileContents == "{")
+            #expect(try bytes(of: path + ".last-good") == file.bytes)
+            try await expectMerge(at: path)
+        }
+    }
+
+    @Test(
+        "a foreign file in the journal's place is left as it is, and sets fail until it is gone",
+        arguments: files.indices
+    )
+    func journal(index: Int) async throws {
+        let file = Self.files[index]
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try write(file, to: path + ".journal")
+            try await withProbe(at: .file(path)) { probe in
+                try await probe.expectLife(file.isUnfinishedJournal ? .stored() : .foreignJournal)
+                #expect((probe.complaints == "") == file.isUnfinishedJournal)
+            }
+            if file.isUnfinishedJournal {
+                #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2])
+            } else {
+                #expect(try bytes(of: path + ".journal") == file.bytes)
+                #expect(!FileManager.default.fileExists(atPath: path))
+                try JournalFile(of: path).remove()
+                try await withProbe(at: .file(path)) { try await $0.expectLife(.stored()) }
+            }
+        }
+    }
+
+    @Test("a file with any contents in the lock's place is a lock, and keeps its contents", arguments: files.indices)
+    func lock(index: Int) async throws {
+        let file = Self.files[index]
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try write(file, to: path + ".lock")
+            try await withProbe(at: .file(path)) { probe in
+                try await probe.expectLife(.stored())
+                #expect(probe.complaints == "")
+            }
+            #expect(try bytes(of: path + ".lock") == file.bytes)
+            #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2])
+        }
+    }
+
+    private func write(_ file: Contents, to path: String) throws {
+        try Data(file.bytes).write(to: URL(fileURLWithPath: path))
+    }
+
+    private func bytes(of path: String) throws -> [UInt8] {
+        try Array(Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
+    /// What was set while the file was broken is merged into what somebody writes in its place.
+    private func expectMerge(at path: String) async throws {
+        try path.replaceFile(with: #"{"k": 3, "n": 4}"#)
+        try await withProbe(at: .file(path)) { probe in
+            for (key, value) in [("n", 1), ("m", 2), ("k", 3)] {
+                try await probe.expect("get \(key)", says: "\(value)")
+            }
+            try await probe.expect("fold")
+        }
+        #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2, "k": 3])
+    }
+}
+
+extension Answers.Values {
+    /// Whether the stored value under `n` is an integer that fits.
+    fileprivate var isUsable: Bool { text == "\(integer)" }
+}

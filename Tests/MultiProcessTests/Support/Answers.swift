@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+/// What a process answers to commands that read, assign 1 to `n`, set `m` to 2, and save.
+struct Answers {
+    /// What is stored before: how many keys, the integer under `n`, and its stored value as text.
+    struct Values {
+        var keys = 0
+        var integer = 0
+        var text = "none"
+    }
+
+    private var values: Values
+    /// All answers that are allowed.
+    private var set = ["done"]
+    private var fold = ["done"]
+    private var synchronize = ["done"]
+
+    private init(_ values: Values) {
+        self.values = values
+    }
+
+    /// Everything is stored.
+    static func stored(_ values: Values = Values()) -> Answers { Answers(values) }
+
+    /// The settings file cannot be read: sets go into the journal, and the file is not written.
+    static func broken(lastGood values: Values = Values()) -> Answers {
+        var answers = Answers(values)
+        answers.fold = ["error malformedFile"]
+        return answers
+    }
+
+    /// Another file is in the journal's place.
+    static var foreignJournal: Answers { notSaved(["error malformedJournal"]) }
+
+    /// The system refuses to create the directory, which may be for want of permission.
+    static var refused: Answers { notSaved(["error writeFailed", "error readOnly"]) }
+
+    private static func notSaved(_ set: [String]) -> Answers {
+        var answers = Answers(Values())
+        (answers.set, answers.fold, answers.synchronize) = (set, ["error notSaved"], ["error notSaved"])
+        return answers
+    }
+
+    /// Assigned values can be read, and nothing is stored.
+    static var inMemory: Answers {
+        var answers = Answers(Values())
+        let outcome = ["done", "error locationUnavailable"]
+        (answers.set, answers.fold, answers.synchronize) = (outcome, outcome, outcome)
+        return answers
+    }
+
+    /// The commands, and the answers to each.
+    fileprivate var conversation: [(command: String, allowed: [String])] {
+        [
+            ("keys", ["\(values.keys)"]), ("get n", ["\(values.integer)"]), ("text n", [values.text]),
+            ("assign n 1", ["done"]), ("set m 2", set), ("fold", fold), ("get n", ["1"]),
+            ("synchronize", synchronize), ("finish", ["done"]),
+        ]
+    }
+}
+
+extension Probe {
+    /// Expects the process to give these answers, and to come to its own end.
+    func expectLife(_ answers: Answers, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        for (command, allowed) in answers.conversation {
+            try send(command)
+            let answer = try await line(sourceLocation: sourceLocation)
+            #expect(allowed.contains(answer), "\(command)", sourceLocation: sourceLocation)
+            guard command == "set m 2" else { continue }
+            // Exactly when it answers so, it has set the value.
+            try await expect("get m", says: answer == "done" ? "2" : "0", sourceLocation: sourceLocation)
+        }
+        try await finish(sourceLocation: sourceLocation)
+    }
+}

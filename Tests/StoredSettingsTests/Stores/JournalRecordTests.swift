@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StoredSettings
+
+@Suite("JournalRecord")
+struct JournalRecordTests {
+    private static let epoch: UInt32 = 7
+    /// A record's string begins here, and its length is stored in the 4 bytes at `lengthOffset`.
+    private static let headerSize = 24
+    private static let lengthOffset = 16
+    private static let checksumOffset = 8
+
+    /// A record whose header gives its string another length, with a checksum that is right.
+    private static func record(_ body: String, claiming length: Int) -> [UInt8] {
+        let padding = (8 - body.utf8.count % 8) % 8
+        var bytes = [UInt8](repeating: 0, count: headerSize) + Array(body.utf8)
+        bytes += [UInt8](repeating: UInt8(ascii: " "), count: padding)
+        func put(_ word: UInt64, _ size: Int, at offset: Int) {
+            for index in 0..<size { bytes[offset + index] = UInt8(truncatingIfNeeded: word >> UInt64(8 * index)) }
+        }
+        put(UInt64(bytes.count), 4, at: 0)
+        put(UInt64(epoch), 4, at: 4)
+        put(UInt64(length), 4, at: lengthOffset)
+        put(bytes.withUnsafeBytes { JournalRecord.checksum(of: $0) }, 8, at: checksumOffset)
+        return bytes
+    }
+
+    private func read(_ bytes: [UInt8], at start: Int = 0) -> JournalRecord? {
+        bytes.withUnsafeBytes { JournalRecord.read($0, at: start, epoch: Self.epoch) }
+    }
+
+    @Test("a string as long as its body is read", arguments: [#"{"ab":[12345678]}"#, #"{"a":[ "bcdefg"]}"#, "{}"])
+    func wholeBody(text: String) throws {
+        let spaces = String(repeating: " ", count: (8 - text.utf8.count % 8) % 8)
+        for body in [text, text + spaces] {
+            let bytes = Self.record(body, claiming: body.utf8.count)
+            let record = try #require(read(bytes))
+            #expect(record.end == bytes.count)
+            #expect(record.values.count == (text == "{}" ? 0 : 1))
+        }
+    }
+
+    @Test(
+        "a record whose string is longer than its body is none, whatever follows it",
+        arguments: [1, 2, 7, 8, 9, 24, 32, 1 << 20, Int(UInt32.max) - 24]
+    )
+    func longerThanBody(excess: Int) throws {
+        let body = #"{"a":[1],"b":[2 "#
+        let bytes = Self.record(body, claiming: body.utf8.count + excess)
+        // At the end of what was read, and before bytes that would complete the string.
+        #expect(read(bytes) == nil)
+        for rest in ["]}", "     ]}", "      ]}", "       ]}"] {
+            let following = Array((rest + String(repeating: " ", count: 64)).utf8)
+            #expect(read(bytes + following) == nil)
+            #expect(read([UInt8](repeating: 0, count: 8) + bytes + following, at: 8) == nil)
+        }
+        #expect(read(Self.record(#"{"a":[1],"b":[2]}"#, claiming: 17))?.values == ["a": 1, "b": 2])
+    }
+}
