@@ -75,7 +75,13 @@ extension FileStore {
     private func usableJournal(_ state: inout State, _ news: inout News) -> Journal? {
         if let journal = state.journal.journal, journal.isAlive, !journal.isRetired { return journal }
         _ = findJournal(&state, &news)
-        return state.journal.journal.flatMap { $0.isAlive && !$0.isRetired ? $0 : nil }
+        guard let journal = state.journal.journal, journal.isAlive else { return nil }
+        do {
+            // A retired one that is at the path again is in use until the next commit repairs it.
+            return try !journal.isRetired || journal.place(at: state.journal.path) != .elsewhere ? journal : nil
+        } catch {
+            return nil
+        }
     }
 
     private func install(
@@ -139,9 +145,7 @@ extension FileStore {
                 return replay
             }
             // Only records that are wrong while nothing changes are damaged.
-            guard journal.isAlive, !journal.isRetired, journal.published == published,
-                journal.current?.epoch == facts
-            else {
+            guard journal.isAlive, journal.published == published, journal.current?.epoch == facts else {
                 wrongLooks = 0
                 return nil
             }
