@@ -95,4 +95,53 @@ struct DiskOrderTests {
             #expect(found["a"] == 2, "it was folded and synchronized")
         }
     }
+
+    @Test("a record of an epoch that a loss of power has undone never comes back under the epoch's number")
+    func resurrection() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let safe = Mutex<[UInt8]>([])
+            let system = SystemCalls(witness: { call, called in
+                guard call == .sync, called == path + ".journal" else { return }
+                do {
+                    let bytes = try JournalFile(of: path).bytes
+                    safe.withLock { $0 = bytes }
+                } catch { Issue.record(error) }
+            })
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            try store.commit { $0["b"] = 1 }
+            try store.fold()
+            // A record as long as a page, and one behind it, in an epoch that the disk has no header of.
+            let page = 4_096
+            func text(_ letter: Character) -> StoredValue { .string(String(repeating: letter, count: page - 34)) }
+            try store.commit { $0["a"] = text("o") }
+            try store.commit { $0["a"] = "stale" }
+            // The power fails: the disk has the records, and the header from before.
+            let first = directory + "/first"
+            try FileManager.default.createDirectory(atPath: first, withIntermediateDirectories: false)
+            try FileManager.default.copyItem(atPath: path, toPath: first + "/settings.json")
+            let stale = try safe.withLock { Array($0.prefix(page)) } + JournalFile(of: path).bytes.dropFirst(page)
+            try Data(stale).write(to: URL(fileURLWithPath: first + "/settings.json.journal"))
+            // The epoch begins again under the same number, and its first record is synchronized.
+            let next = FileStore(path: first + "/settings.json", foldsInBackground: false)
+            try next.commit { $0["b"] = 2 }
+            try next.fold()
+            try next.commit { $0["a"] = text("n") }
+            try next.synchronize()
+            try next.commit { $0["b"] = "other" }
+            #expect(try JournalFile(of: first + "/settings.json").bytes.count >= stale.count)
+            // The power fails again, before the disk has the second record.
+            let second = directory + "/second"
+            try FileManager.default.createDirectory(atPath: second, withIntermediateDirectories: false)
+            try FileManager.default.copyItem(atPath: first + "/settings.json", toPath: second + "/settings.json")
+            let now = try JournalFile(of: first + "/settings.json").bytes
+            let (old, new) = (Array(stale.dropFirst(2 * page)), Array(now.dropFirst(2 * page)))
+            #expect(old.count == new.count)
+            #expect(old != new)
+            let image: [UInt8] = now.prefix(2 * page) + old
+            try Data(image).write(to: URL(fileURLWithPath: second + "/settings.json.journal"))
+            let found = FileStore(path: second + "/settings.json", foldsInBackground: false).contents()
+            #expect(found == ["a": text("n"), "b": 2], "what was synchronized is there, and nothing older is over it")
+        }
+    }
 }

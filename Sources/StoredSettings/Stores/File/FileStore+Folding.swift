@@ -278,9 +278,9 @@ private struct Folding {
     /// clears the space of the old ones.
     private mutating func reuse(_ plan: Plan) throws {
         try withJournalAlone { [store] journal, state, news in
-            guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
-                return
-            }
+            guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch,
+                !journal.isDistrusted
+            else { return }
             // The disk has a header with these facts.
             journal.page[JournalHeader.limitWord] = 0
             try store.reuse(journal, epoch, &state)

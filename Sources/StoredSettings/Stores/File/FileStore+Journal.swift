@@ -36,11 +36,22 @@ extension FileStore {
         }
     }
 
-    /// The journal, unless its records are in another one, or it was cut off; `nil` when there is none.
-    func usableJournal(_ state: inout State, _ news: inout News) -> Journal? {
-        if let journal = state.journal.usableJournal { return journal }
+    /// Looks for the journal at the path if the one that is known was cut off, or its records are in another one.
+    func findUsableJournal(_ state: inout State, _ news: inout News) -> Journal? {
+        if let journal = state.journal.journal, journal.isAlive, !journal.isRetired { return journal }
         _ = findJournal(&state, &news)
-        return state.journal.usableJournal
+        return usableJournal(state)
+    }
+
+    /// The journal that is known, unless it was cut off, or its records are in another one.
+    func usableJournal(_ state: State) -> Journal? {
+        guard let journal = state.journal.journal, journal.isAlive else { return nil }
+        do {
+            // A retired one that is at the path again is in use until the next commit repairs it.
+            return try !journal.isRetired || journal.place(at: state.journal.path) != .elsewhere ? journal : nil
+        } catch {
+            return nil
+        }
     }
 
     /// Keeps the journal from being readable by more users than the file, whose permissions may have been changed.

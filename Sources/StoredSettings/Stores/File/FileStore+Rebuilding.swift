@@ -12,7 +12,7 @@ extension FileStore {
         var contents = base.contents ?? old
         guard let journal = request.journal else {
             return state.withLock { state in
-                guard state.journal.usableJournal == nil, state.generation == request.generation else { return false }
+                guard usableJournal(state) == nil, state.generation == request.generation else { return false }
                 for key in state.journal.unfolded.keys { contents[key] = old[key] }
                 publish(contents, .external, &state, &news)
                 settle(base, &state, &news)
@@ -50,7 +50,7 @@ extension FileStore {
             }
             // Records that are wrong while nothing changes are damaged. A checkpoint, or a process that is just writing,
             // changes one of these.
-            guard journal.isAlive, !journal.isRetired, journal.current?.epoch == request.facts,
+            guard journal.isAlive, journal.current?.epoch == request.facts,
                 journal.published.word == request.published
             else {
                 wrongLooks = 0

@@ -99,7 +99,7 @@ extension FileStore {
         guard let reload = state.reload else { return nil }
         // What is changed from here on asks for another look.
         _ = freshness.takeLookDue()
-        let journal = usableJournal(&state, &news)
+        let journal = findUsableJournal(&state, &news)
         // The journal's facts are from before the file is read, so that the file has all that they say it has.
         let facts = journal?.current?.epoch
         if reload == .file {
@@ -229,7 +229,7 @@ extension FileStore {
         return state.withLock { state in
             guard !state.isClosed else { return true }
             catchUp(&state, &news)
-            guard state.reload == .file, state.journal.usableJournal === request.journal,
+            guard state.reload == .file, usableJournal(state) === request.journal,
                 let newer = state.keysNewerThanFile
             else { return false }
             if let contents = base.contents {

@@ -34,8 +34,9 @@ extension Journal {
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
         if !record.isEmpty {
             try system.write(record, to: file, at: Int(start))
-            // The disk must not have a header that counts on what it has not got.
-            try synchronize()
+            // The disk must not have a header that counts on what it has not got. Nothing is known of a disk that has
+            // failed; there, only a damaged journal begins an epoch, and is replaced before anything is called safe.
+            if !isDistrusted { try synchronize() }
         }
         let epoch = JournalEpoch(
             serial: last?.serial ?? 0,

@@ -61,9 +61,6 @@ struct JournalState {
         var values: [String: StoredValue?]
     }
 
-    /// The journal, unless it was cut off, or its records are in another one.
-    var usableJournal: Journal? { journal.flatMap { $0.isAlive && !$0.isRetired ? $0 : nil } }
-
     /// Whether readers who have read up to a position can go on in a new epoch.
     func continues(into epoch: JournalEpoch) -> Bool {
         !isDamaged && position.epoch == epoch.epoch &- 1 && epoch.previousEnd != 0 && position.end == epoch.previousEnd
