@@ -10,6 +10,7 @@ extension FaultyStore {
         case wholeSeconds
         case integersThroughDouble
         case nullForRemoved
+        case writesOneByOne
         case keepsUnfinished
         case recordsUnfinished
         case recordsNothing
@@ -44,6 +45,7 @@ extension FaultyStore {
             case .wholeSeconds: [.values]
             case .integersThroughDouble: [.integers]
             case .nullForRemoved: [.removal]
+            case .writesOneByOne: [.blindWrites]
             // What is kept is a change.
             case .keepsUnfinished: [.throwing, .steadyGeneration]
             case .recordsUnfinished: [.throwing]
