@@ -31,6 +31,24 @@ extension SettingsStoreContract.Clause {
         trial.expect(store.value(forKey: "a") == 3, "the next commit is not kept")
     }
 
+    /// A blind write is a commit that depends on nothing that is stored.
+    public static let blindWrites = Self(
+        "blindWrites",
+        "A blind write stores and removes values as one commit does."
+    ) { trial in
+        let (store, recorder) = try trial.makeRecordedStore()
+        try store.commit { $0["b"] = 1 }
+        recorder.removeAll()
+        try store.write { ["a": 2, "b": nil, "c": 3] }
+        trial.expect(store.contents() == ["a": 2, "c": 3], "the values are not those that were written")
+        let changes = [
+            StoreChange(key: "a", old: nil, new: 2), StoreChange(key: "b", old: 1, new: nil),
+            StoreChange(key: "c", old: nil, new: 3),
+        ]
+        let isOne = recorder.commits.count == 1 && recorder.commits.allSatisfy { $0.consists(of: changes, .local) }
+        trial.expect(isOne, "the changes are not recorded as one commit")
+    }
+
     /// Equal values are no change.
     public static let equalValues = Self(
         "equalValues",

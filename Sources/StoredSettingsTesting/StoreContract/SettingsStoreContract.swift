@@ -158,7 +158,7 @@ extension SettingsStoreContract.Clause {
     /// Every clause there is.
     public static let all: [Self] = [
         .reads, .keys, .values, .integers, .removal,
-        .throwing, .equalValues, .wholeness, .exclusion, .freeReads,
+        .throwing, .blindWrites, .equalValues, .wholeness, .exclusion, .freeReads,
         .changingGeneration, .steadyGeneration,
         .records, .subscription, .delivery, .observerLifetime,
         .synchronizing, .closing,

@@ -191,7 +191,7 @@ struct EditedFileTests {
         }
     }
 
-    @Test("a file that is removed leaves the defaults, but for what was set and not folded")
+    @Test("a file that is removed leaves the last good values, and is written again with what was set")
     func removed() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -202,12 +202,28 @@ struct EditedFileTests {
                     try await probes[0].expect("set b 2")
                     try FileManager.default.removeItem(atPath: place.path)
                     for probe in probes {
-                        try await probe.expectSoon("a", is: 0)
+                        try await probe.expect("get a", says: "1")
                         try await probe.expect("get b", says: "2")
                     }
                 }
                 try await probes[1].expect("fold")
-                #expect(try document(at: place.path) as? [String: Int] == ["b": 2])
+                #expect(try document(at: place.path) as? [String: Int] == ["a": 1, "b": 2])
+            }
+        }
+    }
+
+    @Test("a file that is removed with its copy and its journal leaves the defaults")
+    func allRemoved() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                try await probes[0].expect("set a 1")
+                try await probes[0].expect("fold")
+                for probe in probes { try await probe.expect("get a", says: "1") }
+                for suffix in [".journal", ".last-good", ""] {
+                    try FileManager.default.removeItem(atPath: place.path + suffix)
+                }
+                for probe in probes { try await probe.expectSoon("a", is: 0) }
             }
         }
     }

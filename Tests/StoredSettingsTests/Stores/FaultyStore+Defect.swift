@@ -10,6 +10,7 @@ extension FaultyStore {
         case wholeSeconds
         case integersThroughDouble
         case nullForRemoved
+        case writesOneByOne
         case keepsUnfinished
         case recordsUnfinished
         case recordsNothing
@@ -39,11 +40,12 @@ extension FaultyStore {
         /// The clauses that a store with this defect breaks.
         var clauses: Set<SettingsStoreContract.Clause> {
             switch self {
-            case .lateContents: [.reads]
+            case .lateContents: [.reads, .blindWrites]
             case .dottedKeys: [.keys]
             case .wholeSeconds: [.values]
             case .integersThroughDouble: [.integers]
-            case .nullForRemoved: [.removal]
+            case .nullForRemoved: [.removal, .blindWrites]
+            case .writesOneByOne: [.blindWrites]
             // What is kept is a change.
             case .keepsUnfinished: [.throwing, .steadyGeneration]
             case .recordsUnfinished: [.throwing]
@@ -55,11 +57,11 @@ extension FaultyStore {
             case .readsWait: [.freeReads]
             case .flippingGeneration: [.changingGeneration]
             case .restlessGeneration: [.steadyGeneration]
-            case .recordsInPieces: [.records]
+            case .recordsInPieces: [.records, .blindWrites]
             // The order of records is seen by their old values, and so is what was removed.
-            case .recordsNoOld: [.records, .removal, .exclusion]
+            case .recordsNoOld: [.records, .removal, .exclusion, .blindWrites]
             // What is external is told to those who wait by another thread, and later.
-            case .recordsAsExternal: [.records, .removal, .delivery]
+            case .recordsAsExternal: [.records, .removal, .delivery, .blindWrites]
             case .gapAfterRead: [.subscription]
             case .noDelivery, .deliversUnderLock: [.delivery]
             case .keepsObserver: [.observerLifetime]

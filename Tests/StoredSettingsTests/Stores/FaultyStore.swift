@@ -128,6 +128,16 @@ extension FaultyStore {
         }
     }
 
+    func write(_ edits: () -> [String: StoredValue?]) throws {
+        let edits = edits()
+        guard defect == .writesOneByOne else {
+            return try commit { transaction in
+                for (key, value) in edits { transaction[key] = value }
+            }
+        }
+        for (key, value) in edits { try commit { $0[key] = value } }
+    }
+
     private func commitUnlocked<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let contents = place.memory.contents()
         var transaction = StoreTransaction(base: contents)
