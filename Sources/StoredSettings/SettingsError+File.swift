@@ -109,13 +109,13 @@ extension SettingsError {
         )
     }
 
-    static func noThread(_ path: String) -> SettingsError {
+    static func noThread(_ path: FilePath) -> SettingsError {
         SettingsError(
             .threadUnavailable,
             fact: "the system starts no thread for the work in the background",
             consequence: "the threads that read and set do that work, so that some calls take longer",
             remedy: "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory",
-            location: Location(file: path)
+            location: Location(file: path.description)
         )
     }
 }

@@ -70,7 +70,7 @@ extension FileStore {
 
     /// Whether a file in some state has to be read: when it is not the one that was read, or reading it failed for a
     /// reason that may have gone.
-    private func isNews(_ status: FileStatus?, _ state: State) throws(SystemError) -> Bool {
+    private func isNews(_ status: FileStatus?, _ state: State) throws -> Bool {
         guard state.isOpened else { return true }
         guard let defect = state.defect else {
             return status != state.reading?.status || !(state.reading?.isCertain ?? true)
