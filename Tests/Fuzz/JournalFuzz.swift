@@ -69,7 +69,7 @@ struct JournalTrial {
                 ofItemAtPath: Self.path
             )
         }
-        let reader = FileStore(path: Self.path, foldsInBackground: false)
+        let reader = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         if input.isOpenBefore {
             try Self.write(goodJournal, to: Self.journalPath)
             checkKept(reader.contents())
@@ -78,7 +78,7 @@ struct JournalTrial {
 
         let contents = reader.contents()
         checkKept(contents)
-        let another = FileStore(path: Self.path, foldsInBackground: false)
+        let another = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         // Who was there before may know more than the journal says.
         if !input.isOpenBefore { expect(another.contents() == contents, "two who read do not agree") }
         expect(try Self.read(Self.path) == Array(settings.utf8), "reading has changed the settings file")
@@ -111,7 +111,7 @@ struct JournalTrial {
         let contents = writer.contents()
         checkKept(contents)
         expect(contents["new"] == new && reader.contents() == contents, "two who are there do not agree after a set")
-        let newcomer = FileStore(path: Self.path, foldsInBackground: false)
+        let newcomer = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         expect(newcomer.contents() == contents, "who comes later does not see what was set")
         expect(newcomer.problem?.code != .malformedJournal, "a set has not mended the journal")
     }
@@ -129,7 +129,7 @@ struct JournalTrial {
         let file = try JSONReader.readObject(Self.read(Self.path))
         expect(file == contents, "the file has not what was folded into it")
         expect(store.contents() == contents && reader.contents() == contents, "folding has changed the contents")
-        let newcomer = FileStore(path: Self.path, foldsInBackground: false)
+        let newcomer = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         expect(newcomer.contents() == contents, "who comes after folding sees something else")
     }
 
@@ -148,7 +148,7 @@ extension JournalTrial {
     static func journal(foldings: Int) throws -> [UInt8] {
         try clear()
         try write(Array(settings.utf8), to: path)
-        let store = FileStore(path: path, foldsInBackground: false)
+        let store = FileStore(path: FilePath(path), foldsInBackground: false)
         for number in 0...foldings {
             try store.commit { $0["a"] = .integer(Int128(number)) }
             try store.commit {

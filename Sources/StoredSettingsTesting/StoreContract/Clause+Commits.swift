@@ -39,7 +39,11 @@ extension SettingsStoreContract.Clause {
         let (store, recorder) = try trial.makeRecordedStore()
         try store.commit { $0["b"] = 1 }
         recorder.removeAll()
-        try store.write { ["a": 2, "b": nil, "c": 3] }
+        try store.write {
+            $0["a"] = 2
+            $0["b"] = nil
+            $0["c"] = 3
+        }
         trial.expect(store.contents() == ["a": 2, "c": 3], "the values are not those that were written")
         let changes = [
             StoreChange(key: "a", old: nil, new: 2), StoreChange(key: "b", old: 1, new: nil),

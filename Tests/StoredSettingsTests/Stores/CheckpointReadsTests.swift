@@ -109,7 +109,7 @@ struct CheckpointReadsTests {
             })
             let reader = FileStore(path: path, system: system, foldsInBackground: false)
             let writer = FileStore(path: path, foldsInBackground: false)
-            try writer.write { ["other": 1] }
+            try writer.write { $0["other"] = 1 }
             #expect(reader.contents() == ["n": 1, "other": 1])
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
             isSlow.withLock { $0 = true }
@@ -120,7 +120,7 @@ struct CheckpointReadsTests {
             async let reads: Void = onThread {
                 do {
                     let first = reader.value(forKey: "n")
-                    try writer.write { ["n": 2] }
+                    try writer.write { $0["n"] = 2 }
                     let second = reader.value(forKey: "n")
                     values.withLock { $0 = [first, second] }
                 } catch {
@@ -227,7 +227,7 @@ struct CheckpointReadsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let writer = FileStore(path: path, foldsInBackground: false)
-            try writer.write { ["n": 1] }
+            try writer.write { $0["n"] = 1 }
             try writer.fold()
             let isDue = Mutex(false)
             let system = SystemCalls(fault: { call, other in
@@ -239,7 +239,7 @@ struct CheckpointReadsTests {
                 guard isNow else { return nil }
                 do {
                     try writer.fold()
-                    try writer.write { ["n": 3] }
+                    try writer.write { $0["n"] = 3 }
                 } catch {
                     Issue.record(error)
                 }
@@ -249,7 +249,7 @@ struct CheckpointReadsTests {
             let store = FileStore(path: path, system: system, foldsInBackground: false)
             let reader = SettingsSuite(store: store, reporter: reporter)
             #expect(reader.storedValue(forKey: "n") == 1)
-            try writer.write { ["n": 2] }
+            try writer.write { $0["n"] = 2 }
             isDue.withLock { $0 = true }
             #expect(reader.storedValue(forKey: "n") == 3)
             #expect(isDue.withLock { $0 } == false)

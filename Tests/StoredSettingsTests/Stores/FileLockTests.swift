@@ -155,8 +155,8 @@ struct SlowCheckpointTests {
                 foldsInBackground: false,
                 lockPatience: patience
             )
-            try holder.write { ["a": 1] }
-            try waiter.write { ["b": 2] }
+            try holder.write { $0["a"] = 1 }
+            try waiter.write { $0["b"] = 2 }
             async let first: Void = onThread { #expect(throws: Never.self) { try holder.fold() } }
             await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
             let outcome = Mutex<Result<Void, any Error>?>(nil)
@@ -182,7 +182,7 @@ struct SlowCheckpointTests {
             let path = directory + "/settings.json"
             let counter = CallCounter(path + ".lock")
             let store = FileStore(path: path, system: counter.system, foldsInBackground: false)
-            try store.write { ["a": 1] }
+            try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")
             async let fold: Void = onThread { #expect(throws: Never.self) { try store.fold() } }
             await eventually("it waits") { counter.count(.lock) > 30 }

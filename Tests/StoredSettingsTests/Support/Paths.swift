@@ -9,13 +9,15 @@ extension FileStore {
         path: String,
         system: SystemCalls = SystemCalls(),
         foldsInBackground: Bool = true,
-        journalBound: Int = 1 << 22
+        journalBound: Int = 1 << 22,
+        lockPatience: Duration = FileLock.patience
     ) {
         self.init(
             path: FilePath(path),
             system: system,
             foldsInBackground: foldsInBackground,
-            journalBound: journalBound
+            journalBound: journalBound,
+            lockPatience: lockPatience
         )
     }
 }
