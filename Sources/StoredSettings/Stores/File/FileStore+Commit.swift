@@ -71,12 +71,13 @@ extension FileStore {
         _ news: inout News
     ) throws {
         do {
+            // The body has forked, and this is the child: the lock is the parent's. Other locks may be held by threads that
+            // are not in this process, so none is locked before this.
+            guard !journal.isInherited else {
+                throw SystemError(call: .lock, path: journal.file.path, number: ENOLCK)
+            }
             try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
-                // The body has forked, and this is the child: the lock is the parent's.
-                guard !journal.isInherited else {
-                    throw SystemError(call: .lock, path: journal.file.path, number: ENOLCK)
-                }
                 // Another thread has found that another journal is at the path by now.
                 guard state.journal.journal === journal else {
                     throw SystemError(call: .lock, path: journal.file.path, number: EAGAIN)
