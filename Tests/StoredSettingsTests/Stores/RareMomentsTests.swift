@@ -91,6 +91,31 @@ struct RareMomentsTests {
         }
     }
 
+    @Test("a journal that was cut to its first bytes, and has grown since, is replaced by a new one, and reported")
+    func grownAfterCut() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, reporter) = (directory + "/settings.json", RecordingReporter())
+            let store = FileStore(path: path, foldsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.fold()
+            // What a commit leaves that appends its record just after the cut.
+            let journal = JournalFile(of: path)
+            try journal.truncate(to: 8)
+            try journal.truncate(to: JournalFile.headerSize + 64)
+            let other = SettingsSuite(
+                store: FileStore(path: path, foldsInBackground: false),
+                reporter: reporter
+            )
+            #expect(other.snapshot() == ["a": 1])
+            try other.setStoredValue(2, forKey: "b")
+            #expect(other.snapshot() == ["a": 1, "b": 2])
+            #expect(store.contents() == ["a": 1, "b": 2])
+            #expect(reporter.errors.map(\.code) == [.malformedJournal])
+            try other.fold()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
+        }
+    }
+
     @Test("the last reference to an observer may be let go of while a commit is recorded")
     func lastReference() async throws {
         try await withTemporaryDirectory { directory in
