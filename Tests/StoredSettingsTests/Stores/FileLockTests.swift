@@ -20,7 +20,8 @@ struct FileLockTests {
         var clock: FileLock.Clock {
             FileLock.Clock(
                 now: { [self] in start + sinceStart },
-                sleep: { [self] seconds in waited.withLock { $0 += .seconds(seconds) } }
+                // In longer steps than asked for, so that two minutes do not take many.
+                sleep: { [self] seconds in waited.withLock { $0 += .seconds(seconds * 25) } }
             )
         }
     }
@@ -139,8 +140,14 @@ struct SlowCheckpointTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let isFirst = Mutex(true)
             let slow = SystemCalls(fault: { call, other in
-                if call == .sync, other == path + ".new" {
+                guard call == .sync, other == path + ".new" else { return nil }
+                let isSlow = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                if isSlow {
                     hasBegun.signal()
                     _ = mayEnd.wait(timeout: .now() + 60)
                 }
