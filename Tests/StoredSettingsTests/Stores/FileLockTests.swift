@@ -20,7 +20,8 @@ struct FileLockTests {
         var clock: FileLock.Clock {
             FileLock.Clock(
                 now: { [self] in start + sinceStart },
-                sleep: { [self] seconds in waited.withLock { $0 += .seconds(seconds) } }
+                // In longer steps than asked for, so that two minutes do not take many.
+                sleep: { [self] seconds in waited.withLock { $0 += .seconds(seconds * 25) } }
             )
         }
     }
@@ -70,7 +71,7 @@ struct FileLockTests {
     @Test("goes on for two minutes while the holder is running and shows no progress")
     func slowHolder() async throws {
         let holder = try #require(CheckpointHolder.current)
-        let (waited, error) = try await wait(slowPatience: .seconds(120), holder: holder)
+        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(holder.process) has held the lock for 120 seconds"))
         #expect(error.remedy == "let process \(holder.process) go on, or end it")
@@ -80,7 +81,7 @@ struct FileLockTests {
     func reusedNumber() async throws {
         var holder = try #require(CheckpointHolder.current)
         holder.start += 1
-        let (waited, _) = try await wait(slowPatience: .seconds(120), holder: holder)
+        let (waited, _) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
     }
 
@@ -88,7 +89,7 @@ struct FileLockTests {
     func otherNamespace() async throws {
         var holder = try #require(CheckpointHolder.current)
         holder.namespace += 1
-        let (waited, error) = try await wait(slowPatience: .seconds(120), holder: holder)
+        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("another process"))
     }
@@ -109,7 +110,7 @@ struct FileLockTests {
         #expect(holder.mayBeRunning)
         kill(process.processIdentifier, SIGSTOP)
         await eventually("it is stopped") { !holder.mayBeRunning }
-        let (waited, error) = try await wait(slowPatience: .seconds(120), holder: holder)
+        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
         #expect(error.fact == "process \(holder.process) has held the lock for 5 seconds without progress")
     }
@@ -139,15 +140,21 @@ struct SlowCheckpointTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let isFirst = Mutex(true)
             let slow = SystemCalls(fault: { call, other in
-                if call == .sync, other == path + ".new" {
+                guard call == .sync, other == path + ".new" else { return nil }
+                let isSlow = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                if isSlow {
                     hasBegun.signal()
                     _ = mayEnd.wait(timeout: .now() + 60)
                 }
                 return nil
             })
             let counter = CallCounter(path + ".lock")
-            let patience = Duration.milliseconds(500)
+            let patience = Duration.milliseconds(50)
             let holder = FileStore(path: path, system: slow, foldsInBackground: false)
             let waiter = FileStore(
                 path: path,
@@ -166,7 +173,7 @@ struct SlowCheckpointTests {
             }
             await eventually("it has waited for a multiple of its patience") {
                 // Between two tries it waits for 2 ms at most, so these many tries take longer than the patience.
-                counter.count(.lock) > 300 || outcome.withLock { $0 != nil }
+                counter.count(.lock) > 100 || outcome.withLock { $0 != nil }
             }
             #expect(outcome.withLock { $0 == nil }, "it has failed")
             mayEnd.signal()

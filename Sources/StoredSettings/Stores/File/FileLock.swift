@@ -7,8 +7,8 @@ enum FileLock {
     /// How long to wait while no other process gets anything done.
     static let patience = Duration.seconds(5)
 
-    /// How many times that long to wait for a process that runs: a slow disk shows no progress.
-    static let slowness = 24
+    /// How long to wait for a process that is known to run: a slow disk shows no progress.
+    static let slowPatience = Duration.seconds(120)
 
     /// How time passes for those who wait.
     struct Clock {

@@ -19,7 +19,7 @@ extension FileStore {
         // Where nothing was ever set there is nothing to fold, and nothing to be made for it.
         guard state.withLock({ $0.journal.journal != nil }) else { return }
         do {
-            let lock = try lockFolding(patience: patience, slowPatience: patience * FileLock.slowness)
+            let lock = try lockFolding(patience: patience, slowPatience: FileLock.slowPatience)
             try fold(under: lock, patience: patience)
             schedule.noteSuccess()
         } catch {
