@@ -33,6 +33,8 @@ extension SettingsError {
         public static let malformedJournal = Code("malformedJournal")
         /// A file was written by a newer version of the library, in a form that this one does not know.
         public static let newerFormat = Code("newerFormat")
+        /// A file beside a settings file, or a link that leads to one, may be another user's, and is not used.
+        public static let untrustedFile = Code("untrustedFile")
         /// A settings file cannot be read.
         public static let readFailed = Code("readFailed")
         /// A settings file cannot be written.

@@ -1,63 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
-    static func lockTimedOut(_ path: String, after patience: Duration) -> SettingsError {
+    static func lockTimedOut(_ path: FilePath, after patience: Duration) -> SettingsError {
         SettingsError(
             .lockTimedOut,
             fact: "another process has held the lock for \(patience.components.seconds) seconds",
             consequence: "the change is not made",
             remedy: "see which process has \(path) open, and let it go on or end it",
-            location: Location(file: path)
+            location: Location(file: path.description)
         )
     }
 
-    static func notAJournal(_ path: String) -> SettingsError {
+    static func notAJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
             fact: "the journal is not one of this library, or its beginning is damaged",
             consequence: "it is left as it is, the settings file alone serves, and no change can be saved",
             remedy: "move the journal away when no program uses it; changes of the last second may be only there",
-            location: Location(file: path)
+            location: Location(file: path.description)
         )
     }
 
-    static func newerJournal(_ path: String, _ version: UInt64) -> SettingsError {
+    static func newerJournal(_ path: FilePath, _ version: UInt64) -> SettingsError {
         SettingsError(
             .newerFormat,
             fact: "the journal has version \(version), and this program knows version \(JournalHeader.version)",
             consequence: "it is left as it is, the settings file alone serves, and no change can be saved",
             remedy: "use a newer version of this program, or finish all that use the newer one and remove the journal",
-            location: Location(file: path)
+            location: Location(file: path.description)
         )
     }
 
-    static func damagedJournal(_ path: String) -> SettingsError {
+    static func damagedJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
             fact: "the journal has records that are not as they were written",
             consequence: "what stands before them serves, and the changes of at most the last second are lost",
             remedy: "see whether the disk is in order, and what else writes to that file; the next change mends it",
-            location: Location(file: path)
+            location: Location(file: path.description)
         )
     }
 
-    static func alwaysEdited(_ path: String) -> SettingsError {
+    static func alwaysEdited(_ path: FilePath) -> SettingsError {
         SettingsError(
             .writeFailed,
             fact: "the file is changed by somebody again and again while it is to be written",
             consequence: "what was set is safe in the journal, and the file is written later",
             remedy: "see what else writes to that file",
-            location: Location(file: path)
+            location: Location(file: path.description)
         )
     }
 
-    static func cutJournal(_ path: String) -> SettingsError {
+    static func cutJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
             fact: "somebody has cut off the journal",
             consequence: "what this process knew of it is written again; changes that only others knew may be lost",
             remedy: "see what else writes to that file",
-            location: Location(file: path)
+            location: Location(file: path.description)
+        )
+    }
+
+    static func untrustedSibling(_ path: FilePath, _ reason: String) -> SettingsError {
+        SettingsError(
+            .untrustedFile,
+            fact: "\(path.name) is not used: \(reason)",
+            consequence: "the settings file alone is read, and no change can be saved",
+            remedy: "remove it if no program of yours uses it, and let no other user write to \(path.directory)",
+            location: Location(file: path.description)
+        )
+    }
+
+    static func untrustedLink(_ path: FilePath, owner: UInt32) -> SettingsError {
+        SettingsError(
+            .untrustedFile,
+            fact: "the symbolic link belongs to another user (\(owner)), who does not own the file it leads to",
+            consequence: "it is not followed, and no setting is read from there or saved there",
+            remedy: "make the link anew as the user who runs this program, or use the path of the file itself",
+            location: Location(file: path.description)
+        )
+    }
+
+    static func foreignSibling(_ path: FilePath) -> SettingsError {
+        SettingsError(
+            .malformedFile,
+            fact: "\(path.name) was not written by this library",
+            consequence:
+                "it is left as it is, so no copy of the settings file is kept",
+            remedy: "move it away, or give the settings file another name",
+            location: Location(file: path.description)
+        )
+    }
+
+    static func checkpointLockLost(_ path: FilePath) -> SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "\(path.name) was removed while the settings file was being written",
+            consequence: "the settings file is not written now; what was set is safe in the journal",
+            remedy: "exclude that file from whatever removes files there; the settings file is written later",
+            location: Location(file: path.description)
         )
     }
 }

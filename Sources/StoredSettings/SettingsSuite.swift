@@ -92,7 +92,7 @@ public struct SettingsSuite: Sendable {
         let engine: SettingsEngine
         switch SettingsLocation.directory(forSuite: name, in: environment) {
         case .success(let directory):
-            engine = .shared(forFileAt: "\(directory)/\(SettingsLocation.fileName)", reporter: reporter)
+            engine = .shared(forFileAt: directory.appending(SettingsLocation.fileName), reporter: reporter)
         case .failure(let error):
             engine = .inMemory(because: error, name: name, reporter: reporter)
         }
@@ -112,9 +112,15 @@ public struct SettingsSuite: Sendable {
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
-        let path = SettingsLocation.absolute(path)
-        let engine = SettingsEngine.shared(forFileAt: path, reporter: reporter)
-        self.init(name: path, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
+        let path = SettingsLocation.absolute(FilePath(path))
+        let name = path.description
+        let engine =
+            if let error = SettingsLocation.problem(with: path) {
+                SettingsEngine.inMemory(because: error, name: name, reporter: reporter)
+            } else {
+                SettingsEngine.shared(forFileAt: path, reporter: reporter)
+            }
+        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
     /// Gives a suite over a store of your own.

@@ -168,13 +168,13 @@ extension JournalTrial {
     }
 
     private static func read(_ path: String) throws -> [UInt8] {
-        let file = try SystemCalls().open(path, O_RDONLY)
+        let file = try SystemCalls().open(FilePath(path), O_RDONLY)
         return try SystemCalls().contents(of: file)
     }
 
     /// Writes a file as `cp` does: over what is there.
     private static func write(_ bytes: [UInt8], to path: String) throws {
-        let file = try SystemCalls().open(path, O_WRONLY | O_CREAT | O_TRUNC)
+        let file = try SystemCalls().open(FilePath(path), O_WRONLY | O_CREAT | O_TRUNC)
         try SystemCalls().write(bytes, to: file)
     }
 }

@@ -40,7 +40,8 @@ extension Command {
     /// All of a file whose length the system does not tell, so that it has to be read to its end.
     private func contents(of path: String) -> String? {
         do {
-            return String(decoding: try SystemCalls().contents(of: SystemCalls().open(path, O_RDONLY)), as: UTF8.self)
+            let file = try SystemCalls().open(FilePath(path), O_RDONLY)
+            return String(decoding: try SystemCalls().contents(of: file), as: UTF8.self)
         } catch {
             return nil
         }

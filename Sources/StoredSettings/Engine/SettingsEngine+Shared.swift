@@ -5,7 +5,7 @@ import Synchronization
 extension SettingsEngine {
     /// What makes two suites share an engine.
     private enum Identity: Hashable {
-        case file(path: String)
+        case file(path: FilePath)
         case store(ObjectIdentifier)
         case memory(name: String)
     }
@@ -14,7 +14,7 @@ extension SettingsEngine {
     private static let ephemeral = Locked<[String: SettingsEngine]>([:])
 
     /// The engine for a file, however many suites name it, by whichever path.
-    static func shared(forFileAt path: String, reporter: any SettingsReporter) -> SettingsEngine {
+    static func shared(forFileAt path: FilePath, reporter: any SettingsReporter) -> SettingsEngine {
         let resolved = SettingsPath.identity(of: path, SystemCalls())
         return shared(.file(path: resolved), ownsStore: true, reporter: reporter) { FileStore(path: path) }
     }

@@ -11,9 +11,9 @@ package import Darwin
 /// An open file, closed with the last reference to it.
 package final class FileHandle: Sendable {
     package let descriptor: CInt
-    package let path: String
+    package let path: FilePath
 
-    package init(descriptor: CInt, path: String) {
+    package init(descriptor: CInt, path: FilePath) {
         self.descriptor = descriptor
         self.path = path
     }
@@ -56,6 +56,8 @@ package struct FileStatus: Hashable, Sendable {
     package var mode: mode_t
     package var owner: uid_t
     package var group: gid_t
+    /// How many names lead to the file.
+    package var linkCount: Int
 
     package var isRegular: Bool { mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
@@ -76,25 +78,45 @@ package struct FileStatus: Hashable, Sendable {
         mode = status.st_mode
         owner = status.st_uid
         group = status.st_gid
+        linkCount = Int(status.st_nlink)
+    }
+}
+
+extension FileStatus {
+    /// Whether both are of one file, in whatever state.
+    package func isSameFile(as other: FileStatus?) -> Bool {
+        device == other?.device && inode == other?.inode
     }
 }
 
 extension SystemCalls {
-    package func open(_ path: String, _ flags: CInt, mode: mode_t = 0o600) throws(SystemError) -> FileHandle {
-        #if canImport(Glibc)
-        let descriptor = try call(.open, path) { Glibc.open(path, flags | O_CLOEXEC, mode) }
-        #elseif canImport(Musl)
-        let descriptor = try call(.open, path) { Musl.open(path, flags | O_CLOEXEC, mode) }
-        #else
-        let descriptor = try call(.open, path) { Darwin.open(path, flags | O_CLOEXEC, mode) }
-        #endif
-        return FileHandle(descriptor: descriptor, path: path)
+    /// Opens a file.
+    ///
+    /// - Parameters:
+    ///   - path: The file's path, or its name in `directory`.
+    ///   - directory: The directory that a relative path begins in; `nil` for the current one.
+    ///   - flags: As for `open`.
+    ///   - mode: The permissions of a file that is created.
+    /// - Returns: The file, which is closed in programs that this process becomes.
+    /// - Throws: ``SystemError``.
+    package func open(
+        _ path: FilePath,
+        in directory: FileHandle? = nil,
+        _ flags: CInt,
+        mode: mode_t = 0o600
+    ) throws(SystemError) -> FileHandle {
+        let descriptor = try call(.open, path, in: directory) { systemOpen($0, $1, flags | O_CLOEXEC, mode) }
+        return FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
     }
 
     /// Opens a file; `nil` when there is none.
-    package func openIfPresent(_ path: String, _ flags: CInt) throws(SystemError) -> FileHandle? {
+    package func openIfPresent(
+        _ path: FilePath,
+        in directory: FileHandle? = nil,
+        _ flags: CInt
+    ) throws(SystemError) -> FileHandle? {
         do {
-            return try open(path, flags)
+            return try open(path, in: directory, flags)
         } catch  where error.number == ENOENT {
             return nil
         }
@@ -107,10 +129,16 @@ extension SystemCalls {
     }
 
     /// The state of a file; `nil` when there is none.
-    package func status(at path: String, followingLinks: Bool = true) throws(SystemError) -> FileStatus? {
+    package func status(
+        at path: FilePath,
+        in directory: FileHandle? = nil,
+        followingLinks: Bool = true
+    ) throws(SystemError) -> FileStatus? {
         var status = stat()
         do {
-            _ = try call(.status, path) { followingLinks ? stat(path, &status) : lstat(path, &status) }
+            _ = try call(.status, path, in: directory) { base, path in
+                fstatat(base, path, &status, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW)
+            }
         } catch  where error.number == ENOENT {
             return nil
         }
@@ -118,24 +146,31 @@ extension SystemCalls {
     }
 
     /// All the bytes from the beginning of a file.
-    package func contents(of file: FileHandle) throws(SystemError) -> [UInt8] {
+    ///
+    /// Memory is allocated as bytes are read, whatever length the file claims to have.
+    ///
+    /// - Parameters:
+    ///   - file: The file.
+    ///   - limit: How many bytes to read at most.
+    /// - Returns: The bytes.
+    /// - Throws: ``SystemError``, with `EFBIG` when the file is longer than the limit.
+    package func contents(of file: FileHandle, limit: Int = .max) throws(SystemError) -> [UInt8] {
+        let size = max(try status(of: file).size, 0)
+        guard size <= limit else { throw SystemError(call: .read, path: file.path, number: EFBIG) }
         var bytes: [UInt8] = []
-        let expected = max(try status(of: file).size, 0)
         while true {
-            // One byte more than expected, so that the end is met without another turn.
-            let room = max(expected - bytes.count, 0) + (bytes.isEmpty ? 1 : 4_096)
-            let offset = bytes.count
-            bytes += [UInt8](repeating: 0, count: room)
-            let count = try call(.read, file.path) {
-                bytes.withUnsafeMutableBytes { buffer in
-                    // The pointer is to the part just appended, which holds `room` bytes, and is not kept.
-                    CInt(clamping: pread(file.descriptor, buffer.baseAddress.map { $0 + offset }, room, off_t(offset)))
-                }
-            }
-            bytes.removeLast(room - Int(count))
-            if count == 0 { return bytes }
+            // One byte more than the file should have, so that its end is met without another turn.
+            let expected = max(size - bytes.count, 0) + (bytes.isEmpty ? 1 : Self.pageLength)
+            let part = try contents(of: file, in: bytes.count..<bytes.count + min(expected, Self.longestRead))
+            if bytes.isEmpty { bytes = part } else { bytes += part }
+            guard bytes.count <= limit else { throw SystemError(call: .read, path: file.path, number: EFBIG) }
+            if part.count < min(expected, Self.longestRead) { return bytes }
         }
     }
+
+    private static let pageLength = 4_096
+    /// How much to read at once, in bytes.
+    private static let longestRead = 1 << 24
 
     /// Some of the bytes of a file: fewer than asked for where the file ends before.
     package func contents(of file: FileHandle, in range: Range<Int>) throws(SystemError) -> [UInt8] {
@@ -211,30 +246,16 @@ extension SystemCalls {
         #endif
     }
 
-    /// Returns once the names in a directory survive a loss of power, where the file system can tell.
-    package func synchronizeDirectory(_ path: String) throws(SystemError) {
-        do {
-            try synchronize(open(path, O_RDONLY | O_DIRECTORY))
-        } catch  where error.number == EINVAL {
-            // Some file systems synchronize files only.
-            return
+    /// Gives a file another name in the same directory, in place of any file that has it.
+    package func rename(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError) {
+        guard name.isPossible else { throw SystemError(call: .rename, path: directory.path, number: EINVAL) }
+        _ = try call(.rename, newName, in: directory) { base, newName in
+            name.withCString { systemRename(base, $0, newName) }
         }
     }
 
-    package func rename(_ path: String, to newPath: String) throws(SystemError) {
-        _ = try call(.rename, newPath) { systemRename(path, newPath) }
-    }
-
-    package func unlink(_ path: String) throws(SystemError) {
-        _ = try call(.unlink, path) { systemUnlink(path) }
-    }
-
-    package func unlinkIfPresent(_ path: String) throws(SystemError) {
-        do {
-            try unlink(path)
-        } catch  where error.number == ENOENT {
-            return
-        }
+    package func unlink(_ name: FilePath, in directory: FileHandle) throws(SystemError) {
+        _ = try call(.unlink, name, in: directory) { unlinkat($0, $1, 0) }
     }
 
     package func setPermissions(_ mode: mode_t, of file: FileHandle) throws(SystemError) {
@@ -244,73 +265,17 @@ extension SystemCalls {
     package func setOwner(_ owner: uid_t, _ group: gid_t, of file: FileHandle) throws(SystemError) {
         _ = try call(.changeOwner, file.path) { fchown(file.descriptor, owner, group) }
     }
-
-    /// Whether the process may write to a file or into a directory, and why not.
-    package func checkWritable(_ path: String) throws(SystemError) {
-        _ = try call(.access, path) { access(path, W_OK) }
-    }
-
-    /// Makes a directory that only its owner can enter, and those it lies in, safe from a loss of power.
-    package func makeDirectories(_ path: String) throws(SystemError) {
-        do {
-            try makeDirectory(path)
-        } catch  where error.number == ENOENT {
-            guard let end = path.lastIndex(of: "/"), end != path.startIndex else { throw error }
-            try makeDirectories(String(path[..<end]))
-            try makeDirectory(path)
-        }
-    }
-
-    private func makeDirectory(_ path: String) throws(SystemError) {
-        do {
-            _ = try call(.makeDirectory, path) { mkdir(path, 0o700) }
-        } catch  where error.number == EEXIST {
-            return
-        }
-        do {
-            try synchronizeDirectory(SettingsPath.directory(of: path))
-        } catch  where error.number == EACCES {
-            // A directory that may be entered and not read cannot be synchronized by this user.
-            return
-        }
-    }
-
-    /// The path without links, `.` and `..`; `nil` where there is nothing.
-    package func resolved(_ path: String) throws(SystemError) -> String? {
-        var result: String?
-        do {
-            _ = try call(.resolve, path) {
-                guard let resolved = realpath(path, nil) else { return -1 }
-                // `realpath` gives memory of its own, which is copied and freed here.
-                defer { free(resolved) }
-                result = String(cString: resolved)
-                return 0
-            }
-        } catch  where error.number == ENOENT {
-            return nil
-        }
-        return result
-    }
-
-    /// What a symbolic link points to.
-    package func target(ofLink path: String) throws(SystemError) -> String {
-        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = try call(.readLink, path) {
-            buffer.withUnsafeMutableBytes { buffer in
-                // The call writes at most as many bytes as the array holds.
-                guard let start = buffer.baseAddress else { return 0 }
-                return CInt(clamping: readlink(path, start.assumingMemoryBound(to: CChar.self), buffer.count))
-            }
-        }
-        return String(decoding: buffer.prefix(Int(count)), as: UTF8.self)
-    }
 }
 
 // The C functions whose names the methods take.
 
-private func systemRename(_ path: String, _ newPath: String) -> CInt { rename(path, newPath) }
+private func systemOpen(_ base: CInt, _ path: UnsafePointer<CChar>, _ flags: CInt, _ mode: mode_t) -> CInt {
+    openat(base, path, flags, mode)
+}
 
-private func systemUnlink(_ path: String) -> CInt { unlink(path) }
+private func systemRename(_ base: CInt, _ name: UnsafePointer<CChar>, _ newName: UnsafePointer<CChar>) -> CInt {
+    renameat(base, name, base, newName)
+}
 
 func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(descriptor, bytes, count)

@@ -19,13 +19,18 @@ extension SystemCalls {
         getenv(name).map { String(cString: $0) }
     }
 
+    /// A variable of the process's environment that holds a path, byte by byte.
+    static func environmentPath(_ name: String) -> FilePath? {
+        getenv(name).map { FilePath(cString: $0) }
+    }
+
     /// What the program was started with, without its own name.
     static func arguments() -> [String] {
         Array(CommandLine.arguments.dropFirst())
     }
 
     /// The home directory that the system's user database has for the user of this process.
-    static func homeDirectoryOfUser() -> String? {
+    static func homeDirectoryOfUser() -> FilePath? {
         var entry = passwd()
         var result: UnsafeMutablePointer<passwd>?
         let size = 16_384
@@ -36,33 +41,37 @@ extension SystemCalls {
                 result != nil,
                 let directory = entry.pw_dir
             else { return nil }
-            return String(cString: directory)
+            return FilePath(cString: directory)
         }
     }
 
-    static func currentDirectory() -> String? {
+    static func currentDirectory() -> FilePath? {
         guard let directory = getcwd(nil, 0) else { return nil }
-        // `getcwd` gives memory of its own, which is copied and freed here.
+        // `getcwd` returns memory that it has allocated, which is copied and freed here.
         defer { free(directory) }
-        return String(cString: directory)
+        return FilePath(cString: directory)
     }
 
     /// The path of the program that runs, as far as the system tells it.
-    static func executablePath() -> String? {
+    static func executablePath() -> FilePath? {
         #if os(Linux) || os(Android)
         do {
             let path = try SystemCalls().target(ofLink: "/proc/self/exe")
             // What the system adds when the file has been replaced or removed since the program began.
-            let mark = " (deleted)"
-            let isReplaced = try path.hasSuffix(mark) && SystemCalls().status(at: path) == nil
-            return isReplaced ? String(path.dropLast(mark.count)) : path
+            guard let original = path.removing(" (deleted)"), try SystemCalls().status(at: path) == nil else {
+                return path
+            }
+            return original
         } catch {
-            return CommandLine.arguments.first
+            return CommandLine.arguments.first.map { FilePath($0) }
         }
         #else
-        return CommandLine.arguments.first
+        return CommandLine.arguments.first.map { FilePath($0) }
         #endif
     }
+
+    /// The user whose permissions this process has.
+    static func currentUser() -> uid_t { geteuid() }
 
     /// A number that tells the current thread from others that run now.
     static func currentThread() -> UInt {

@@ -56,7 +56,7 @@ extension SystemCalls {
     }
 
     /// Gives an open file another name to be called by: both are one file to locks, and are closed each for itself.
-    func duplicate(_ file: FileHandle, path: String) throws(SystemError) -> FileHandle {
+    func duplicate(_ file: FileHandle, path: FilePath) throws(SystemError) -> FileHandle {
         let descriptor = try call(.open, path) { fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0) }
         return FileHandle(descriptor: descriptor, path: path)
     }

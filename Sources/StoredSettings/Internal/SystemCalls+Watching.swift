@@ -24,7 +24,7 @@ extension SystemCalls {
     /// Has a queue tell of events in a directory, or of a file.
     ///
     /// - Returns: The number by which the queue calls it.
-    func addWatch(_ path: String, to queue: FileHandle) throws(SystemError) -> CInt {
+    func addWatch(_ path: FilePath, to queue: FileHandle) throws(SystemError) -> CInt {
         #if canImport(Darwin)
         throw SystemError(call: .watch, path: path, number: ENOSYS)
         #else
@@ -32,7 +32,7 @@ extension SystemCalls {
             IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
             | IN_DELETE_SELF | IN_MOVE_SELF
         let mask = UInt32(truncatingIfNeeded: events)
-        return try call(.watch, path) { inotify_add_watch(queue.descriptor, path, mask) }
+        return try call(.watch, path) { path.withCString { inotify_add_watch(queue.descriptor, $0, mask) } }
         #endif
     }
 

@@ -38,27 +38,29 @@ package struct SystemCalls: Sendable {
     }
 
     /// How many of some bytes the next call is to write.
-    func writable(_ count: Int, of path: String) -> Int {
+    func writable(_ count: Int, of path: FilePath) -> Int {
         guard let writeLimit else { return count }
-        return min(max(writeLimit(path, count) ?? count, 1), count)
+        return min(max(writeLimit(path.description, count) ?? count, 1), count)
     }
 
     /// Tells of a change of shared memory.
-    func didPublish(_ path: String) {
-        witness?(.publish, path)
+    func didPublish(_ path: FilePath) {
+        witness?(.publish, path.description)
     }
 
     /// Makes one call, again while it is interrupted, unless the fault has it fail.
     ///
     /// The number of interruptions is bounded, so that a fault that always interrupts ends too.
-    func call(_ name: Name, _ path: String, _ body: () -> CInt) throws(SystemError) -> CInt {
+    func call(_ name: Name, _ path: FilePath, _ body: () -> CInt) throws(SystemError) -> CInt {
+        // What a NUL follows would be another path.
+        guard path.isPossible else { throw SystemError(call: name, path: path, number: EINVAL) }
         var interruptions = 0
         while true {
-            var number = fault?(name, path) ?? 0
+            var number = fault?(name, path.description) ?? 0
             if number == 0 {
                 let result = body()
                 if result >= 0 {
-                    witness?(name, path)
+                    witness?(name, path.description)
                     return result
                 }
                 number = errno
@@ -71,14 +73,37 @@ package struct SystemCalls: Sendable {
     }
 }
 
+extension SystemCalls {
+    /// Makes one call with a path that begins in a directory.
+    ///
+    /// - Parameters:
+    ///   - name: The call.
+    ///   - path: The path.
+    ///   - directory: The directory that a relative path begins in; `nil` for the current one.
+    ///   - body: Makes the call with a directory's descriptor and a path.
+    /// - Returns: The outcome of the call, at least 0.
+    /// - Throws: ``SystemError``.
+    func call(
+        _ name: Name,
+        _ path: FilePath,
+        in directory: FileHandle?,
+        _ body: (CInt, UnsafePointer<CChar>) -> CInt
+    ) throws(SystemError) -> CInt {
+        guard path.isPossible else { throw SystemError(call: name, path: path, number: EINVAL) }
+        return try call(name, directory.map { $0.path.appending(path) } ?? path) {
+            path.withCString { body(directory?.descriptor ?? AT_FDCWD, $0) }
+        }
+    }
+}
+
 /// A system call that has failed.
 package struct SystemError: Error, Hashable, CustomStringConvertible {
     package var call: SystemCalls.Name
-    package var path: String
+    package var path: FilePath
     /// The number that the call left in `errno`.
     package var number: CInt
 
-    package init(call: SystemCalls.Name, path: String, number: CInt) {
+    package init(call: SystemCalls.Name, path: FilePath, number: CInt) {
         self.call = call
         self.path = path
         self.number = number

@@ -96,7 +96,7 @@ struct StoppedHolderTests {
                 if name == call, isMeant { stop.comeBy() }
                 return nil
             }
-            let suite = SettingsSuite(store: FileStore(path: place.path, system: system, foldsInBackground: false))
+            let suite = SettingsSuite(store: FileStore(path: FilePath(place.path), system: system, foldsInBackground: false))
             try suite.setStoredValue(1, forKey: "n")
             try await withProbe(at: place) { probe in
                 try await probe.expect("get n", says: "1")

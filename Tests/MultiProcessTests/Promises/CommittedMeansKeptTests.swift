@@ -120,7 +120,7 @@ struct CommittedMeansKeptTests {
                     }
                 }
             })
-            let suite = SettingsSuite(store: FileStore(path: path, system: system))
+            let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: system))
             try suite.setStoredValue(1, forKey: "a")
             try suite.setStoredValue(2, forKey: "b")
             #expect(unsafe.withLock { $0 }.contains("\(path).journal"), "sets wait for no disk")

@@ -51,7 +51,7 @@ struct SecretsTests {
                     // A draft that has just taken its place is gone; the next call is looked at as well.
                 }
             })
-            let suite = SettingsSuite(store: FileStore(path: path, system: system))
+            let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: system))
             for round in 0..<3 {
                 try suite.setStoredValue(.string("\(Self.secret)\(round)"), forKey: "password")
                 try suite.fold()
@@ -94,7 +94,7 @@ struct SecretsTests {
                 #"{"n": "\#(Self.secret)"#, #"{"n": \#(Self.secret)}"#, #"{"n": 1, "n": "\#(Self.secret)"}"#,
             ] {
                 try path.overwriteFile(with: text)
-                let suite = SettingsSuite(store: FileStore(path: path), reporter: reporter)
+                let suite = SettingsSuite(store: FileStore(path: FilePath(path)), reporter: reporter)
                 let port = Setting("n", default: 0, suite: suite)
                 _ = port.value
                 for action in [{ _ = try port.load() }, { try suite.fold() }, { try suite.synchronize() }] {

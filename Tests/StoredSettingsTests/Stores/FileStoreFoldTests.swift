@@ -27,8 +27,10 @@ struct FileStoreFoldTests {
             try suite.fold()
             let made = calls.withLock { $0 }
             let isPlaced = try #require(made.firstIndex(of: "rename /settings.json"))
-            let isDrafted = try #require(made.lastIndex { $0 == "write /settings.json.new" })
-            #expect(made[isDrafted..<isPlaced].contains("sync /settings.json.new"))
+            let isSafe = try #require(made.firstIndex { $0.hasPrefix("sync /.settings.json.") })
+            let draft = made[isSafe].dropFirst("sync ".count)
+            #expect(made[..<isSafe].contains("write \(draft)"))
+            #expect(isSafe < isPlaced)
             #expect(made[..<isPlaced].contains("sync /settings.json.journal"))
             #expect(made[isPlaced...].contains("sync "), "\(made)")
         }
@@ -57,7 +59,7 @@ struct FileStoreFoldTests {
             try path.overwriteFile(with: #"{"a": 1}"#)
             let isPending = Mutex(true)
             let system = SystemCalls { call, name in
-                guard call == .sync, name == path + ".new" else { return nil }
+                guard call == .sync, name.hasPrefix("\(directory)/.settings.json.") else { return nil }
                 let isFirst = isPending.withLock { pending in
                     defer { pending = false }
                     return pending

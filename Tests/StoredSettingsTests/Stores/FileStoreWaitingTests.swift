@@ -70,7 +70,7 @@ struct FileStoreWaitingTests {
             #expect(mkfifo(path + ".lock", 0o600) == 0)
             let suite = suite(path)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.fold() }
         }
     }
 

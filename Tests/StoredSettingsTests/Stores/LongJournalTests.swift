@@ -54,7 +54,9 @@ struct LongJournalTests {
             try store.fold()
             await eventually("the late set is made") { other.value(forKey: "late1") == 1 }
             setter.begin(with: nil)
-            #expect(try #require(try Journal.open(at: path + ".journal", SystemCalls())).published.end < bound / 2)
+            #expect(
+                try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls())).published.end < bound / 2
+            )
             // Whether it came before the journal's space was used again or after, nothing is lost, for nobody.
             let expected = store.contents()
             #expect(expected.count == 11)
@@ -77,7 +79,7 @@ struct LongJournalTests {
             let system = SystemCalls(witness: { call, _ in calls.withLock { $0.append(call) } })
             let store = FileStore(path: path, system: system, foldsInBackground: false)
             try store.commit { $0["a"] = 1 }
-            let journal = try #require(try Journal.open(at: path + ".journal", system))
+            let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), system))
             let end = journal.published.end
             journal.page[JournalHeader.limitWord] = UInt64(end) + 40
             calls.withLock { $0 = [] }

@@ -9,15 +9,15 @@ import Testing
 struct SettingsLocationTests {
     private func environment(_ variables: [String: String], user: String? = "/home/user") -> SettingsEnvironment {
         SettingsEnvironment(
-            variable: { variables[$0] },
-            homeDirectoryOfUser: { user },
+            variable: { variables[$0].map { FilePath($0) } },
+            homeDirectoryOfUser: { user.map { FilePath($0) } },
             executableName: "tool"
         )
     }
 
     private func directory(_ variables: [String: String], user: String? = "/home/user", name: String = "s") -> String? {
         switch SettingsLocation.directory(forSuite: name, in: environment(variables, user: user)) {
-        case .success(let directory): directory
+        case .success(let directory): directory.description
         case .failure: nil
         }
     }

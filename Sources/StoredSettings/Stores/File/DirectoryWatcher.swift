@@ -51,7 +51,7 @@ final class DirectoryWatcher: Sendable {
     ///   - handler: Called on a queue of the system, after one or more things have happened.
     /// - Returns: The watch.
     /// - Throws: ``SystemError`` where the system has no such events, or has no room for another watch.
-    func watch(_ path: String, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
+    func watch(_ path: FilePath, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
         try state.withLock { state in
             let queue = try state.queue ?? openQueue(&state, system)
             let number = try system.addWatch(path, to: queue)

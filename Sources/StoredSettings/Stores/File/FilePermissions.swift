@@ -9,20 +9,27 @@ import Darwin
 #endif
 
 extension SystemCalls {
+    private static let permissionsOfOwner: mode_t = 0o700
     private static let permissionsOfGroup: mode_t = 0o070
+    private static let permissionsOfAll: mode_t = 0o777
 
     /// Gives a file the owner, the group and the mode of another, as far as the user of this process may.
     ///
-    /// Only root can give files away. Where the group cannot be kept, its permissions are left out, so that nobody can
-    /// read the file who could not read the other.
+    /// Only root can give files away. Where the group cannot be kept, its permissions are left out. So at no moment can a
+    /// user read the file who could not read the other: it is its owner's alone while owner and group change, and gets
+    /// its mode last.
     func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
         let status = try status(of: file)
-        var mode = model.permissions
-        if status.owner != model.owner { _ = try mayGive(file, to: model.owner, status.group) }
-        if status.group != model.group, try !mayGive(file, to: nil, model.group) {
-            mode &= ~Self.permissionsOfGroup
+        let isOwnerChanged = status.owner != model.owner
+        let isGroupChanged = status.group != model.group
+        var (current, mode) = (status.permissions, model.permissions & Self.permissionsOfAll)
+        if isOwnerChanged || isGroupChanged, current & ~Self.permissionsOfOwner != 0 {
+            current &= Self.permissionsOfOwner
+            try setPermissions(current, of: file)
         }
-        if status.permissions != mode { try setPermissions(mode, of: file) }
+        if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group) }
+        if isGroupChanged, try !mayGive(file, to: nil, model.group) { mode &= ~Self.permissionsOfGroup }
+        if current != mode { try setPermissions(mode, of: file) }
     }
 
     /// Changes the owner, if given, and the group, if this user may.

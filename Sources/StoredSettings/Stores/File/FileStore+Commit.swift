@@ -191,7 +191,7 @@ extension FileStore {
         if let known, isUsable, schedule.hasCommitted.load(ordering: .relaxed) { return known }
         let path = try journalPath()
         state.withLock { $0.journal.path = path }
-        try file.system.makeDirectories(SettingsPath.directory(of: path))
+        try file.system.makeDirectories(path.directory)
         // What cannot be folded is not to be committed.
         try checkWritable()
         if let known, isUsable { return known }
@@ -208,12 +208,11 @@ extension FileStore {
     }
 
     /// Whether a commit can be tried at all.
-    func checkWritable() throws(SystemError) {
-        let target = try SettingsPath.target(of: file.path, file.system)
-        var directory = SettingsPath.directory(of: target)
+    func checkWritable() throws {
+        var directory = try SettingsPath.target(of: file.path, file.system).directory
         // A directory that is not there yet is made, so what counts is the one that it is made in.
-        while try file.system.status(at: directory) == nil, directory != SettingsPath.directory(of: directory) {
-            directory = SettingsPath.directory(of: directory)
+        while try file.system.status(at: directory) == nil, directory != directory.directory {
+            directory = directory.directory
         }
         try file.system.checkWritable(directory)
     }

@@ -18,7 +18,7 @@ extension FileStore {
                 fact: "the file cannot be read as settings: \(error.problem)",
                 consequence: consequence,
                 remedy: "correct the file at that place; it is read again by itself",
-                location: SettingsError.Location(file: file.path, line: error.line, column: error.column),
+                location: SettingsError.Location(file: file.path.description, line: error.line, column: error.column),
                 underlying: error
             )
         case let error as SystemError:
@@ -26,12 +26,21 @@ extension FileStore {
                 .readFailed,
                 fact: "the file cannot be read: \(error.reason)",
                 consequence: consequence,
-                remedy: error.number == EACCES ? "let this user read it" : "put a file there that can be read",
-                location: SettingsError.Location(file: error.path),
+                remedy: readRemedy(for: error.number),
+                location: SettingsError.Location(file: error.path.description),
                 underlying: error
             )
         default:
             return SettingsError.wrapping(error, as: .readFailed)
+        }
+    }
+
+    private func readRemedy(for number: CInt) -> String {
+        switch number {
+        case EACCES: "let this user read it"
+        case EMFILE, ENFILE: "close files, or raise the limit of open files"
+        case EFBIG: "put a file of at most \(SettingsFile.longestFile >> 20) MiB there"
+        default: "put a file there that can be read"
         }
     }
 
@@ -42,7 +51,7 @@ extension FileStore {
             fact: "the journal cannot be read: \(error.reason)",
             consequence: "what other processes have set in the last second may be missing",
             remedy: error.number == EACCES ? "let this user read it" : "see whether the disk is in order",
-            location: SettingsError.Location(file: error.path),
+            location: SettingsError.Location(file: error.path.description),
             underlying: error
         )
     }
@@ -55,7 +64,7 @@ extension FileStore {
             fact: "the settings cannot be saved: \(error.path): \(error.reason)",
             consequence: "nothing is changed",
             remedy: remedy(for: error.number),
-            location: SettingsError.Location(file: file.path),
+            location: SettingsError.Location(file: file.path.description),
             underlying: error
         )
     }

@@ -41,10 +41,9 @@ extension FileStore {
         throw SystemError(call: .lock, path: file.path, number: EAGAIN)
     }
 
-    /// Whether the lock is that of those who come next: somebody may have removed its file.
-    private func isInPlace(_ lock: FileHandle) throws -> Bool {
-        let (held, found) = try (file.system.status(of: lock), file.system.status(at: lock.path))
-        return held.device == found?.device && held.inode == found?.inode
+    /// Whether a lock still excludes other processes: its file may have been removed, and created again.
+    func isInPlace(_ lock: FileHandle) throws -> Bool {
+        try file.system.status(of: lock).isSameFile(as: file.system.status(at: lock.path, followingLinks: false))
     }
 
     /// The same without waiting.
@@ -56,12 +55,14 @@ extension FileStore {
     }
 
     private func openFoldingLock() throws -> FileHandle {
-        let path = try SettingsPath.target(of: file.path, file.system) + SettingsFile.lockSuffix
-        // Reading is all that locking needs: a user who may not write the lock's file can still take turns. A FIFO in its
-        // place must not keep everybody waiting for a writer.
-        if let lock = try file.system.openIfPresent(path, O_RDONLY | O_NONBLOCK) { return lock }
-        let lock = try file.system.open(path, O_RDONLY | O_CREAT | O_NONBLOCK, mode: SettingsFile.newFileMode)
-        if let model = try file.status() { try file.system.copyPermissions(of: model, to: lock) }
+        let directory = try file.directory()
+        let name = directory.name.adding(SettingsFile.lockSuffix)
+        // Reading is all that locking needs: a user who may not write to the lock's file can still take turns.
+        if let lock = try directory.openSibling(name, O_RDONLY) { return lock }
+        guard let lock = try directory.createSibling(name, O_RDONLY) else {
+            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: EAGAIN)
+        }
+        if let model = try directory.status() { try file.system.copyPermissions(of: model, to: lock) }
         return lock
     }
 
@@ -72,7 +73,7 @@ extension FileStore {
     ///   - patience: How long to wait while another process that has the journal's lock gets nothing done.
     /// - Throws: ``SystemError`` or ``SettingsError`` when the file cannot be written.
     func fold(under lock: FileHandle, patience: Duration) throws {
-        var folding = Folding(store: self, patience: patience)
+        var folding = Folding(store: self, lock: lock, patience: patience)
         // Those who are told may fold, too.
         defer {
             release(lock)
@@ -85,13 +86,14 @@ extension FileStore {
 /// One fold, by the process that has the lock for it.
 private struct Folding {
     let store: FileStore
+    let lock: FileHandle
     let patience: Duration
     var news = FileStore.News()
 
     private var file: SettingsFile { store.file }
 
-    init(store: FileStore, patience: Duration) {
-        (self.store, self.patience) = (store, patience)
+    init(store: FileStore, lock: FileHandle, patience: Duration) {
+        (self.store, self.lock, self.patience) = (store, lock, patience)
     }
 
     mutating func run() throws {
@@ -101,8 +103,12 @@ private struct Folding {
             // The journal first: what is on the disk of it must not be behind the file.
             try plan.journal.synchronize()
             guard plan.isNeeded else { return try reuse(plan) }
-            let draft = try file.draft(plan.contents, replacing: plan.status)
-            if try carryOut(plan, draft) { return }
+            var draft = try file.draft(
+                plan.contents,
+                replacing: plan.status,
+                lastGoodInode: plan.journal.page[JournalHeader.lastGoodWord]
+            )
+            if try carryOut(plan, &draft) { return }
         }
         throw SettingsError.alwaysEdited(file.path)
     }
@@ -156,9 +162,9 @@ private struct Folding {
     /// Puts the draft in its place, and then says so in the journal, once the disk has it.
     ///
     /// - Returns: `false` when the file was changed by somebody else since the plan was made.
-    private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
+    private mutating func carryOut(_ plan: Plan, _ draft: inout SettingsFile.Draft) throws -> Bool {
         do {
-            keepLastGood(draft)
+            keepLastGood(&draft, plan)
             guard let reading = try place(draft, plan) else {
                 file.discard(draft)
                 return false
@@ -184,9 +190,14 @@ private struct Folding {
     }
 
     /// Copies the draft, before it takes the file's place: the copy is never to be older than a file that is broken later.
-    private mutating func keepLastGood(_ draft: SettingsFile.Draft) {
+    private mutating func keepLastGood(_ draft: inout SettingsFile.Draft, _ plan: Plan) {
         do {
-            try file.keepLastGood(draft)
+            guard try file.keepLastGood(&draft) else {
+                let path = draft.directory.handle.path
+                    .appending(draft.directory.name.adding(SettingsFile.lastGoodSuffix))
+                return news.errors.append(.foreignSibling(path))
+            }
+            plan.journal.page[JournalHeader.lastGoodWord] = draft.lastGoodInode
         } catch {
             var error = store.writeError(error)
             error.consequence = "the file is written; should somebody break it, older values serve"
@@ -194,11 +205,13 @@ private struct Folding {
         }
     }
 
-    /// - Returns: `nil` when the file is not the one that the draft was made of.
+    /// - Returns: `nil` when the file is not the one that the draft was made of, or another process may be writing a
+    ///   draft at the same time.
     private mutating func place(_ draft: SettingsFile.Draft, _ plan: Plan) throws -> SettingsFile.Reading? {
-        try withJournalAlone { [file] journal, state, _ in
+        try withJournalAlone { [store, file, lock] journal, state, _ in
             guard journal === plan.journal, try file.status() == plan.status else { return nil }
-            let reading = try file.place(draft)
+            guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
+            guard let reading = try file.place(draft, over: plan.status) else { return nil }
             state.reading = reading
             state.missingSince = nil
             return reading
@@ -269,10 +282,11 @@ extension FileStore {
     /// Clears the space of records that are in the file, and gives the journal the permissions of the file when it is empty.
     ///
     /// The disk must have a header with the folded records of this epoch, or of the one before when this one has none.
-    fileprivate func clearUnused(_ journal: Journal, _ state: inout State) throws(SystemError) {
+    fileprivate func clearUnused(_ journal: Journal, _ state: inout State) throws {
         guard let (epoch, generation) = journal.current else { return }
         let front = UInt32(JournalHeader.size)
         let known = state.journal.cleared?.epoch == epoch.epoch ? state.journal.cleared : nil
+        if known == nil { try journal.removeAbandonedDrafts(in: file.directory()) }
         try journal.clear(from: known?.front ?? front, to: epoch.folded)
         let limit = journal.page[JournalHeader.limitWord]
         if limit != 0 {

@@ -2,8 +2,8 @@
 
 extension FileStore {
     /// Where the journal is, or is to be: beside the file that the path leads to now.
-    func journalPath() throws(SystemError) -> String {
-        try SettingsPath.target(of: file.path, file.system) + SettingsFile.journalSuffix
+    func journalPath() throws -> FilePath {
+        try SettingsPath.target(of: file.path, file.system).adding(SettingsFile.journalSuffix)
     }
 
     /// Finds the journal that is at the path, if it is another one than is known.

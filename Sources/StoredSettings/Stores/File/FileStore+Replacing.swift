@@ -60,13 +60,13 @@ extension FileStore {
     /// all that was synchronized. Processes that use the old one find the new one: by a bit of the generation that is set
     /// before the new one gets its name, and by the word that retires the old one afterwards.
     private func replace(_ old: Journal, _ state: inout State) throws -> Journal {
-        let lost = JournalState.Lost(id: old.id, position: state.journal.position, salt: state.journal.salt)
-        let draft = try Journal.draft(state.unfoldedChanges, replacing: old, lost, file.system)
+        let directory = try file.directory()
+        let draft = try Journal.draft(state.unfoldedChanges, replacing: old, at: state.journal.position, in: directory)
         do {
             old.beginReplacing()
-            try file.system.rename(draft.temporary.path, to: old.file.path)
+            try file.system.rename(draft.name, to: old.file.path.name, in: directory.handle)
         } catch {
-            draft.discard(file.system)
+            Journal.discard(draft.name, in: directory)
             try old.publish(state.journal.position)
             throw error
         }
@@ -83,15 +83,10 @@ extension FileStore {
 
 /// A new journal that is on the disk and not at its path yet.
 struct JournalDraft {
-    /// Open under the temporary name.
-    var temporary: FileHandle
+    /// The name that it has for the moment.
+    var name: FilePath
     var journal: Journal
     var epoch: JournalEpoch
-
-    /// Removes the file.
-    func discard(_ system: SystemCalls) {
-        Journal.discard(temporary.path, system)
-    }
 }
 
 extension Journal {
@@ -100,56 +95,60 @@ extension Journal {
     /// - Parameters:
     ///   - changes: All that is not in the settings file.
     ///   - old: The journal to be replaced, whose owner and permissions the new one gets.
-    ///   - lost: What the new one says of the old one.
-    ///   - system: Makes the calls.
+    ///   - position: How far the old one has come.
+    ///   - directory: Where it is.
     /// - Returns: The journal, locked.
     /// - Throws: ``SystemError`` or ``SettingsError``; then no file is left.
     static func draft(
         _ changes: [StoreChange],
         replacing old: Journal,
-        _ lost: JournalState.Lost,
-        _ system: SystemCalls
+        at position: JournalGeneration,
+        in directory: SettingsDirectory
     ) throws -> JournalDraft {
-        let path = temporaryPath(for: old.file.path)
-        let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_NONBLOCK
-        let temporary = try system.open(path, flags, mode: SettingsFile.newFileMode)
+        let system = directory.system
+        let name = DraftName.random(for: old.file.path.name)
+        guard let file = try directory.createSibling(name, O_RDWR | O_NONBLOCK) else {
+            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: EEXIST)
+        }
         do {
-            // Nobody else knows the file.
-            guard try system.tryLock(temporary) else { throw SystemError(call: .lock, path: path, number: EAGAIN) }
+            // No other process knows the file.
+            guard try system.tryLock(file) else { throw SystemError(call: .lock, path: file.path, number: EAGAIN) }
             var epoch = JournalEpoch.first()
             if !changes.isEmpty {
                 let record = try JournalRecord.bytes(of: changes, epoch: epoch.epoch, salt: epoch.salt)
                 let (end, isOverflow) = epoch.start.addingReportingOverflow(UInt32(clamping: record.count))
-                guard !isOverflow else { throw SystemError(call: .write, path: path, number: EFBIG) }
+                guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
                 epoch.firstEnd = end
-                try system.write(record, to: temporary, at: Int(epoch.start))
+                try system.write(record, to: file, at: Int(epoch.start))
             }
-            try system.write(JournalHeader.bytes(epoch, replacing: lost), to: temporary)
-            try system.copyPermissions(of: system.status(of: old.file), to: temporary)
-            try system.synchronize(temporary)
-            let file = try system.duplicate(temporary, path: old.file.path)
-            guard let journal = try Journal.opened(file, isWritable: true, system) else {
-                throw SystemError(call: .write, path: path, number: EIO)
+            try system.write(JournalHeader.bytes(epoch, replacing: old, at: position), to: file)
+            try system.copyPermissions(of: system.status(of: old.file), to: file)
+            try system.synchronize(file)
+            let renamed = try system.duplicate(file, path: old.file.path)
+            guard let journal = try Journal.opened(renamed, isWritable: true, system) else {
+                throw SystemError(call: .write, path: file.path, number: EIO)
             }
-            return JournalDraft(temporary: temporary, journal: journal, epoch: epoch)
+            return JournalDraft(name: name, journal: journal, epoch: epoch)
         } catch {
-            discard(path, system)
+            discard(name, in: directory)
             throw error
         }
     }
 
-    /// A path in the same directory that most likely no file has: `.settings.json.journal.0123abcd.new`.
-    private static func temporaryPath(for path: String) -> String {
-        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.index(after: $0)...] } ?? path[...]
-        let number = String(UInt64(1) << 32 | UInt64.random(in: 0..<1 << 32), radix: 16).dropFirst()
-        return "\(path.dropLast(name.count)).\(name).\(number)\(SettingsFile.temporarySuffix)"
+    /// Removes the drafts of journals that processes have left when they were killed.
+    ///
+    /// The caller holds the journal's lock, so no other process is writing one.
+    func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
+        for name in try system.names(in: directory.handle) where DraftName.isDraft(name, of: file.path.name) {
+            Self.discard(name, in: directory)
+        }
     }
 
-    fileprivate static func discard(_ path: String, _ system: SystemCalls) {
+    fileprivate static func discard(_ name: FilePath, in directory: SettingsDirectory) {
         do {
-            try system.unlink(path)
+            try directory.system.unlink(name, in: directory.handle)
         } catch {
-            // What went wrong first is what is thrown.
+            // It is removed by a later checkpoint; the error to report is the one that came first.
         }
     }
 }

@@ -72,7 +72,7 @@ final class FileStore: FreshStore {
     ///   - journalBound: How long the journal may become before it is folded at once, and shortened although new records
     ///     come, in bytes.
     init(
-        path: String,
+        path: FilePath,
         system: SystemCalls = SystemCalls(),
         foldsInBackground: Bool = true,
         journalBound: Int = 1 << 22
@@ -169,16 +169,19 @@ extension FileStore {
 extension FileStore {
     var persistence: SettingsPersistence {
         if let problem = state.withLock({ $0.journal.problem }) {
-            return .readOnly(path: file.path, reason: problem.fact)
+            return .readOnly(path: file.path.description, reason: problem.fact)
         }
         do {
             try checkWritable()
             if let journal = state.withLock({ $0.journal.journal }), !journal.isWritable {
                 try file.system.checkWritable(journal.file.path)
             }
-            return .durable(path: file.path)
+            return .durable(path: file.path.description)
         } catch {
-            return .readOnly(path: file.path, reason: error.reason)
+            return .readOnly(
+                path: file.path.description,
+                reason: (error as? SystemError)?.reason ?? writeError(error).fact
+            )
         }
     }
 
@@ -195,7 +198,7 @@ extension FileStore {
                 try journal.synchronize()
                 guard !isNamed else { return }
                 do {
-                    try file.system.synchronizeDirectory(SettingsPath.directory(of: journal.file.path))
+                    try file.system.synchronizeDirectory(journal.file.path.directory)
                 } catch {
                     // The name may never reach the disk, so a new file has to take it.
                     journal.distrust()

@@ -43,7 +43,7 @@ final class FileWatch: Sendable {
     func start(makingDirectories: Bool) {
         do {
             guard makingDirectories else { return arm() }
-            try file.system.makeDirectories(SettingsPath.directory(of: SettingsPath.target(of: file.path, file.system)))
+            try file.system.makeDirectories(SettingsPath.target(of: file.path, file.system).directory)
         } catch {
             // Then the directory is looked for every so often, as when somebody removes it later.
         }
@@ -54,7 +54,7 @@ final class FileWatch: Sendable {
     private func arm() {
         do {
             let target = try SettingsPath.target(of: file.path, file.system)
-            var watches = try Set([file.path, target].map(SettingsPath.directory(of:))).map(watch)
+            var watches = try Set([file.path, target].map(\.directory)).map(watch)
             // One that is mounted alone is changed in another directory, whose events are not those of this one.
             if try file.system.status(at: target)?.isRegular == true { watches.append(try watch(target)) }
             let ended = state.withLock { state in
@@ -71,7 +71,7 @@ final class FileWatch: Sendable {
         }
     }
 
-    private func watch(_ path: String) throws -> DirectoryWatcher.Watch {
+    private func watch(_ path: FilePath) throws -> DirectoryWatcher.Watch {
         try DirectoryWatcher.shared.watch(path, file.system) { [weak self] in self?.handleEvent(isChanged: $0) }
     }
 

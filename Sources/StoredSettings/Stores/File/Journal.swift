@@ -42,19 +42,34 @@ final class Journal: Sendable {
     ///
     /// - Returns: The journal; `nil` when there is none, or one that nobody has begun yet.
     /// - Throws: ``SystemError``, or ``SettingsError`` when it is no journal that this version of the library knows.
-    static func open(at path: String, _ system: SystemCalls) throws -> Journal? {
+    static func open(at path: FilePath, _ system: SystemCalls) throws -> Journal? {
+        do {
+            return try open(path.name, in: directory(of: path, system))
+        } catch let error as SystemError where error.number == ENOENT {
+            return nil
+        }
+    }
+
+    private static func open(_ name: FilePath, in directory: SettingsDirectory) throws -> Journal? {
         var isWritable = true
         var file: FileHandle?
         do {
-            // A FIFO in its place must not keep everybody waiting for a writer.
-            file = try system.openIfPresent(path, O_RDWR | O_NONBLOCK)
-        } catch {
-            guard [EACCES, EPERM, EROFS].contains(error.number) else { throw error }
-            file = try system.openIfPresent(path, O_RDONLY | O_NONBLOCK)
+            file = try directory.openSibling(name, O_RDWR)
+        } catch let error as SystemError where error.call == .open && [EACCES, EPERM, EROFS].contains(error.number) {
+            file = try directory.openSibling(name, O_RDONLY)
             isWritable = false
         }
         guard let file else { return nil }
-        return try Journal.opened(file, isWritable: isWritable, system)
+        return try Journal.opened(file, isWritable: isWritable, directory.system)
+    }
+
+    /// The directory of the settings file whose journal is at a path.
+    private static func directory(of path: FilePath, _ system: SystemCalls) throws -> SettingsDirectory {
+        do {
+            return try SettingsDirectory(of: path.removing(SettingsFile.journalSuffix) ?? path, system)
+        } catch {
+            throw SystemError(call: error.call, path: path, number: error.number)
+        }
     }
 
     /// Opens a journal, and makes one where there is none.
@@ -68,24 +83,32 @@ final class Journal: Sendable {
     /// - Returns: The journal; one that was just begun is locked.
     /// - Throws: ``SystemError``, or ``SettingsError`` when there is another file in its place.
     static func openOrCreate(
-        at path: String,
+        at path: FilePath,
         like model: FileStatus?,
         _ system: SystemCalls,
         lock: (FileHandle) throws -> Void,
         cut: () -> Void
     ) throws -> Journal {
-        if let journal = try open(at: path, system) {
+        let directory = try directory(of: path, system)
+        if let journal = try open(path.name, in: directory) {
             guard journal.isWritable else { throw SystemError(call: .open, path: path, number: EACCES) }
             return journal
         }
-        let file = try system.open(path, O_RDWR | O_CREAT | O_NONBLOCK, mode: SettingsFile.newFileMode)
-        if let model { try system.copyPermissions(of: model.writableByOwner, to: file) }
+        let file: FileHandle
+        if let new = try directory.createSibling(path.name, O_RDWR) {
+            // Only what this process has created is given to another user.
+            if let model { try system.copyPermissions(of: model.writableByOwner, to: new) }
+            file = new
+        } else {
+            guard let old = try directory.openSibling(path.name, O_RDWR) else {
+                throw SystemError(call: .open, path: path, number: EAGAIN)
+            }
+            file = old
+        }
         try lock(file)
-        // Somebody else may have been quicker.
+        // Another process may have been quicker.
         if let journal = try Journal.opened(file, isWritable: true, system) { return journal }
-        // A journal gets its magic last, so a file that has it and is too short was a journal once.
-        let magic = try system.contents(of: file, in: 0..<8)
-        if magic == JournalHeader.magicBytes { cut() }
+        if try isCut(file, system) { cut() }
         let bytes = JournalHeader.bytes(.first())
         // The magic last: without it, nobody takes the file for a journal.
         try system.write(Array(bytes.dropFirst(8)), to: file, at: 8)
@@ -94,6 +117,17 @@ final class Journal: Sendable {
             throw SystemError(call: .write, path: path, number: EIO)
         }
         return journal
+    }
+
+    /// Whether a file that is too short to be a journal was one before it was cut off; otherwise it was never finished.
+    ///
+    /// - Throws: ``SettingsError`` when it is neither, so that it must not be written over.
+    private static func isCut(_ file: FileHandle, _ system: SystemCalls) throws -> Bool {
+        let header = try system.contents(of: file, in: 0..<JournalHeader.size)
+        // The magic is written last, so a file that begins with it was a journal.
+        if header.starts(with: JournalHeader.magicBytes) { return true }
+        guard JournalHeader.mayBeUnfinished(header) else { throw SettingsError.notAJournal(file.path) }
+        return false
     }
 
     static func opened(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws -> Journal? {
@@ -154,8 +188,9 @@ extension Journal {
     /// - Parameter path: Where it should be.
     /// - Returns: Whether it is there.
     /// - Throws: ``SystemError`` when that cannot be told.
-    func place(at path: String) throws(SystemError) -> Place {
-        guard !isInherited, isAlive, let status = try system.status(at: path) else { return .elsewhere }
+    func place(at path: FilePath) throws(SystemError) -> Place {
+        guard !isInherited, isAlive else { return .elsewhere }
+        guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
         guard (status.device, status.inode) == identity, status.size >= JournalHeader.size else { return .elsewhere }
         return status.size < Int(published.end) ? .cut : .here
     }

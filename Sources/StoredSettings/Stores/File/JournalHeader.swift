@@ -94,6 +94,10 @@ enum JournalHeader {
     static let distrustedWord = 20
     /// Set in the generation while the journal is being replaced.
     static let replacingBit: UInt64 = 1
+    /// The inode of the last good copy that was written last; 0 when none was.
+    static let lastGoodWord = 13
+    /// The words about the settings file and its siblings, which a journal takes over from the one that it replaces.
+    static let keptWords = [lastGoodWord]
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 9
@@ -102,15 +106,23 @@ enum JournalHeader {
     ///
     /// - Parameters:
     ///   - facts: Those of its epoch.
-    ///   - lost: The journal that it replaces, and how far its records were taken over.
-    private static func words(_ facts: JournalEpoch, replacing lost: JournalState.Lost? = nil) -> [UInt64] {
+    ///   - old: The journal that it replaces.
+    ///   - position: How far the records of that one were taken over.
+    private static func words(
+        _ facts: JournalEpoch,
+        replacing old: Journal? = nil,
+        at position: JournalGeneration? = nil
+    ) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: size / 8)
         words[magicWord] = magic
         words[versionWord] = version
         words[idWord] = .random(in: 1 ... .max)
         words[generationWord] = facts.beginning.word
-        words[lostIDWord] = lost?.id ?? 0
-        words[lostGenerationWord] = lost?.position.word ?? 0
+        if let old, let position {
+            words[lostIDWord] = old.id
+            words[lostGenerationWord] = position.word
+            for word in keptWords { words[word] = old.page[word] }
+        }
         for (offset, word) in self.words(of: facts).enumerated() {
             words[epochWords[0] + offset] = word
         }
@@ -118,8 +130,28 @@ enum JournalHeader {
     }
 
     /// The bytes of a new journal's header.
-    static func bytes(_ facts: JournalEpoch, replacing lost: JournalState.Lost? = nil) -> [UInt8] {
-        words(facts, replacing: lost).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    static func bytes(
+        _ facts: JournalEpoch,
+        replacing old: Journal? = nil,
+        at position: JournalGeneration? = nil
+    ) -> [UInt8] {
+        words(facts, replacing: old, at: position).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+    }
+
+    /// Whether bytes may be what a crash or a loss of power has left of a new journal's header: zeros, but for words that
+    /// are not zero in a header.
+    static func mayBeUnfinished(_ header: [UInt8]) -> Bool {
+        let model = words(.first())
+        return stride(from: 0, to: header.count, by: 8)
+            .allSatisfy { offset in
+                let bytes = header[offset..<min(offset + 8, header.count)]
+                let word = bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+                return switch offset / 8 {
+                case magicWord: isUnfinished(word, length: header.count)
+                case versionWord: word <= version
+                case let index: word == 0 || model[index] != 0
+                }
+            }
     }
 
     /// The newest facts that stand in a header; `nil` when none are whole.

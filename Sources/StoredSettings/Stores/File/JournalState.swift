@@ -3,7 +3,7 @@
 /// What a store knows of its journal.
 struct JournalState {
     /// Where it is, or is to be, as far as is known.
-    var path = ""
+    var path: FilePath = ""
     /// The journal that was found last; `nil` while there is none.
     var journal: Journal?
     /// Which one that was, or was last.

@@ -2,14 +2,14 @@
 
 /// What the place of a suite's file depends on, apart from its name.
 package struct SettingsEnvironment: Sendable {
-    package var variable: @Sendable (_ name: String) -> String?
+    package var variable: @Sendable (_ name: String) -> FilePath?
     /// The home directory of the user database, for where `HOME` is not set.
-    package var homeDirectoryOfUser: @Sendable () -> String?
+    package var homeDirectoryOfUser: @Sendable () -> FilePath?
     package var executableName: String
 
     package init(
-        variable: @escaping @Sendable (_ name: String) -> String?,
-        homeDirectoryOfUser: @escaping @Sendable () -> String?,
+        variable: @escaping @Sendable (_ name: String) -> FilePath?,
+        homeDirectoryOfUser: @escaping @Sendable () -> FilePath?,
         executableName: String
     ) {
         self.variable = variable
@@ -19,18 +19,18 @@ package struct SettingsEnvironment: Sendable {
 
     /// That of this process.
     package static var process: SettingsEnvironment {
-        let path = SystemCalls.executablePath() ?? "standard"
+        let path = SystemCalls.executablePath()?.withoutTrailingSlashes ?? "standard"
         return SettingsEnvironment(
-            variable: SystemCalls.environmentVariable,
+            variable: SystemCalls.environmentPath,
             homeDirectoryOfUser: SystemCalls.homeDirectoryOfUser,
-            executableName: path.split(separator: "/").last.map(String.init) ?? path
+            executableName: path.name.description
         )
     }
 }
 
 /// Where settings files are.
 enum SettingsLocation {
-    static let fileName = "settings.json"
+    static let fileName: FilePath = "settings.json"
 
     /// The longest name that file systems take, in bytes.
     private static let longestName = 255
@@ -39,7 +39,7 @@ enum SettingsLocation {
     static func directory(
         forSuite name: String,
         in environment: SettingsEnvironment
-    ) -> Result<String, SettingsError> {
+    ) -> Result<FilePath, SettingsError> {
         let component = fileName(forSuite: name)
         guard !component.isEmpty, component.utf8.count <= longestName else {
             let fact = name.isEmpty ? "the suite's name is empty" : "the suite's name is too long"
@@ -49,28 +49,30 @@ enum SettingsLocation {
             let fact = "there is no directory for settings: the user has no home directory"
             return .failure(unavailable(fact, remedy: "set STORED_SETTINGS_HOME to a directory"))
         }
-        return .success("\(base)/\(component)")
+        return .success(base.appending(FilePath(component)))
     }
 
-    private static func baseDirectory(in environment: SettingsEnvironment) -> String? {
-        func absolutePath(_ name: String) -> String? {
-            environment.variable(name).flatMap { $0.hasPrefix("/") ? trimmed($0) : nil }
+    private static func baseDirectory(in environment: SettingsEnvironment) -> FilePath? {
+        func absolutePath(_ name: String) -> FilePath? {
+            environment.variable(name).flatMap { $0.isAbsolute ? $0.withoutTrailingSlashes : nil }
         }
-        if let home = environment.variable("STORED_SETTINGS_HOME"), !home.isEmpty { return trimmed(absolute(home)) }
+        if let home = environment.variable("STORED_SETTINGS_HOME"), !home.isEmpty {
+            return absolute(home).withoutTrailingSlashes
+        }
         // systemd gives one path for each state directory of the unit; the first is the unit's own.
-        if let states = environment.variable("STATE_DIRECTORY"),
-            let first = states.split(separator: ":").first(where: { $0.hasPrefix("/") })
+        if let states = environment.variable("STATE_DIRECTORY")?.bytes.split(separator: UInt8(ascii: ":")),
+            let first = states.map(FilePath.init(bytes:)).first(where: \.isAbsolute)
         {
-            return trimmed(String(first))
+            return first.withoutTrailingSlashes
         }
         #if !canImport(Darwin)
         if let configuration = absolutePath("XDG_CONFIG_HOME") { return configuration }
         #endif
-        let home = absolutePath("HOME") ?? environment.homeDirectoryOfUser().flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let ofUser = environment.homeDirectoryOfUser().flatMap { $0.isAbsolute ? $0.withoutTrailingSlashes : nil }
         #if canImport(Darwin)
-        return home.map { "\(trimmed($0))/Library/Application Support" }
+        return (absolutePath("HOME") ?? ofUser)?.appending("Library/Application Support")
         #else
-        return home.map { "\(trimmed($0))/.config" }
+        return (absolutePath("HOME") ?? ofUser)?.appending(".config")
         #endif
     }
 
@@ -101,14 +103,23 @@ enum SettingsLocation {
     }
 
     /// The path from the root directory, whatever the current directory will be.
-    static func absolute(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let current = SystemCalls.currentDirectory() else { return path }
-        return "\(trimmed(current))/\(path)"
+    static func absolute(_ path: FilePath) -> FilePath {
+        guard !path.isAbsolute, let current = SystemCalls.currentDirectory() else { return path }
+        return current.appending(path)
     }
 
-    private static func trimmed(_ path: String) -> String {
-        var path = Substring(path)
-        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        return path == "/" ? "" : String(path)
+    /// Why no file can be at a path; `nil` when one can be.
+    static func problem(with path: FilePath) -> SettingsError? {
+        let fact =
+            if path.bytes.contains(0) {
+                "the path contains a NUL character"
+            } else if !path.namesFile {
+                "the path names a directory"
+            } else {
+                String?.none
+            }
+        return fact.map {
+            unavailable($0, remedy: "give the suite the path of a file, such as /etc/acme/settings.json")
+        }
     }
 }

@@ -1,47 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A path in its parts, and where it leads.
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Where the path of a settings file leads.
 enum SettingsPath {
-    /// How many links are followed before it is called a circle, as Linux has it.
+    /// How many links are followed before the path counts as a circle, as on Linux.
     private static let mostLinks = 40
 
-    static func directory(of path: String) -> String {
-        guard let end = path.lastIndex(of: "/") else { return "." }
-        return end == path.startIndex ? "/" : String(path[..<end])
-    }
-
-    static func name(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
-    }
-
-    static func join(_ directory: String, _ name: String) -> String {
-        directory == "/" ? "/\(name)" : "\(directory)/\(name)"
-    }
-
-    /// The file that a path leads to when its last component is a link, be the file there or not.
-    static func target(of path: String, _ system: SystemCalls) throws(SystemError) -> String {
+    /// The file that a path leads to when its last component is a link, whether or not the file exists.
+    ///
+    /// - Throws: ``SystemError``, or ``SettingsError`` when a link is not to be followed.
+    static func target(of path: FilePath, _ system: SystemCalls) throws -> FilePath {
         var path = path
         for _ in 0..<mostLinks {
             guard let status = try system.status(at: path, followingLinks: false), status.isLink else { return path }
-            let link = try system.target(ofLink: path)
-            path = link.hasPrefix("/") ? link : join(directory(of: path), link)
+            let target = path.directory.appending(try system.target(ofLink: path))
+            try checkTrust(in: status, at: path, leadingTo: target, system)
+            path = target
         }
-        return path
+        throw SystemError(call: .open, path: path, number: ELOOP)
     }
 
-    /// One spelling for all paths that lead to one file, be it there or not.
-    static func identity(of path: String, _ system: SystemCalls) -> String {
+    /// Throws unless a link may be followed.
+    ///
+    /// A user must not be able to direct the writes of another, above all of root, to a file or directory that is not
+    /// theirs. So the link belongs to this process's user or to root, or to the owner of what it leads to.
+    private static func checkTrust(
+        in link: FileStatus,
+        at path: FilePath,
+        leadingTo target: FilePath,
+        _ system: SystemCalls
+    ) throws {
+        guard link.owner != 0, link.owner != SystemCalls.currentUser() else { return }
+        let owner = try system.status(at: target)?.owner ?? system.status(at: target.directory)?.owner
+        guard owner == link.owner else { throw SettingsError.untrustedLink(path, owner: link.owner) }
+    }
+
+    /// One spelling for all paths that lead to one file, whether or not it exists.
+    static func identity(of path: FilePath, _ system: SystemCalls) -> FilePath {
         do {
             let target = try target(of: path, system)
             if let resolved = try system.resolved(target) { return resolved }
-            let directory = directory(of: target)
+            let directory = target.directory
             guard directory != target else { return target }
-            return join(
-                directory == "/" || directory == "." ? directory : identity(of: directory, system),
-                name(of: target)
-            )
+            return (directory == "/" || directory == "." ? directory : identity(of: directory, system))
+                .appending(target.name)
         } catch {
-            // A path that cannot be followed is told apart by its spelling; using it will tell what is wrong with it.
+            // A path that cannot be followed is identified by its spelling. Using it throws the reason.
             return path
         }
     }

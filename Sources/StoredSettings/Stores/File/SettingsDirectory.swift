@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The directory that holds a settings file and its siblings: the journal, the lock, the last good copy, and drafts.
+///
+/// It is open, so that one operation reaches all of them in the same directory, whatever happens to its path. No sibling
+/// is reached through a link, and none is used that another user may have planted. Only the settings file itself may be a
+/// link; `name` is then that of the file it leads to.
+struct SettingsDirectory: Sendable {
+    let handle: FileHandle
+    /// The name of the settings file.
+    let name: FilePath
+    let system: SystemCalls
+
+    /// Opens the directory of a file.
+    ///
+    /// - Parameters:
+    ///   - target: The settings file, behind any links; it need not exist.
+    ///   - system: Makes the calls.
+    /// - Throws: ``SystemError``, with `ENOENT` when there is no such directory.
+    init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
+        guard let handle = try system.openDirectory(target.directory) else {
+            throw SystemError(call: .open, path: target.directory, number: ENOENT)
+        }
+        (self.handle, self.name, self.system) = (handle, target.name, system)
+    }
+
+    /// The state of the settings file; `nil` when there is none.
+    func status() throws(SystemError) -> FileStatus? {
+        try system.status(at: name, in: handle, followingLinks: false)
+    }
+
+    /// Opens a sibling.
+    ///
+    /// - Parameters:
+    ///   - name: The sibling's name.
+    ///   - flags: As for `open`. A link is never followed, and a FIFO never waited for.
+    /// - Returns: The sibling; `nil` when there is none.
+    /// - Throws: ``SystemError``, or ``SettingsError`` when it may be another user's, or is not a file.
+    func openSibling(_ name: FilePath, _ flags: CInt) throws -> FileHandle? {
+        let file: FileHandle?
+        do {
+            file = try system.openIfPresent(name, in: handle, flags | O_NOFOLLOW | O_NONBLOCK)
+        } catch  where error.number == ELOOP {
+            throw SettingsError.untrustedSibling(error.path, "it is a symbolic link")
+        }
+        if let file { try checkTrust(in: file) }
+        return file
+    }
+
+    /// Throws unless a sibling may be used.
+    ///
+    /// A file in this directory was created by a user who may write to the directory, or was linked there. The owner has
+    /// to be this process's user, root, or a user who could change the settings anyway: the owner of the settings file or
+    /// of the directory, or a member of the group that the settings file is shared with. In a directory that all users
+    /// can write to, only the first two count.
+    private func checkTrust(in file: FileHandle) throws {
+        let status = try system.status(of: file)
+        guard status.isRegular else {
+            throw SettingsError.untrustedSibling(file.path, "it is not a regular file")
+        }
+        guard status.linkCount <= 1 else {
+            throw SettingsError.untrustedSibling(file.path, "it has \(status.linkCount) names (hard links)")
+        }
+        guard status.owner != 0, status.owner != SystemCalls.currentUser() else { return }
+        let directory = try system.status(of: handle)
+        if !directory.isWritableByAll {
+            guard status.owner != directory.owner else { return }
+            if let settings = try self.status() {
+                guard status.owner != settings.owner else { return }
+                guard !settings.isSharedWithGroup || status.group != settings.group else { return }
+            }
+        }
+        throw SettingsError.untrustedSibling(file.path, "it belongs to another user (\(status.owner))")
+    }
+
+    /// Creates a sibling.
+    ///
+    /// - Parameters:
+    ///   - name: A name that no file has.
+    ///   - flags: As for `open`.
+    /// - Returns: The sibling, for its owner alone; `nil` when there is a file with that name.
+    /// - Throws: ``SystemError``.
+    func createSibling(_ name: FilePath, _ flags: CInt) throws(SystemError) -> FileHandle? {
+        do {
+            let flags = flags | O_CREAT | O_EXCL | O_NOFOLLOW
+            return try system.open(name, in: handle, flags, mode: SettingsFile.newFileMode)
+        } catch  where error.number == EEXIST {
+            return nil
+        }
+    }
+
+    /// Whether a file that is open is the one with a name.
+    func holds(_ file: FileHandle, as name: FilePath) throws(SystemError) -> Bool {
+        let status = try system.status(of: file)
+        return try status.isSameFile(as: system.status(at: name, in: handle, followingLinks: false))
+    }
+
+    /// Returns once the names in the directory survive a loss of power.
+    func synchronize() throws(SystemError) {
+        try system.synchronizeDirectory(".", in: handle)
+    }
+}
+
+// MARK: - Drafts
+
+/// Names of files that are about to take the place of another: `.settings.json.0123abcd.new`.
+enum DraftName {
+    private static let digits = 8
+    private static let suffix = ".new"
+
+    /// A name that most likely no file has.
+    static func random(for name: FilePath) -> FilePath {
+        let number = String(UInt32.random(in: 0 ... .max), radix: 16)
+        let padding = String(repeating: "0", count: digits - number.count)
+        return FilePath(bytes: ".".utf8 + name.bytes + ".\(padding)\(number)\(suffix)".utf8)
+    }
+
+    /// Whether a name is that of a draft of a file.
+    static func isDraft(_ draft: FilePath, of name: FilePath) -> Bool {
+        let (prefix, bytes) = (".".utf8 + name.bytes + ".".utf8, draft.bytes)
+        guard bytes.count == prefix.count + digits + suffix.utf8.count, bytes.starts(with: prefix) else { return false }
+        return bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+            && bytes[prefix.count..<prefix.count + digits].allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    }
+}
+
+extension FileStatus {
+    fileprivate var isWritableByAll: Bool { permissions & S_IWOTH != 0 }
+
+    /// Whether the group of the file may read and write it.
+    fileprivate var isSharedWithGroup: Bool { permissions & (S_IRGRP | S_IWGRP) == S_IRGRP | S_IWGRP }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Two checkpoints at once lose nothing")
+struct LostLockTests {
+    /// Removes the lock file at a moment of a checkpoint, and has another process's store do a checkpoint of its own.
+    private func withLostLock(
+        at call: SystemCalls.Name,
+        _ isMoment: @escaping @Sendable (String) -> Bool,
+        _ body: (_ path: String, _ store: FileStore, _ other: FileStore) throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let isPending = Mutex(true)
+            let other = FileStore(path: path, foldsInBackground: false)
+            let system = SystemCalls { name, path in
+                guard name == call, isMoment(path) else { return nil }
+                let isFirst = isPending.withLock { pending in
+                    defer { pending = false }
+                    return pending
+                }
+                guard isFirst else { return nil }
+                do {
+                    try FileManager.default.removeItem(atPath: directory + "/settings.json.lock")
+                    try other.commit { $0["other"] = 2 }
+                    try other.fold()
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            try store.commit { $0["own"] = 1 }
+            try body(path, store, other)
+            #expect(!isPending.withLock { $0 })
+        }
+    }
+
+    @Test("the lock's file is removed while a draft is written")
+    func duringDraft() async throws {
+        try await withLostLock(at: .sync) {
+            $0.hasSuffix(".new")
+        } _: { path, store, other in
+            // The other checkpoint has the lock's name now, so this one must not put its draft in place.
+            do {
+                try store.fold()
+            } catch let error as SettingsError {
+                #expect(error.code == .writeFailed)
+            }
+            let expected: [String: StoredValue] = ["own": 1, "other": 2]
+            #expect(store.contents() == expected)
+            try store.fold()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == expected)
+            #expect(FileStore(path: path, foldsInBackground: false).contents() == expected)
+        }
+    }
+
+    @Test("a draft is not put in place after another process has removed or replaced it")
+    func replacedDraft() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let isPending = Mutex(true)
+            let system = SystemCalls { name, path in
+                guard name == .sync, path.hasSuffix(".new"), isPending.withLock({ $0 }) else { return nil }
+                isPending.withLock { $0 = false }
+                do {
+                    try FileManager.default.removeItem(atPath: path)
+                    try path.overwriteFile(with: #"{"planted": true}"#)
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.fold()
+            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
+        }
+    }
+}

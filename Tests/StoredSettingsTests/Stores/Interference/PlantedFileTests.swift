@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Files that another user has planted beside a settings file are not used")
+struct PlantedFileTests {
+    private static let otherUser: uid_t = 4_321
+    private static let otherGroup: gid_t = 4_322
+    private static let isRoot = geteuid() == 0
+
+    private let reporter = RecordingReporter()
+
+    private func store(_ path: String) -> FileStore {
+        FileStore(path: path, foldsInBackground: false)
+    }
+
+    /// The values, as a process reads them that knows nothing yet.
+    private func values(_ path: String) -> [String: StoredValue] {
+        store(path).contents()
+    }
+
+    private enum Plant: CaseIterable {
+        case linkToNothing, linkToFile, hardLink
+    }
+
+    @Test(
+        "a sibling that is a link is refused, and what it leads to is left as it is",
+        arguments: [".journal", ".lock", ".last-good"],
+        Plant.allCases
+    )
+    private func links(suffix: String, plant: Plant) async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, target) = (directory + "/suite/settings.json", directory + "/target")
+            try FileManager.default.createDirectory(atPath: directory + "/suite", withIntermediateDirectories: false)
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            if plant != .linkToNothing { try target.overwriteFile(with: "short") }
+            if plant == .hardLink {
+                try FileManager.default.linkItem(atPath: target, toPath: path + suffix)
+            } else {
+                try FileManager.default.createSymbolicLink(atPath: path + suffix, withDestinationPath: target)
+            }
+            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            #expect(suite.storedValue(forKey: "a") == 1)
+            if suffix == ".journal" {
+                #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+            } else {
+                try suite.setStoredValue(2, forKey: "a")
+            }
+            if suffix == ".last-good" {
+                try suite.fold()
+                #expect(reporter.errors.map(\.code) == [.untrustedFile])
+                #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")
+            } else {
+                #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.fold() }
+            }
+            #expect(FileManager.default.fileExists(atPath: target) == (plant != .linkToNothing))
+            if plant != .linkToNothing { #expect(try target.fileContents == "short") }
+            try FileManager.default.removeItem(atPath: path + suffix)
+            try suite.setStoredValue(3, forKey: "a")
+            try suite.fold()
+            #expect(values(path) == ["a": 3])
+        }
+    }
+
+    @Test(
+        "a journal of another user is refused in a directory that all users can write to",
+        .enabled(if: isRoot, "only root can give files away")
+    )
+    func foreignJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try store(path).commit { $0["planted"] = true }
+            let journal = path + ".journal"
+            #expect(chown(journal, Self.otherUser, Self.otherGroup) == 0)
+            #expect(chmod(journal, 0o666) == 0)
+            #expect(chmod(directory, 0o1777) == 0)
+            let before = try JournalFile(of: path).bytes
+            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            #expect(suite.snapshot() == [:])
+            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue("mine", forKey: "a") }
+            #expect(try JournalFile(of: path).bytes == before)
+            let error = try #require(reporter.errors.first)
+            #expect(error.code == .untrustedFile)
+            #expect(error.remedy.contains("remove it"))
+        }
+    }
+
+    @Test(
+        "a journal is used when its owner can change the settings anyway",
+        .enabled(if: isRoot, "only root can give files away")
+    )
+    func trustedOwners() async throws {
+        try await withTemporaryDirectory { directory in
+            // Root works in a user's directory.
+            let path = directory + "/settings.json"
+            try store(path).commit { $0["a"] = 1 }
+            #expect(chown(path + ".journal", Self.otherUser, Self.otherGroup) == 0)
+            #expect(chown(directory, Self.otherUser, Self.otherGroup) == 0)
+            #expect(values(path) == ["a": 1])
+            // Another member of the group that the file is shared with.
+            #expect(chown(directory, 0, Self.otherGroup) == 0)
+            #expect(chmod(directory, 0o770) == 0)
+            #expect(values(path) == [:])
+            try path.overwriteFile(with: "{}")
+            #expect(chown(path, 0, Self.otherGroup) == 0)
+            #expect(chmod(path, 0o640) == 0)
+            #expect(values(path) == [:])
+            #expect(chmod(path, 0o660) == 0)
+            #expect(values(path) == ["a": 1])
+            // The owner of the settings file.
+            #expect(chmod(path, 0o600) == 0)
+            #expect(chown(path, Self.otherUser, 0) == 0)
+            #expect(values(path) == ["a": 1])
+        }
+    }
+
+    @Test(
+        "a link to the settings file is followed only if its owner owns what it leads to",
+        .enabled(if: isRoot, "only root can give files away")
+    )
+    func foreignLink() async throws {
+        try await withTemporaryDirectory { directory in
+            let (link, target) = (directory + "/settings.json", directory + "/target.json")
+            try target.overwriteFile(with: #"{"a": 1}"#)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            #expect(values(link) == ["a": 1])
+            #expect(lchown(link, Self.otherUser, Self.otherGroup) == 0)
+            let suite = SettingsSuite(store: store(link), reporter: reporter)
+            #expect(suite.snapshot() == [:])
+            #expect(Set(reporter.errors.map(\.code)) == [.untrustedFile])
+            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+            #expect(chown(target, Self.otherUser, Self.otherGroup) == 0)
+            #expect(values(link) == ["a": 1])
+            // One that leads to nothing is judged by the directory in which a file would be created.
+            try FileManager.default.removeItem(atPath: target)
+            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try store(link).commit { $0["a"] = 2 } }
+            #expect(!FileManager.default.fileExists(atPath: target + ".journal"))
+        }
+    }
+
+    @Test("files of others with the names of siblings are left as they are")
+    func foreignFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/notes"
+            let text = "My own notes.\n"
+            for suffix in [".new", ".last-good", ".last-good.new", ".lock"] {
+                try (path + suffix).overwriteFile(with: text)
+            }
+            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.fold()
+            #expect(values(path) == ["a": 1])
+            for suffix in [".new", ".last-good", ".last-good.new", ".lock"] {
+                #expect(try (path + suffix).fileContents == text)
+            }
+            #expect(reporter.errors.map(\.code) == [.malformedFile])
+        }
+    }
+
+    @Test(
+        "a file of another program in the journal's place is left as it is",
+        arguments: [
+            "My own notes.\n", "SSJOURNAL of my own", "\0\0\0\0\0\0\0\0notes", String(repeating: "long ", count: 2_000),
+        ]
+    )
+    func foreignJournalText(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/notes"
+            try (path + ".journal").overwriteFile(with: text)
+            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            #expect(suite.storedValue(forKey: "a") == nil)
+            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try suite.setStoredValue(1, forKey: "a") }
+            #expect(try (path + ".journal").fileContents == text)
+        }
+    }
+
+    @Test("what a crash leaves of a new journal is finished", arguments: [0, 8, 16, 100, 4_095, 4_096])
+    func unfinishedJournal(size: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try store(path).commit { $0["a"] = 1 }
+            let bytes = try JournalFile(of: path).bytes
+            try JournalFile(of: path)
+                .replace(with: [UInt8](repeating: 0, count: min(8, size)) + bytes[..<size].dropFirst(8))
+            let other = store(path)
+            try other.commit { $0["b"] = 2 }
+            #expect(values(path) == ["b": 2])
+        }
+    }
+
+    @Test("a draft that a crash has left is removed by the next checkpoint, and nothing else is")
+    func abandonedDrafts() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let others = [
+                ".settings.json.0123abcd.new.txt", ".settings.json.0123abcg.new", "settings.json.0123abcd.new",
+                ".settings.json.0123abc.new", ".other.json.0123abcd.new",
+            ]
+            for name in others + [".settings.json.0123abcd.new"] {
+                try "\(directory)/\(name)".overwriteFile(with: "{}")
+            }
+            let store = store(path)
+            try store.commit { $0["a"] = 1 }
+            try store.fold()
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+            #expect(
+                Set(names).subtracting(["", ".journal", ".lock", ".last-good"].map { "settings.json" + $0 })
+                    == Set(others)
+            )
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Paths are bytes")
+struct PathTests {
+    @Test("a link to a name that is not UTF-8 leads to that file")
+    func notUnicode() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let target = FilePath(directory)
+                .appending(FilePath(bytes: Array("caf".utf8) + [0xE9] + Array(".json".utf8)))
+            #expect(target.name.withCString { name in path.withCString { symlink(name, $0) } } == 0)
+            let suite = SettingsSuite(store: FileStore(path: path, foldsInBackground: false))
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.synchronize()
+            try suite.fold()
+            let file = try #require(try SystemCalls().openIfPresent(target, O_RDONLY))
+            #expect(try String(decoding: SystemCalls().contents(of: file), as: UTF8.self) == "{\n  \"a\": 1\n}\n")
+            let handle = try #require(try SystemCalls().openDirectory(FilePath(directory)))
+            let names = try SystemCalls().names(in: handle).filter { ![".", ".."].contains($0) }
+            let siblings = ["", ".journal", ".lock", ".last-good"].map { target.name.adding($0) }
+            #expect(Set(names) == Set(siblings + ["settings.json"]))
+        }
+    }
+
+    @Test("two spellings of one string are two files")
+    func normalization() async throws {
+        try await withTemporaryDirectory { directory in
+            let (one, two) = ("\(directory)/\u{E9}.json", "\(directory)/e\u{301}.json")
+            #expect(one == two)
+            let (first, second) = (SettingsSuite(fileAt: one), SettingsSuite(fileAt: two))
+            try first.setStoredValue(1, forKey: "a")
+            try second.setStoredValue(2, forKey: "a")
+            try first.fold()
+            try second.fold()
+            #expect(first.storedValue(forKey: "a") == 1)
+            #expect(try one.fileContents == "{\n  \"a\": 1\n}\n")
+            #expect(try two.fileContents == "{\n  \"a\": 2\n}\n")
+        }
+    }
+
+    @Test(
+        "a path that no file can have stores nothing, and says so",
+        arguments: ["\0", "/x\0.journal", "/..", "/.", "/"]
+    )
+    func impossible(suffix: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let reporter = RecordingReporter()
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let suite = SettingsSuite(fileAt: (suffix.hasPrefix("/") ? directory : path) + suffix, reporter: reporter)
+            #expect(suite.storedValue(forKey: "a") == nil)
+            #expect(reporter.errors.map(\.code) == [.locationUnavailable])
+            guard case .ephemeral = suite.persistence else {
+                Issue.record("the suite claims to be stored: \(suite.persistence)")
+                return
+            }
+            #expect(try path.fileContents == #"{"a": 1}"#)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["settings.json"])
+        }
+    }
+
+    @Test("no system call is given a path with a NUL")
+    func calls() throws {
+        let path: FilePath = "/etc/passwd\0.json"
+        #expect(throws: SystemError(call: .open, path: path, number: EINVAL)) {
+            _ = try SystemCalls().open(path, O_RDONLY)
+        }
+        #expect(throws: SystemError(call: .status, path: path, number: EINVAL)) {
+            _ = try SystemCalls().status(at: path)
+        }
+    }
+
+    @Test("a settings file that claims to be a terabyte long is refused without reading it")
+    func enormous() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let reporter = RecordingReporter()
+            let suite = SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.fold()
+            #expect(truncate(path, 1 << 40) == 0)
+            let other = SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+            for suite in [suite, other] {
+                #expect(suite.storedValue(forKey: "a") == 1)
+                try suite.setStoredValue(3, forKey: "c")
+                #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.fold() }
+            }
+            let error = try #require(reporter.errors.first)
+            #expect(error.message.contains("512"))
+            try path.replaceFile(with: #"{"b": 2}"#)
+            try other.fold()
+            #expect(other.snapshot() == ["b": 2, "c": 3])
+        }
+    }
+
+    @Test("components of a path")
+    func components() {
+        let path: FilePath = "/etc/acme/settings.json"
+        #expect(path.directory == "/etc/acme")
+        #expect(path.name == "settings.json")
+        #expect(FilePath("/settings.json").directory == "/")
+        #expect(FilePath("settings.json").directory == ".")
+        #expect(FilePath("/etc").appending("/var") == "/var")
+        #expect(FilePath("/").appending("etc") == "/etc")
+        #expect(FilePath("/etc").appending("a/b") == "/etc/a/b")
+        #expect(path.adding(".lock").removing(".lock") == path)
+        #expect(path.removing(".lock") == nil)
+        #expect(FilePath("/etc///").withoutTrailingSlashes == "/etc")
+        #expect(FilePath("///").withoutTrailingSlashes == "/")
+        #expect(!FilePath("/etc/").namesFile)
+        #expect(!FilePath("/etc/..").namesFile)
+    }
+}
