@@ -109,7 +109,7 @@ struct JournalFormatTests {
             try writeJournal(version: 1, beside: path)
             let (store, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
             #expect(reader.contents() == ["a": 10, "b": 2, "c": "é"])
-            let old = try #require(try Journal.open(at: path + ".journal", SystemCalls()))
+            let old = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             try store.commit { $0["d"] = 4 }
             let journal = JournalFile(of: path)
             #expect(try journal.word(at: JournalFile.versionOffset) == 2)

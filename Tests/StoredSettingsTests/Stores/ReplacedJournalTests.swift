@@ -16,6 +16,8 @@ struct ReplacedJournalTests {
         let last = Mutex([0, 0])
     }
 
+    private static let removals = 200
+
     @Test("however often it is removed, what was set is kept, and no damage is reported", .timeLimit(.minutes(3)))
     func removed() async throws {
         try await withMemoryDirectory { directory in
@@ -46,10 +48,10 @@ struct ReplacedJournalTests {
                     }
                 }
                 group.addTask {
-                    var removals = 0
-                    while removals < 1_000 {
-                        if unlink(path + ".journal") == 0 { removals += 1 }
-                        await Task.yield()
+                    for _ in 0..<Self.removals {
+                        let before = progress.last.withLock(\.self)
+                        await eventually("a set is made") { progress.last.withLock(\.self) != before }
+                        unlink(path + ".journal")
                     }
                     progress.isDone.withLock { $0 = true }
                 }

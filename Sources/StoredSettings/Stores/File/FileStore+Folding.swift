@@ -341,10 +341,11 @@ extension FileStore {
     /// Clears the space of records that are in the file, and gives the journal the permissions of the file when it is empty.
     ///
     /// The disk must have a header with the folded records of this epoch, or of the one before when this one has none.
-    fileprivate func clearUnused(_ journal: Journal, _ state: inout State) throws(SystemError) {
+    fileprivate func clearUnused(_ journal: Journal, _ state: inout State) throws {
         guard let (epoch, generation) = journal.current else { return }
         let front = UInt32(JournalHeader.size)
         let known = state.journal.cleared?.epoch == epoch.epoch ? state.journal.cleared : nil
+        if known == nil { try journal.removeAbandonedDrafts(in: file.directory()) }
         try journal.clear(from: known?.front ?? front, to: epoch.folded)
         let limit = journal.page[JournalHeader.limitWord]
         if limit != 0 {

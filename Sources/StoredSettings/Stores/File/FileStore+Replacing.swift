@@ -60,13 +60,16 @@ extension FileStore {
     /// all that was synchronized. Processes that use the old one find the new one: by a bit of the generation that is set
     /// before the new one gets its name, and by the word that retires the old one afterwards.
     private func replace(_ old: Journal, _ state: inout State) throws -> Journal {
-        let lost = JournalState.Lost(id: old.id, position: state.journal.position, salt: state.journal.salt)
-        let draft = try Journal.draft(state.unfoldedChanges, replacing: old, lost, file.system)
+        let directory = try file.directory()
+        let draft = try Journal.draft(state.unfoldedChanges, replacing: old, at: state.journal.position, in: directory)
         do {
             old.beginReplacing()
-            try draft.place(at: old.file.path.name)
+            guard try directory.holds(draft.journal.file, as: draft.name) else {
+                throw SystemError(call: .rename, path: directory.handle.path.appending(draft.name), number: ENOENT)
+            }
+            try file.system.rename(draft.name, to: old.file.path.name, in: directory.handle)
         } catch {
-            draft.discard()
+            Journal.discard(draft.name, in: directory)
             try old.publish(state.journal.position)
             throw error
         }
@@ -83,25 +86,10 @@ extension FileStore {
 
 /// A new journal that is on the disk and not at its path yet.
 struct JournalDraft {
-    /// Open under the temporary name.
-    var temporary: FileHandle
+    /// The name that it has for the moment.
     var name: FilePath
-    var directory: SettingsDirectory
     var journal: Journal
     var epoch: JournalEpoch
-
-    /// Gives the file the name of the journal that it replaces.
-    func place(at journalName: FilePath) throws(SystemError) {
-        guard try directory.holds(temporary, as: name) else {
-            throw SystemError(call: .rename, path: temporary.path, number: ENOENT)
-        }
-        try directory.system.rename(name, to: journalName, in: directory.handle)
-    }
-
-    /// Removes the file.
-    func discard() {
-        Journal.discard(name, in: directory)
-    }
 }
 
 extension Journal {
@@ -110,50 +98,52 @@ extension Journal {
     /// - Parameters:
     ///   - changes: All that is not in the settings file.
     ///   - old: The journal to be replaced, whose owner and permissions the new one gets.
-    ///   - lost: What the new one says of the old one.
-    ///   - system: Makes the calls.
+    ///   - position: How far the old one has come.
+    ///   - directory: Where it is.
     /// - Returns: The journal, locked.
     /// - Throws: ``SystemError`` or ``SettingsError``; then no file is left.
     static func draft(
         _ changes: [StoreChange],
         replacing old: Journal,
-        _ lost: JournalState.Lost,
-        _ system: SystemCalls
+        at position: JournalGeneration,
+        in directory: SettingsDirectory
     ) throws -> JournalDraft {
-        let directory = try directory(of: old.file.path, system)
+        let system = directory.system
         let name = DraftName.random(for: old.file.path.name)
-        guard let temporary = try directory.createSibling(name, O_RDWR) else {
-            throw SystemError(call: .open, path: old.file.path.directory.appending(name), number: EEXIST)
+        guard let file = try directory.createSibling(name, O_RDWR | O_NONBLOCK) else {
+            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: EEXIST)
         }
-        let path = temporary.path
         do {
-            // The lock is the journal's when the file takes its place. Until then it tells an abandoned draft from this one.
-            guard try system.tryLock(temporary) else { throw SystemError(call: .lock, path: path, number: EAGAIN) }
+            // No other process knows the file.
+            guard try system.tryLock(file) else { throw SystemError(call: .lock, path: file.path, number: EAGAIN) }
             var epoch = JournalEpoch.first()
             if !changes.isEmpty {
                 let record = try JournalRecord.bytes(of: changes, epoch: epoch.epoch, salt: epoch.salt)
                 let (end, isOverflow) = epoch.start.addingReportingOverflow(UInt32(clamping: record.count))
-                guard !isOverflow else { throw SystemError(call: .write, path: path, number: EFBIG) }
+                guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
                 epoch.firstEnd = end
-                try system.write(record, to: temporary, at: Int(epoch.start))
+                try system.write(record, to: file, at: Int(epoch.start))
             }
-            try system.write(JournalHeader.bytes(epoch, replacing: lost, with: old.page), to: temporary)
-            try system.copyPermissions(of: system.status(of: old.file), to: temporary)
-            try system.synchronize(temporary)
-            let file = try system.duplicate(temporary, path: old.file.path)
-            guard let journal = try Journal.opened(file, isWritable: true, system) else {
-                throw SystemError(call: .write, path: path, number: EIO)
+            try system.write(JournalHeader.bytes(epoch, replacing: old, at: position), to: file)
+            try system.copyPermissions(of: system.status(of: old.file), to: file)
+            try system.synchronize(file)
+            let renamed = try system.duplicate(file, path: old.file.path)
+            guard let journal = try Journal.opened(renamed, isWritable: true, system) else {
+                throw SystemError(call: .write, path: file.path, number: EIO)
             }
-            return JournalDraft(
-                temporary: temporary,
-                name: name,
-                directory: directory,
-                journal: journal,
-                epoch: epoch
-            )
+            return JournalDraft(name: name, journal: journal, epoch: epoch)
         } catch {
             discard(name, in: directory)
             throw error
+        }
+    }
+
+    /// Removes the drafts of journals that processes have left when they were killed.
+    ///
+    /// The caller holds the journal's lock, so no other process is writing one.
+    func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
+        for name in try system.names(in: directory.handle) where DraftName.isDraft(name, of: file.path.name) {
+            Self.discard(name, in: directory)
         }
     }
 

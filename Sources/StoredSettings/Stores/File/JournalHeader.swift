@@ -90,20 +90,20 @@ enum JournalHeader {
     /// The number of the journal that was here before and is lost, and how far it had come for whoever took it over.
     static let lostIDWord = 11
     static let lostGenerationWord = 12
-    /// The inode of the last good copy that was written last; 0 when none was.
-    static let lastGoodWord = 14
     /// Not 0 when the disk failed to take something that was written to the journal before.
     static let distrustedWord = 20
     /// Set in the generation while the journal is being replaced.
     static let replacingBit: UInt64 = 1
     /// Not 0 once a checkpoint has written a settings file.
     static let checkpointedWord = 13
+    /// The inode of the last good copy that was written last; 0 when none was.
+    static let lastGoodWord = 14
     /// The four words of ``PlacedFile``.
     static let placedFileWord = 192
-    /// The words that a journal takes over from the one it replaces: they are about the settings file.
-    static let inheritedWords = [checkpointedWord, lastGoodWord] + (0..<4).map { placedFileWord + $0 }
     /// The four words of ``CheckpointHolder``.
     static let checkpointHolderWord = 196
+    /// The words about the settings file and its siblings, which a journal takes over from the one that it replaces.
+    static let keptWords = [checkpointedWord, lastGoodWord] + (0..<4).map { placedFileWord + $0 }
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 9
@@ -112,22 +112,23 @@ enum JournalHeader {
     ///
     /// - Parameters:
     ///   - facts: Those of its epoch.
-    ///   - lost: The journal that it replaces, and how far its records were taken over.
-    ///   - page: The header of that one.
-    /// - Returns: The words.
+    ///   - old: The journal that it replaces.
+    ///   - position: How far the records of that one were taken over.
     private static func words(
         _ facts: JournalEpoch,
-        replacing lost: JournalState.Lost? = nil,
-        with page: SharedPage? = nil
+        replacing old: Journal? = nil,
+        at position: JournalGeneration? = nil
     ) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: size / 8)
-        if let page { for index in inheritedWords { words[index] = page[index] } }
         words[magicWord] = magic
         words[versionWord] = version
         words[idWord] = .random(in: 1 ... .max)
         words[generationWord] = facts.beginning.word
-        words[lostIDWord] = lost?.id ?? 0
-        words[lostGenerationWord] = lost?.position.word ?? 0
+        if let old, let position {
+            words[lostIDWord] = old.id
+            words[lostGenerationWord] = position.word
+            for word in keptWords { words[word] = old.page[word] }
+        }
         for (offset, word) in self.words(of: facts).enumerated() {
             words[epochWords[0] + offset] = word
         }
@@ -137,11 +138,10 @@ enum JournalHeader {
     /// The bytes of a new journal's header.
     static func bytes(
         _ facts: JournalEpoch,
-        replacing lost: JournalState.Lost? = nil,
-        with page: SharedPage? = nil
+        replacing old: Journal? = nil,
+        at position: JournalGeneration? = nil
     ) -> [UInt8] {
-        words(facts, replacing: lost, with: page)
-            .flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+        words(facts, replacing: old, at: position).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
 
     /// Whether bytes may be what a crash or a loss of power has left of a new journal's header: zeros, but for words that

@@ -283,16 +283,8 @@ extension SettingsFile {
     ///
     /// The caller holds the lock for checkpoints. A process that has lost that lock notices that its draft is gone.
     private func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
-        let journal = directory.name.adding(Self.journalSuffix)
-        for name in try system.names(in: directory.handle) {
-            if DraftName.isDraft(name, of: directory.name) {
-                discard(name, in: directory)
-            } else if DraftName.isDraft(name, of: journal), let draft = try directory.openSibling(name, O_RDONLY),
-                try system.tryLock(draft)
-            {
-                // The process that was writing it has ended, since it holds a lock on it from the beginning.
-                discard(name, in: directory)
-            }
+        for name in try system.names(in: directory.handle) where DraftName.isDraft(name, of: directory.name) {
+            discard(name, in: directory)
         }
     }
 
