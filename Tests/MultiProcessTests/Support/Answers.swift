@@ -46,7 +46,7 @@ struct Answers {
     /// Assigned values can be read, and nothing is stored.
     static var inMemory: Answers {
         var answers = Answers(Values())
-        let outcome = ["done", "error locationUnavailable"]
+        let outcome = ["error locationUnavailable"]
         (answers.set, answers.fold, answers.synchronize) = (outcome, outcome, outcome)
         return answers
     }

@@ -23,12 +23,12 @@ struct JournalRecordTests {
         put(UInt64(bytes.count), 4, at: 0)
         put(UInt64(epoch), 4, at: 4)
         put(UInt64(length), 4, at: lengthOffset)
-        put(bytes.withUnsafeBytes { JournalRecord.checksum(of: $0) }, 8, at: checksumOffset)
+        put(bytes.withUnsafeBytes { JournalRecord.checksum(of: $0, salt: 0) }, 8, at: checksumOffset)
         return bytes
     }
 
     private func read(_ bytes: [UInt8], at start: Int = 0) -> JournalRecord? {
-        bytes.withUnsafeBytes { JournalRecord.read($0, at: start, epoch: Self.epoch) }
+        bytes.withUnsafeBytes { JournalRecord.read($0, at: start, epoch: Self.epoch, salt: 0) }
     }
 
     @Test("a string as long as its body is read", arguments: [#"{"ab":[12345678]}"#, #"{"a":[ "bcdefg"]}"#, "{}"])
