@@ -103,7 +103,7 @@ struct SecretsTests {
                 suite.finish()
             }
             try await leaveBrokenJournal(path)
-            let suite = SettingsSuite(store: FileStore(path: path), reporter: reporter)
+            let suite = SettingsSuite(store: FileStore(path: FilePath(path)), reporter: reporter)
             _ = suite.snapshot()
             note(reporter) { try suite.setStoredValue(1, forKey: "n") }
             suite.finish()

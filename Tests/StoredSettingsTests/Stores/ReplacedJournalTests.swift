@@ -36,7 +36,8 @@ struct ReplacedJournalTests {
                             do {
                                 try store.commit { $0["n\(index)"] = .integer(Int128(number)) }
                                 progress.last.withLock { $0[index] = number }
-                            } catch let error as SettingsError where [.writeFailed, .lockTimedOut].contains(error.code) {
+                            } catch let error as SettingsError where [.writeFailed, .lockTimedOut].contains(error.code)
+                            {
                                 // It was removed while it was being locked, again and again, or the other thread was
                                 // stopped for long while it held the lock. Nothing is changed.
                                 number -= 1

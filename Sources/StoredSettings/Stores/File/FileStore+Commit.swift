@@ -18,6 +18,8 @@ extension FileStore {
     /// - Parameters:
     ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
     ///   - body: Makes the changes.
+    /// - Returns: What the body returns.
+    /// - Throws: ``SettingsError`` when the changes cannot be made, or what the body throws.
     func commit<Result>(
         mustBeTrusted: Bool,
         _ body: (inout StoreTransaction) throws -> Result
