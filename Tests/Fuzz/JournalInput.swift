@@ -102,7 +102,8 @@ struct JournalInput {
         while start + 24 <= journal.count {
             let length = max(24, Int(word(at: start, in: journal) & 0xFFFF_FFF8))
             guard length <= journal.count - start else { return }
-            let checksum = journal[start..<start + length].withUnsafeBytes { JournalRecord.checksum(of: $0, salt: salt) }
+            let record = journal[start..<start + length]
+            let checksum = record.withUnsafeBytes { JournalRecord.checksum(of: $0, salt: salt) }
             put(checksum, at: start + 8, in: &journal)
             start += length
         }

@@ -22,6 +22,11 @@ package struct JournalFile: Sendable {
         get throws { try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
     }
 
+    /// The part behind the header, in which a checkpoint without anything to write may still leave its traces.
+    package var records: [UInt8] {
+        get throws { try Array(bytes.dropFirst(Self.headerSize)) }
+    }
+
     package var isThere: Bool { FileManager.default.fileExists(atPath: path) }
 
     /// A word of the header.

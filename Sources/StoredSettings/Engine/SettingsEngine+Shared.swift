@@ -18,6 +18,7 @@ extension SettingsEngine {
         let resolved = SettingsPath.identity(of: path, SystemCalls())
         let engine = shared(.file(path: resolved), ownsStore: true) { FileStore(path: path) }
         engine.addReporter(reporter)
+        engine.observeStore()
         return engine
     }
 
@@ -25,6 +26,7 @@ extension SettingsEngine {
     static func shared(for store: any SettingsStore, reporter: any SettingsReporter) -> SettingsEngine {
         let engine = shared(.store(ObjectIdentifier(store)), ownsStore: false) { store }
         engine.addReporter(reporter)
+        engine.observeStore()
         return engine
     }
 
@@ -41,6 +43,7 @@ extension SettingsEngine {
     static func inMemory(because cause: SettingsError, name: String, reporter: any SettingsReporter) -> SettingsEngine {
         let store = UnavailableStore(because: cause)
         let engine = shared(.memory(name: name), ownsStore: true) { store }
+        engine.observeStore()
         // It alone has the values, so it stays for as long as the process.
         ephemeral.withLock { $0[name] = engine }
         if engine.addReporter(reporter) {
@@ -68,8 +71,14 @@ extension SettingsEngine {
             return (new, others.values + [known].compactMap { $0 })
         }
         _ = consume others
-        // Whoever gets an engine has made sure that it hears of changes; doing so again changes nothing.
-        engine.store.setObserver(engine)
         return engine
+    }
+
+    /// Receives the store's changes and failures from now on.
+    ///
+    /// Every user of an engine calls this; once is enough. A store may report at once, so the first reporter is added
+    /// before.
+    private func observeStore() {
+        store.setObserver(self)
     }
 }

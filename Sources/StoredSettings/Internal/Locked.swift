@@ -76,8 +76,9 @@ private func willUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsig
 @_silgen_name("__tsan_mutex_post_unlock")
 private func didUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
 #elseif canImport(Glibc) || canImport(Musl)
-/// The one lock of this library. It is not recursive, and is never held over user code, except for the bodies of
-/// transactions.
+/// The one lock of this library.
+///
+/// It is not recursive, and is never held over user code, except for the bodies of transactions.
 ///
 /// It is not a `Mutex`, which on Linux hands the thread's cached number to the kernel: a forked child still has the number of
 /// a thread of its parent, and is ended when it unlocks what its parent has locked, or when two of its threads contend. A

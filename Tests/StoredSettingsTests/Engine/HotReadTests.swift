@@ -62,7 +62,7 @@ struct HotReadTests {
 
         /// Whether it has read often enough while there were sets to have met the moments that matter.
         var hasMetSets: Bool {
-            overlapping.load(ordering: .relaxed) >= 1_000 && changes.load(ordering: .relaxed) >= 50
+            overlapping.load(ordering: .relaxed) >= 100 && changes.load(ordering: .relaxed) >= 10
         }
 
         func expectNoFault(_ name: Comment) {
@@ -72,7 +72,7 @@ struct HotReadTests {
         }
     }
 
-    private static let leastSets = 1_000
+    private static let leastSets = 300
 
     @Test(
         "on other threads are whole, never older than a set that has returned, and never newer than one that has begun",
@@ -106,7 +106,7 @@ struct HotReadTests {
                     settings[text] = "\(last)"
                 }
                 progress.returned.store(last, ordering: .sequentiallyConsistent)
-                if last % 1_000 == 0 { await Task.yield() }
+                if last % 10 == 0 { await Task.yield() }
                 try Task.checkCancellation()
             }
             progress.final.store(last, ordering: .sequentiallyConsistent)
@@ -137,6 +137,8 @@ struct HotReadTests {
                 if found > begun { reader.premature.add(1, ordering: .relaxed) }
                 if found != last { reader.changes.add(1, ordering: .relaxed) }
                 last = found
+                // On a machine with fewer cores than readers, the others and the sets have their turn soon.
+                sched_yield()
             }
             reader.isDone.store(true, ordering: .releasing)
         }

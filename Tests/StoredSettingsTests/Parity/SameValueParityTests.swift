@@ -21,7 +21,7 @@ struct SameValueParityTests {
             let told = Told()
             let observations = [hosts.observe { _ in told.add() }, limits.observe { _ in told.add() }]
             var changes = suite.changes.makeAsyncIterator()
-            let (file, journal) = (try path.fileContents, try JournalFile(of: path).bytes)
+            let (file, journal) = (try path.fileContents, try JournalFile(of: path).records)
 
             hosts.value = ["c", "b", "a"]
             try hosts.set(["b", "a", "c"])
@@ -36,7 +36,7 @@ struct SameValueParityTests {
             try suite.fold()
 
             #expect(try path.fileContents == file)
-            #expect(try JournalFile(of: path).bytes == journal)
+            #expect(try JournalFile(of: path).records == journal)
             #expect(told.count == 0)
             // The first thing that the stream tells of is the first real change.
             try hosts.set(["a"])

@@ -51,7 +51,8 @@ struct ClearedSpaceTests {
 
     @Test(
         "a removed value is in no file after the next checkpoint",
-        arguments: [10, 3_000, 200_000], [false, true]
+        arguments: [10, 3_000, 200_000],
+        [false, true]
     )
     func removed(length: Int, isStored: Bool) async throws {
         try await withMemoryDirectory { directory in

@@ -73,7 +73,9 @@ struct JournalFormatTests {
         // Version 1 is the same without salts.
         let salts: [UInt64] = version == 1 ? [0, 0] : [0x1234, 0xFEDC_BA98_7654_3210]
         let old = Self.record(#"{"a":[111]}"#, epoch: 7, salt: salts[1])
-        let new = Self.record(#"{"a":[10],"gone":[]}"#, epoch: 7, salt: salts[1]) + Self.record(#"{"c":["é"]}"#, epoch: 7, salt: salts[1])
+        let new =
+            Self.record(#"{"a":[10],"gone":[]}"#, epoch: 7, salt: salts[1])
+            + Self.record(#"{"c":["é"]}"#, epoch: 7, salt: salts[1])
         var header = [UInt64](repeating: 0, count: 512)
         header[0] = Self.words("SSJOURNL".utf8)[0]
         header[1] = version

@@ -32,7 +32,10 @@ struct JournalGrowthTests {
         }
     }
 
-    @Test("it stays short, few checkpoints are tried, and when the file is correct all is stored", .timeLimit(.minutes(2)))
+    @Test(
+        "it stays short, few checkpoints are tried, and when the file is correct all is stored",
+        .timeLimit(.minutes(2))
+    )
     func brokenFile() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
@@ -58,9 +61,10 @@ struct JournalGrowthTests {
             #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "n") == .integer(Int128(Self.count)))
             try path.replaceFile(with: "{\"kept\": 2}")
             store.look()
+            let stored: [String: StoredValue] = ["kept": 2, "n": .integer(Int128(Self.count))]
             await eventually("the checkpoint is made") {
                 do {
-                    return try JSONReader.readObject(Array(path.fileContents.utf8)) == ["kept": 2, "n": .integer(Int128(Self.count))]
+                    return try JSONReader.readObject(Array(path.fileContents.utf8)) == stored
                 } catch {
                     return false
                 }

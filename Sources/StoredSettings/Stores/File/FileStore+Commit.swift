@@ -23,6 +23,8 @@ extension FileStore {
     ///   - isBlind: Whether the outcome depends on nothing that is stored.
     ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
     ///   - body: Makes the changes.
+    /// - Returns: What the body returns.
+    /// - Throws: ``SettingsError`` when the changes cannot be made, or what the body throws.
     func commit<Result>(
         isBlind: Bool,
         mustBeTrusted: Bool = false,

@@ -112,6 +112,7 @@ extension FileStore {
             }
             state.reading = reading
             state.lineage = placed.lineage
+            narrowJournal(to: reading.status, state, &news)
             // Those that the journal overrides may be others than before.
             state.fileValues = [:]
             if !reading.isCertain { news.isUnsettled = true }
@@ -151,8 +152,7 @@ extension FileStore {
     /// Every process comes to the same result, whether or not it has read the file.
     func hasEvidenceOfFile(_ journal: Journal?) throws -> Bool {
         let target = try SettingsPath.target(of: file.path, file.system)
-        let copy = target.adding(SettingsFile.lastGoodSuffix)
-        if try file.system.status(at: copy, followingLinks: false) != nil { return true }
+        if try file.hasLastGood() { return true }
         guard let journal, try journal.place(at: target.adding(SettingsFile.journalSuffix)) != .elsewhere else {
             return false
         }

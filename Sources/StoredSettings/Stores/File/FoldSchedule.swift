@@ -35,7 +35,7 @@ final class FoldSchedule: Sendable {
         var count = 0
         var nextAttempt = ContinuousClock.now
         /// What was reported.
-        var facts: Set<String> = []
+        var causes: Set<String> = []
     }
 
     private let failures = Locked<Failures?>(nil)
@@ -66,7 +66,9 @@ final class FoldSchedule: Sendable {
             let delay = Self.retryDelay * (1 << min(new.count, 6))
             new.count += 1
             new.nextAttempt = .now + min(delay, Self.longestRetryDelay)
-            return new.facts.insert("\(error.code) \(error.fact)").inserted
+            // The path of a draft is another one each time.
+            let call = (error.underlying as? SystemError).map { "\($0.call) \($0.number)" }
+            return new.causes.insert("\(error.code) \(call ?? error.fact)").inserted
         }
     }
 

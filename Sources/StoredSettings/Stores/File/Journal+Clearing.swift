@@ -50,6 +50,7 @@ extension Journal {
     /// read them.
     ///
     /// - Parameter model: The settings file.
+    /// - Throws: ``SystemError`` when they cannot be taken away by a user who may do so.
     func narrowPermissions(to model: FileStatus) throws(SystemError) {
         let status = try system.status(of: file)
         var mode = status.permissions & model.writableByOwner.permissions

@@ -141,7 +141,7 @@ final class Journal: Sendable {
         guard !JournalHeader.isUnfinished(magic, length: status.size) else { return nil }
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
         // No version is 0: the file was cut off, and a process that had it open has written behind the end since.
-        guard version != 0 else { return nil }
+        guard version != 0 || journal.id != 0 else { return nil }
         guard [JournalHeader.version, JournalHeader.unsaltedVersion].contains(version) else {
             throw SettingsError.newerJournal(file.path, version)
         }

@@ -47,6 +47,7 @@ struct JournalEpoch: Equatable {
     /// The first epoch of a new journal, whose number is random: readers of one that was there before must notice.
     ///
     /// - Parameter end: Where the records end that it begins with.
+    /// - Returns: The facts of the epoch.
     static func first(endingAt end: UInt32 = UInt32(JournalHeader.size)) -> JournalEpoch {
         let start = UInt32(JournalHeader.size)
         return JournalEpoch(
@@ -114,6 +115,7 @@ enum JournalHeader {
     ///   - facts: Those of its epoch.
     ///   - old: The journal that it replaces.
     ///   - position: How far the records of that one were taken over.
+    /// - Returns: The words.
     private static func words(
         _ facts: JournalEpoch,
         replacing old: Journal? = nil,
@@ -141,7 +143,8 @@ enum JournalHeader {
         replacing old: Journal? = nil,
         at position: JournalGeneration? = nil
     ) -> [UInt8] {
-        words(facts, replacing: old, at: position).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+        words(facts, replacing: old, at: position)
+            .flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
 
     /// Whether bytes may be what a crash or a loss of power has left of a new journal's header: zeros, but for words that

@@ -66,6 +66,19 @@ struct SettingsFile: Sendable {
         return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), O_RDONLY).map(read)?.contents
     }
 
+    /// Whether there is a last good copy that may be used, judged by its first byte.
+    func hasLastGood() throws -> Bool {
+        do {
+            let directory = try directory()
+            let copy = try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), O_RDONLY)
+            return try copy.map { try system.contents(of: $0, in: 0..<1) == [UInt8(ascii: "{")] } ?? false
+        } catch let error as SystemError where error.number == ENOENT {
+            return false
+        } catch let error as SettingsError where error.code == .untrustedFile {
+            return false
+        }
+    }
+
     /// Opens a file that a checkpoint has put in place, without reading its contents.
     ///
     /// It got its name a while after it was written. So a change since then is of another time than its contents.
