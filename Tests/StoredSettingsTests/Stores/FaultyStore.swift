@@ -128,14 +128,12 @@ extension FaultyStore {
         }
     }
 
-    func write(_ edits: () -> [String: StoredValue?]) throws {
-        let edits = edits()
-        guard defect == .writesOneByOne else {
-            return try commit { transaction in
-                for (key, value) in edits { transaction[key] = value }
-            }
-        }
-        for (key, value) in edits { try commit { $0[key] = value } }
+    func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        guard defect == .writesOneByOne else { return try commit(body) }
+        var transaction = StoreTransaction(base: contents())
+        let result = try body(&transaction)
+        for change in transaction.changes { try commit { $0[change.key] = change.new } }
+        return result
     }
 
     private func commitUnlocked<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {

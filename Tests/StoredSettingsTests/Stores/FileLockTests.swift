@@ -142,7 +142,9 @@ struct SlowCheckpointTests {
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             let isFirst = Mutex(true)
             let slow = SystemCalls(fault: { call, other in
-                guard call == .sync, other == path + ".new" else { return nil }
+                guard call == .sync, other.hasPrefix("\(directory)/.settings.json."), other.hasSuffix(".new") else {
+                    return nil
+                }
                 let isSlow = isFirst.withLock { isFirst in
                     defer { isFirst = false }
                     return isFirst
