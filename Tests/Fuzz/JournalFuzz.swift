@@ -69,7 +69,7 @@ struct JournalTrial {
                 ofItemAtPath: Self.path
             )
         }
-        let reader = FileStore(path: Self.path, foldsInBackground: false)
+        let reader = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         if input.isOpenBefore {
             try Self.write(goodJournal, to: Self.journalPath)
             checkKept(reader.contents())
@@ -78,18 +78,21 @@ struct JournalTrial {
 
         let contents = reader.contents()
         checkKept(contents)
-        let another = FileStore(path: Self.path, foldsInBackground: false)
+        let another = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         // Who was there before may know more than the journal says.
         if !input.isOpenBefore { expect(another.contents() == contents, "two who read do not agree") }
         expect(try Self.read(Self.path) == Array(settings.utf8), "reading has changed the settings file")
         expect(try Self.read(Self.journalPath) == input.journal, "reading has changed the journal")
 
-        try set(by: input.isReaderSetting ? reader : another, seenBy: input.isReaderSetting ? another : reader)
+        let (writer, other) = input.isReaderSetting ? (reader, another) : (another, reader)
+        let isSet = try set(by: writer, seenBy: other)
         expect(try Self.read(Self.path) == Array(settings.utf8), "a set has changed the settings file")
-        if input.isFolded { try fold(another, seenBy: reader) }
+        // Without a journal that can be used, the two do not agree, and there is nothing to fold.
+        if isSet, input.isFolded { try fold(another, seenBy: reader) }
     }
 
-    private func set(by writer: FileStore, seenBy reader: FileStore) throws {
+    /// - Returns: Whether the journal was one that can be used.
+    private func set(by writer: FileStore, seenBy reader: FileStore) throws -> Bool {
         let before = try Self.read(Self.journalPath)
         let new = StoredValue.integer(Int128(input.flags))
         do {
@@ -98,7 +101,7 @@ struct JournalTrial {
             let isKnown = [.malformedJournal, .newerFormat].contains(error.code)
             expect(isKnown, "a set fails with \(error)")
             expect(try Self.read(Self.journalPath) == before, "a set that fails has changed the journal")
-            return
+            return false
         }
         expect(writer.contents()["new"] == new, "what was set is not read")
         // While there is no journal, a reader looks for one only now and then.
@@ -111,9 +114,10 @@ struct JournalTrial {
         let contents = writer.contents()
         checkKept(contents)
         expect(contents["new"] == new && reader.contents() == contents, "two who are there do not agree after a set")
-        let newcomer = FileStore(path: Self.path, foldsInBackground: false)
+        let newcomer = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         expect(newcomer.contents() == contents, "who comes later does not see what was set")
         expect(newcomer.problem?.code != .malformedJournal, "a set has not mended the journal")
+        return true
     }
 
     private func fold(_ store: FileStore, seenBy reader: FileStore) throws {
@@ -129,7 +133,7 @@ struct JournalTrial {
         let file = try JSONReader.readObject(Self.read(Self.path))
         expect(file == contents, "the file has not what was folded into it")
         expect(store.contents() == contents && reader.contents() == contents, "folding has changed the contents")
-        let newcomer = FileStore(path: Self.path, foldsInBackground: false)
+        let newcomer = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         expect(newcomer.contents() == contents, "who comes after folding sees something else")
     }
 
@@ -148,7 +152,7 @@ extension JournalTrial {
     static func journal(foldings: Int) throws -> [UInt8] {
         try clear()
         try write(Array(settings.utf8), to: path)
-        let store = FileStore(path: path, foldsInBackground: false)
+        let store = FileStore(path: FilePath(path), foldsInBackground: false)
         for number in 0...foldings {
             try store.commit { $0["a"] = .integer(Int128(number)) }
             try store.commit {
