@@ -84,12 +84,15 @@ struct JournalTrial {
         expect(try Self.read(Self.path) == Array(settings.utf8), "reading has changed the settings file")
         expect(try Self.read(Self.journalPath) == input.journal, "reading has changed the journal")
 
-        try set(by: input.isReaderSetting ? reader : another, seenBy: input.isReaderSetting ? another : reader)
+        let (writer, other) = input.isReaderSetting ? (reader, another) : (another, reader)
+        let isSet = try set(by: writer, seenBy: other)
         expect(try Self.read(Self.path) == Array(settings.utf8), "a set has changed the settings file")
-        if input.isFolded { try fold(another, seenBy: reader) }
+        // Without a journal that can be used, the two do not agree, and there is nothing to fold.
+        if isSet, input.isFolded { try fold(another, seenBy: reader) }
     }
 
-    private func set(by writer: FileStore, seenBy reader: FileStore) throws {
+    /// - Returns: Whether the journal was one that can be used.
+    private func set(by writer: FileStore, seenBy reader: FileStore) throws -> Bool {
         let before = try Self.read(Self.journalPath)
         let new = StoredValue.integer(Int128(input.flags))
         do {
@@ -98,7 +101,7 @@ struct JournalTrial {
             let isKnown = [.malformedJournal, .newerFormat].contains(error.code)
             expect(isKnown, "a set fails with \(error)")
             expect(try Self.read(Self.journalPath) == before, "a set that fails has changed the journal")
-            return
+            return false
         }
         expect(writer.contents()["new"] == new, "what was set is not read")
         // While there is no journal, a reader looks for one only now and then.
@@ -114,6 +117,7 @@ struct JournalTrial {
         let newcomer = FileStore(path: FilePath(Self.path), foldsInBackground: false)
         expect(newcomer.contents() == contents, "who comes later does not see what was set")
         expect(newcomer.problem?.code != .malformedJournal, "a set has not mended the journal")
+        return true
     }
 
     private func fold(_ store: FileStore, seenBy reader: FileStore) throws {
