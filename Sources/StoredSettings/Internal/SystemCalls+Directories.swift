@@ -88,9 +88,12 @@ extension SystemCalls {
         }
         do {
             try synchronizeDirectory(path.directory)
-        } catch  where error.number == EACCES {
+        } catch {
             // A directory that may be entered and not read cannot be synchronized by this user.
-            return
+            guard error.number != EACCES else { return }
+            // The next attempt has to create it again: one that finds it there would not synchronize its name.
+            _ = path.withCString { rmdir($0) }
+            throw error
         }
     }
 
