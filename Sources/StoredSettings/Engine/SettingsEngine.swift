@@ -40,7 +40,7 @@ final class SettingsEngine: Sendable {
     /// Whether there is a place to store anything in.
     let isStorageAvailable: Bool
 
-    /// Creates an engine without reporters that hears of nothing until it is set as the store's observer.
+    /// Creates an engine without reporters, which receives nothing until it is set as the store's observer.
     init(store: any SettingsStore, ownsStore: Bool) {
         self.store = store
         freshness = (store as? any FreshStore)?.freshness

@@ -143,7 +143,7 @@ struct UnsavedChanges {
         return StoreChange(key: key, old: old, new: new)
     }
 
-    /// What a commit means to readers and subscribers, who see the pending writes over the stored values.
+    /// A commit as readers and subscribers see it, with the pending writes over the stored values.
     struct Visible {
         var commit: StoreCommit
         /// Whether an entry has ended.

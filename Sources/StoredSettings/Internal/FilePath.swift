@@ -7,9 +7,11 @@
 package struct FilePath: Hashable, Sendable {
     /// The bytes with a NUL behind them, as system calls take them.
     private let storage: [CChar]
+    /// Whether a system call can take the path: a NUL would end it early, at another file.
+    package let isPossible: Bool
 
     package init(bytes: some Sequence<UInt8>) {
-        storage = bytes.map(CChar.init(bitPattern:)) + [0]
+        self.init(storage: bytes.map(CChar.init(bitPattern:))[...])
     }
 
     package init(_ string: String) {
@@ -21,11 +23,12 @@ package struct FilePath: Hashable, Sendable {
         var count = 0
         // The string ends with a NUL, which this loop does not pass.
         while cString[count] != 0 { count += 1 }
-        storage = Array(UnsafeBufferPointer(start: cString, count: count + 1))
+        self.init(storage: Array(UnsafeBufferPointer(start: cString, count: count))[...])
     }
 
     private init(storage: ArraySlice<CChar>) {
         self.storage = Array(storage) + [0]
+        isPossible = !storage.isEmpty && !storage.contains(0)
     }
 
     private var characters: ArraySlice<CChar> { storage.dropLast() }
@@ -33,9 +36,6 @@ package struct FilePath: Hashable, Sendable {
     package var bytes: [UInt8] { characters.map(UInt8.init(bitPattern:)) }
 
     package var isEmpty: Bool { storage.count == 1 }
-
-    /// Whether a system call can take the path: a NUL would end it early, at another file.
-    package var isPossible: Bool { !isEmpty && !characters.contains(0) }
 
     package var isAbsolute: Bool { storage[0] == Self.slash }
 

@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// A lock whose holder can wait for another thread's signal, by a clock that nobody can set.
+/// A lock whose holder can wait for another thread's signal, by a clock that cannot be set.
 ///
 /// Unchecked: both objects are made for use by several threads, and stay at one address until no thread has this one.
 final class ThreadSignal: @unchecked Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The process that makes a checkpoint, as the journal's header names it to those who wait for its lock.
+/// The process that writes a checkpoint, as the journal's header names it for processes that wait for its lock.
 ///
 /// A process that waits for a slow disk makes no progress that others could see, no more than one that was stopped. They
 /// differ in what the system says of them. Where it says nothing, since the processes see different process numbers, a
@@ -58,7 +58,7 @@ extension CheckpointHolder {
         page[firstWord] = 0
     }
 
-    /// Shows those who wait that there is progress.
+    /// Shows waiting processes that there is progress.
     static func notePace(in page: SharedPage) {
         page[progressWord] &+= 1
     }

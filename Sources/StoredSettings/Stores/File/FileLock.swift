@@ -10,7 +10,7 @@ enum FileLock {
     /// How long to wait for a process that is known to run: a slow disk shows no progress.
     static let slowPatience = Duration.seconds(120)
 
-    /// How time passes for those who wait.
+    /// How time passes while a process waits.
     struct Clock {
         var now: () -> ContinuousClock.Instant = { .now }
         /// Waits for some seconds.

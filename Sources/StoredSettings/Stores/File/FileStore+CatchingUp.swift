@@ -119,9 +119,9 @@ extension FileStore {
     ///
     /// - Parameters:
     ///   - changes: The changes.
-    ///   - origin: Who has made them.
+    ///   - origin: Where they were made.
     ///   - state: The store's state.
-    ///   - news: Is told what is to be done afterwards.
+    ///   - news: Receives what is to be done afterwards.
     ///   - contents: What they lead to, if that is known; it takes the place of the contents.
     func publish(
         _ changes: [StoreChange],

@@ -64,7 +64,7 @@ extension FileStore {
     ///   - changes: The changes.
     ///   - journal: The journal.
     ///   - generation: That of the contents in which the changes were made.
-    ///   - news: Is told what is to be done afterwards.
+    ///   - news: Receives what is to be done afterwards.
     /// - Throws: ``SettingsError`` when they cannot be appended; then nothing is changed.
     private func append(
         _ changes: [StoreChange],
@@ -111,7 +111,7 @@ extension FileStore {
     ///   - failure: What `writer` protects.
     ///   - patience: How long to wait while another process that has the lock gets nothing done.
     ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
-    ///   - news: Is told what is to be done afterwards.
+    ///   - news: Receives what is to be done afterwards.
     /// - Returns: The journal, locked.
     /// - Throws: ``SettingsError`` when it cannot be had.
     func beginAlone(
@@ -216,7 +216,7 @@ extension FileStore {
     ///
     /// - Parameters:
     ///   - mustOpen: Whether the one that is known is not at its path any more.
-    ///   - news: Is told what is to be done afterwards.
+    ///   - news: Receives what is to be done afterwards.
     /// - Returns: The journal.
     /// - Throws: ``SystemError``, or ``SettingsError``, when there can be none.
     private func writableJournal(mustOpen: Bool, _ news: inout News) throws -> Journal {

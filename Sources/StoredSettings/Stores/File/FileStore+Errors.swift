@@ -114,7 +114,7 @@ extension FileStore {
     struct ReadFailure {
         var status: FileStatus?
         var error: SettingsError
-        /// Whether it may only be that somebody is in the middle of writing the file.
+        /// Whether another program may be in the middle of writing the file.
         var isPassing: Bool
         /// Whether the file is not there, although there was one.
         var isMissing: Bool

@@ -113,7 +113,7 @@ private struct Folding {
         (self.store, self.lock, self.patience) = (store, lock, patience)
     }
 
-    /// Makes the steps of the way seen by those who wait for the lock.
+    /// Shows processes that wait for the lock that there is progress.
     private func notePace(_ journal: Journal) {
         if journal.isWritable { CheckpointHolder.notePace(in: journal.page) }
     }
@@ -314,58 +314,4 @@ private struct Folding {
 extension FileStore {
     /// How often to begin again because somebody has changed a file meanwhile, before it is called an error.
     fileprivate static let mostPlans = 20
-
-    /// Begins a new epoch at the front of the journal, as far as its records are in the file.
-    fileprivate func reuse(_ journal: Journal, _ epoch: JournalEpoch, _ state: inout State) throws {
-        let end = state.journal.position.end
-        let front = UInt32(JournalHeader.size)
-        var tail: [StoreChange] = []
-        if end > epoch.folded {
-            // New records have come. They are moved only when the file has become long, and there is room before them.
-            guard Int(end) > schedule.journalBound, end - epoch.folded < epoch.folded / 2 else { return }
-            tail = state.unfoldedChanges
-        } else if end == front {
-            return
-        }
-        let limit = tail.isEmpty ? 0 : epoch.folded
-        state.journal.dropFolded(upTo: epoch.folded)
-        let new = try journal.begin(at: front, with: tail, folded: epoch.folded, previousEnd: end, limit: limit)
-        state.journal.enter(new)
-        if state.journal.cleared?.epoch == epoch.epoch {
-            // What is behind the records of the old epoch is clear, so what has to be cleared ends where they did.
-            state.journal.cleared = JournalState.Cleared(epoch: new.epoch, front: front, end: end)
-        }
-        freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
-    }
-
-    /// Clears the space of records that are in the file, and gives the journal the permissions of the file when it is empty.
-    ///
-    /// The disk must have a header with the folded records of this epoch, or of the one before when this one has none.
-    fileprivate func clearUnused(_ journal: Journal, _ state: inout State) throws {
-        guard let (epoch, generation) = journal.current else { return }
-        let front = UInt32(JournalHeader.size)
-        let known = state.journal.cleared?.epoch == epoch.epoch ? state.journal.cleared : nil
-        if known == nil { try journal.removeAbandonedDrafts(in: file.directory()) }
-        try journal.clear(from: known?.front ?? front, to: epoch.folded)
-        let limit = journal.page[JournalHeader.limitWord]
-        if limit != 0 {
-            // The header on the disk still needs what follows, so it is cleared by the next checkpoint.
-            try journal.clear(from: generation.end, to: UInt32(clamping: limit))
-            state.journal.cleared = nil
-            return
-        }
-        if let end = known?.end, end - min(end, generation.end) <= Journal.keptSize {
-            try journal.clear(from: generation.end, to: end)
-        } else {
-            try journal.clear(behind: generation.end)
-        }
-        state.journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.folded, end: generation.end)
-        guard generation.end == front, let status = state.reading?.status else { return }
-        do {
-            try file.system.copyPermissions(of: status.writableByOwner, to: journal.file)
-        } catch {
-            // Its owner does so with their next checkpoint.
-            guard error.number == EPERM else { throw error }
-        }
-    }
 }

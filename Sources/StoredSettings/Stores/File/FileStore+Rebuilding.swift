@@ -103,7 +103,7 @@ extension FileStore {
             }
         }
         for (key, value) in old.stranded?.values ?? [:] {
-            // What others have set since is newer, be it in the journal or in the file.
+            // What other processes have set since is newer, in the journal or in the file.
             guard unfolded[key] == nil, isUnchanged(key, in: base, reading, state) else {
                 state.journal.stranded?.values.removeValue(forKey: key)
                 continue

@@ -13,7 +13,7 @@ import Synchronization
 extension FileStore {
     /// For how long a file that cannot be understood may be one that an editor is writing, in seconds.
     static let settlingTime = 0.1
-    /// How often to look for changes that nothing tells of, in seconds.
+    /// How often to look for changes that no event reports, in seconds.
     static let lookInterval = 0.1
     /// After how long a suite is watched, in seconds: a short command must not pay for a watch.
     private static let timeUntilWatch = 1.0
@@ -22,8 +22,8 @@ extension FileStore {
     ///
     /// - Parameters:
     ///   - state: The store's state. If its `reload` is set, the caller has it read once the lock is free.
-    ///   - news: Is told what is to be done afterwards.
-    ///   - lookingAtFile: Whether to look at the file even if nobody has said that it may have changed.
+    ///   - news: Receives what is to be done afterwards.
+    ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
     func refresh(_ state: inout State, _ news: inout News, lookingAtFile: Bool = false) {
         guard !state.isClosed else { return }
         let isLookDue = freshness.takeLookDue()
@@ -36,7 +36,7 @@ extension FileStore {
         noteFreshness(state)
     }
 
-    /// Publishes which contents are in memory to those who read without a lock.
+    /// Publishes which contents are in memory, for reads without a lock.
     func noteFreshness(_ state: State) {
         freshness.update(state.journal.journal?.page, seen: state.journal.seen, generation: state.generation)
         // Until everything is read, every reader comes to wait for it; a file is read by the first to come.
@@ -159,7 +159,7 @@ extension FileStore {
         return journal.page[JournalHeader.checkpointedWord] != 0
     }
 
-    /// Whether somebody may be writing the file now.
+    /// Whether another program may be writing the file now.
     func isYoung(_ status: FileStatus?) -> Bool {
         guard let status else { return false }
         return abs(SystemCalls.wallClock() - status.modified.secondsSince1970) < Self.settlingTime

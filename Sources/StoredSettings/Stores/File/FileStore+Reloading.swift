@@ -17,7 +17,7 @@ extension FileStore {
         var facts: JournalEpoch?
         var published: UInt64
         var generation: UInt64
-        /// What is in memory, which nobody changes meanwhile; `nil` when it goes on to change.
+        /// What is in memory, if it does not change meanwhile; otherwise `nil`.
         var contents: [String: StoredValue]?
         /// Whether there is nothing in memory that could be used.
         var isFirst: Bool
@@ -43,7 +43,7 @@ extension FileStore {
     ///
     /// - Parameters:
     ///   - reload: What is missing. For everything, this waits for a thread that is reading.
-    ///   - news: Is told what is to be done afterwards.
+    ///   - news: Receives what is to be done afterwards.
     func reload(_ reload: Reload, _ news: inout News) {
         switch reload {
         case .file: reloader.withLockIfAvailable { _ in reloadAll(&news) }
@@ -54,8 +54,8 @@ extension FileStore {
     /// Brings the contents up to date before a lock is taken that others may wait for.
     ///
     /// - Parameters:
-    ///   - lookingAtFile: Whether to look at the file even if nobody has said that it may have changed.
-    ///   - news: Is told what is to be done afterwards.
+    ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
+    ///   - news: Receives what is to be done afterwards.
     func reloadIfDue(lookingAtFile: Bool = false, _ news: inout News) {
         guard lookingAtFile || freshness.generation == nil else { return }
         let reload = state.withLock { state in
@@ -181,7 +181,7 @@ extension FileStore {
         return status == reading.status && reading.isCertain
     }
 
-    /// Whether somebody has begun to write the file since it was looked at, and before it was read.
+    /// Whether another program has begun to write the file since it was looked at, and before it was read.
     private var isYoungNow: Bool {
         do {
             return isYoung(try file.status())

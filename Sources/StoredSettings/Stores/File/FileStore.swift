@@ -127,7 +127,7 @@ extension FileStore {
     /// Runs a body on the newest contents that can be read.
     private func withFreshState<Result>(_ body: (inout State) -> Result) -> Result {
         var news = News()
-        // The observer is told outside the locks.
+        // The observer is notified outside the locks.
         defer { deliver(news) }
         for _ in 0..<Self.mostRefreshes {
             let (result, reload): (Result?, Reload?) = state.withLock { state in
