@@ -42,7 +42,7 @@ extension SettingsError {
         SettingsError(
             .malformedJournal,
             fact: "the journal has records that are not as they were written",
-            consequence: "what stands before them serves, and the changes of at most the last second are lost",
+            consequence: "the records before them are used, and the changes in and after them are lost",
             remedy: "see whether the disk is in order, and what else writes to that file; the next change mends it",
             location: Location(file: path.description)
         )

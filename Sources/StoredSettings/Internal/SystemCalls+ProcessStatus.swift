@@ -29,6 +29,11 @@ extension SystemCalls {
         }
     }
 
+    /// Whether there is a process, as far as the system tells this user.
+    static func isRunning(_ process: UInt64) -> Bool {
+        pid_t(exactly: process).map { kill($0, 0) == 0 || errno != ESRCH } ?? false
+    }
+
     /// What the system says of a process; `nil` when there is none, or the system says nothing.
     static func statusOfProcess(_ process: UInt64) -> ProcessStatus? {
         do {

@@ -74,11 +74,10 @@ final class WorkScheduler: @unchecked Sendable {
     private func startThread() {
         do {
             try BackgroundThread.start(system) { [self] in runThread() }
-            isWithoutThreads.store(false, ordering: .relaxed)
+            signal.withLock { isWithoutThreads.store(false, ordering: .relaxed) }
         } catch {
             // The other threads do the work, if there are any.
-            let isLast = signal.withLock { queue.threadFailed() }
-            if isLast { isWithoutThreads.store(true, ordering: .relaxed) }
+            signal.withLock { isWithoutThreads.store(queue.threadFailed(), ordering: .relaxed) }
         }
     }
 

@@ -33,6 +33,46 @@ struct CheckpointReadsTests {
         return nil
     })
 
+    @Test("an edit in place that keeps length and times is read, and is not written over", arguments: [false, true])
+    func editWithTimesKept(isNoticedByCheckpoint: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let stores = (0..<2).map { _ in FileStore(path: path, foldsInBackground: false) }
+            try stores[0].commit { $0["a"] = 1 }
+            try stores[0].fold()
+            for store in stores {
+                store.look()
+                #expect(store.contents() == ["a": 1])
+            }
+            // Until the file is old enough for its times to be trusted.
+            await eventually("the file has settled") {
+                stores.allSatisfy { store in
+                    store.look()
+                    _ = store.contents()
+                    return store.state.withLock { $0.reading?.isCertain == true }
+                }
+            }
+            var status = stat()
+            #expect(stat(path, &status) == 0)
+            let descriptor = open(path, O_WRONLY)
+            #expect(pwrite(descriptor, "{\n  \"a\": 2\n}\n", 13, 0) == 13)
+            var times = [status.st_atim, status.st_mtim]
+            #expect(futimens(descriptor, &times) == 0)
+            close(descriptor)
+            if isNoticedByCheckpoint {
+                try stores[0].commit { $0["z"] = 9 }
+                try stores[0].fold()
+            }
+            for store in stores {
+                store.look()
+                #expect(store.value(forKey: "a") == 2)
+            }
+            try stores[1].commit { $0["y"] = 8 }
+            try stores[1].fold()
+            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "a") == 2)
+        }
+    }
+
     @Test("a process that has followed the journal does not read the file after a checkpoint")
     func followed() async throws {
         try await withTemporaryDirectory { directory in

@@ -29,7 +29,7 @@ struct FileLockTests {
     /// Waits for a lock that is never released, and returns how long.
     private func wait(
         slowPatience: Duration? = nil,
-        holder: CheckpointHolder? = nil,
+        holder: LockHolder? = nil,
         progress: (Duration) -> UInt64 = { _ in 0 }
     ) async throws -> (waited: Duration, error: SettingsError) {
         try await withTemporaryDirectory { directory in
@@ -70,7 +70,7 @@ struct FileLockTests {
 
     @Test("goes on for two minutes while the holder is running and shows no progress")
     func slowHolder() async throws {
-        let holder = try #require(CheckpointHolder.current)
+        let holder = try #require(LockHolder.current)
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(holder.process) has held the lock for 120 seconds"))
@@ -79,7 +79,7 @@ struct FileLockTests {
 
     @Test("does not take a later process with the holder's number for the holder")
     func reusedNumber() async throws {
-        var holder = try #require(CheckpointHolder.current)
+        var holder = try #require(LockHolder.current)
         holder.start += 1
         let (waited, _) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
@@ -87,7 +87,7 @@ struct FileLockTests {
 
     @Test("gives a holder whose number means nothing here the time of a slow one, and does not name it")
     func otherNamespace() async throws {
-        var holder = try #require(CheckpointHolder.current)
+        var holder = try #require(LockHolder.current)
         holder.namespace += 1
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
@@ -104,7 +104,7 @@ struct FileLockTests {
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
-        var holder = try #require(CheckpointHolder.current)
+        var holder = try #require(LockHolder.current)
         holder.process = UInt64(process.processIdentifier)
         holder.start = try #require(SystemCalls.statusOfProcess(holder.process)).start
         #expect(holder.mayBeRunning)

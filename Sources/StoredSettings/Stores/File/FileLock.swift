@@ -43,7 +43,7 @@ enum FileLock {
         patience: Duration = patience,
         slowPatience: Duration? = nil,
         clock: Clock = Clock(),
-        holder: () -> CheckpointHolder? = { nil },
+        holder: () -> LockHolder? = { nil },
         progress: () -> UInt64
     ) throws {
         for _ in 0..<quickTries {

@@ -139,7 +139,14 @@ extension FileStore {
             let journal = try writableJournal(mustOpen: mustOpen, &news)
             // Before the lock is taken: other processes should not wait for the reading of a file.
             reloadIfDue(&news)
-            try FileLock.acquire(journal.file, file.system, patience: patience) { journal.published.word }
+            try FileLock.acquire(
+                journal.file,
+                file.system,
+                patience: patience,
+                slowPatience: max(patience, FileLock.slowPatience),
+                holder: { LockHolder(of: .journal, in: journal.page) },
+                progress: { journal.published.word }
+            )
             do {
                 // The path may lead to another file by now, which those who come after lock.
                 let place = try journal.place(at: state.withLock { $0.journal.path })
@@ -175,9 +182,9 @@ extension FileStore {
                 try putInOrder(journal, isCut: place == .cut, &state, &news)
                 // Another process may have taken over what this one knew.
                 guard state.reload != .everything else { return (nil, .everything) }
-                return (try replaced(journal, mustBeTrusted: mustBeTrusted, &state, &news), nil)
+                return (journal, nil)
             }
-            if let inOrder { return inOrder }
+            if let inOrder { return try replaced(inOrder, mustBeTrusted: mustBeTrusted, &news) }
             guard let reload else { return nil }
             // What is read here cannot become outdated: a process that changes it needs the lock.
             self.reload(reload, &news)

@@ -42,10 +42,10 @@ extension FileStore {
                 file.system,
                 patience: patience,
                 slowPatience: slowPatience,
-                holder: { state.withLock { $0.journal.journal }.flatMap { CheckpointHolder(in: $0.page) } },
+                holder: { state.withLock { $0.journal.journal }.flatMap { LockHolder(of: .checkpoint, in: $0.page) } },
                 progress: {
                     let journal = state.withLock { $0.journal.journal }
-                    return journal.map { CheckpointHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) }
+                    return journal.map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) }
                         ?? 0
                 }
             )
@@ -89,10 +89,10 @@ extension FileStore {
         var folding = Folding(store: self, lock: lock, patience: patience)
         let journal = state.withLock { $0.journal.journal }
         let page = journal?.isWritable == true ? journal?.page : nil
-        if let page { CheckpointHolder.current?.store(in: page) }
+        if let page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // Those who are told may fold, too.
         defer {
-            if let page { CheckpointHolder.remove(from: page) }
+            if let page { LockHolder.remove(as: .checkpoint, from: page) }
             release(lock)
             deliver(folding.news)
         }
@@ -115,7 +115,7 @@ private struct Folding {
 
     /// Shows processes that wait for the lock that there is progress.
     private func notePace(_ journal: Journal) {
-        if journal.isWritable { CheckpointHolder.notePace(in: journal.page) }
+        if journal.isWritable { LockHolder.notePace(in: journal.page) }
     }
 
     mutating func run() throws {
@@ -144,7 +144,11 @@ private struct Folding {
     private mutating func deliverChanges() {
         let deliveries = news.deliveries
         news.deliveries = []
-        for delivery in deliveries { delivery.perform() }
+        for var delivery in deliveries {
+            news.errors += delivery.errors
+            delivery.errors = []
+            delivery.perform()
+        }
     }
 
     /// Waits while the file may be one that somebody is in the middle of writing.
@@ -257,14 +261,15 @@ private struct Folding {
             guard journal === plan.journal, try file.status() == plan.status else { return nil }
             guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
             // The words of the header first: a process that sees the file finds them.
-            let last = PlacedFile(in: journal.page)
-            let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: last)
+            let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: journal.page)
+            PlacedFile.noteChange(of: nil, in: journal.page)
             placed.store(in: journal.page)
             guard var reading = try file.place(draft, over: plan.status) else { return nil }
             reading.contents = [:]
             // A file that was written over in place has other times.
             let written = PlacedFile.fingerprint(of: reading.status)
             if written != placed.fingerprint { placed.with(fingerprint: written).store(in: journal.page) }
+            PlacedFile.noteChange(of: reading.status, in: journal.page)
             state.reading = reading
             state.lineage = placed.lineage
             for key in state.journal.unfolded.keys { state.fileValues.updateValue(plan.contents[key], forKey: key) }

@@ -99,15 +99,16 @@ extension FileStore {
     ///   differs from it by records of the journal alone, and those records have all been followed.
     private func adoptPlacedFile(_ status: FileStatus?, _ state: inout State, _ news: inout News) -> Bool {
         guard state.isOpened, state.reload == nil, state.defect == nil, let journal = state.journal.journal,
-            let reading = state.reading, reading.isCertain, let placed = PlacedFile(in: journal.page),
-            placed.fingerprint == PlacedFile.fingerprint(of: status),
-            placed.lineage == state.lineage || placed.replaced == PlacedFile.fingerprint(of: reading.status)
+            // A file that was put in place is another one than was read; the same one with another status was edited.
+            let reading = state.reading, reading.isCertain, status?.isSameFile(as: reading.status) == false,
+            let placed = PlacedFile(in: journal.page), placed.isUnchanged(status, in: journal.page),
+            placed.lineage == state.lineage || placed.replaced == PlacedFile.fingerprintWithChange(of: reading.status)
         else { return false }
         // After the header's words were read: the records that the file holds were published before those.
         catchUp(&state, &news)
         guard state.reload == nil, state.journal.unreadable == nil, !state.journal.isDamaged else { return false }
         do {
-            guard let reading = try file.open(), placed.fingerprint == PlacedFile.fingerprint(of: reading.status) else {
+            guard let reading = try file.open(), placed.isUnchanged(reading.status, in: journal.page) else {
                 return false
             }
             state.reading = reading

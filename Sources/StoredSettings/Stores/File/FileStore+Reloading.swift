@@ -207,7 +207,8 @@ extension FileStore {
             state.defect = nil
             state.hasBase = true
             let placed = state.journal.journal.flatMap { PlacedFile(in: $0.page) }
-            let isPlaced = base.reading.map { PlacedFile.fingerprint(of: $0.status) } == placed?.fingerprint
+            let page = state.journal.journal?.page
+            let isPlaced = page.flatMap { placed?.isUnchanged(base.reading?.status, in: $0) } ?? false
             state.lineage = isPlaced ? placed?.lineage : nil
             if base.reading?.isCertain == false { news.isUnsettled = true }
         }

@@ -14,29 +14,30 @@ import Darwin
 extension FileStore {
     /// Replaces the journal, if it has to be.
     ///
+    /// The caller holds `writer` and the journal's lock, and not the state's: this waits for the disk, and reads go on.
+    ///
     /// - Parameters:
     ///   - journal: The journal, which is locked and in order.
     ///   - mustBeTrusted: Whether the caller needs to know what the disk has.
-    ///   - state: The store's state.
     ///   - news: Receives what is to be reported.
     /// - Returns: The journal that is at the path now, locked. If it is another one, the caller unlocks the old one.
     /// - Throws: ``SystemError`` or ``SettingsError`` when a journal that cannot be used on cannot be replaced.
-    func replaced(
-        _ journal: Journal,
-        mustBeTrusted: Bool,
-        _ state: inout State,
-        _ news: inout News
-    ) throws -> Journal {
+    func replaced(_ journal: Journal, mustBeTrusted: Bool, _ news: inout News) throws -> Journal {
         let isDue = mustBeTrusted || journal.page[JournalHeader.limitWord] != 0
-        if journal.isUnsalted || journal.isDistrusted && isDue { return try replace(journal, &state) }
-        guard isTooLong(journal, state) else { return journal }
+        let isRequired = journal.isUnsalted || journal.isDistrusted && isDue
+        guard isRequired || state.withLock({ isTooLong(journal, $0) }) else { return journal }
+        LockHolder.current?.store(as: .journal, in: journal.page)
+        defer { LockHolder.remove(as: .journal, from: journal.page) }
         do {
-            return try replace(journal, &state)
+            return try replace(journal)
         } catch {
-            let end = state.journal.position.end
+            guard !isRequired else { throw error }
             // Sets go on while they can. The next attempt is due when the journal is half as long again.
-            let isFirst = state.journal.replacingEnd == 0
-            state.journal.replacingEnd = end.addingReportingOverflow(end / 2).overflow ? .max : end + end / 2
+            let isFirst = state.withLock { state in
+                let end = state.journal.position.end
+                defer { state.journal.replacingEnd = UInt32(clamping: UInt64(end) + UInt64(end / 2)) }
+                return state.journal.replacingEnd == 0
+            }
             var error = writeError(error)
             error.consequence = "the journal goes on growing; what was set is safe in it"
             if isFirst { news.errors.append(error) }
@@ -59,22 +60,30 @@ extension FileStore {
     /// The new one is on the disk before it gets its name. Whichever of the two a loss of power leaves at the path, it has
     /// all that was synchronized. Processes that use the old one find the new one: by a bit of the generation that is set
     /// before the new one gets its name, and by the word that retires the old one afterwards.
-    private func replace(_ old: Journal, _ state: inout State) throws -> Journal {
+    private func replace(_ old: Journal) throws -> Journal {
         let directory = try file.directory()
-        let draft = try Journal.draft(state.unfoldedChanges, replacing: old, at: state.journal.position, in: directory)
+        // Neither changes meanwhile: both locks are held.
+        let (changes, position) = state.withLock { ($0.unfoldedChanges, $0.journal.position) }
+        let draft = try Journal.draft(changes, replacing: old, at: position, in: directory)
         do {
-            old.beginReplacing()
-            guard try directory.holds(draft.journal.file, as: draft.name) else {
-                throw SystemError(call: .rename, path: directory.handle.path.appending(draft.name), number: ENOENT)
+            try state.withLock { state in
+                guard state.journal.journal === old, try directory.holds(draft.journal.file, as: draft.name) else {
+                    throw SystemError(call: .rename, path: directory.handle.path.appending(draft.name), number: ENOENT)
+                }
+                do {
+                    old.beginReplacing()
+                    try file.system.rename(draft.name, to: old.file.path.name, in: directory.handle)
+                } catch {
+                    try old.publish(position)
+                    throw error
+                }
+                state.journal.move(to: draft.journal, draft.epoch)
+                freshness.update(draft.journal.page, seen: state.journal.seen, generation: state.generation)
             }
-            try file.system.rename(draft.name, to: old.file.path.name, in: directory.handle)
         } catch {
             Journal.discard(draft.name, in: directory)
-            try old.publish(state.journal.position)
             throw error
         }
-        state.journal.move(to: draft.journal, draft.epoch)
-        freshness.update(draft.journal.page, seen: state.journal.seen, generation: state.generation)
         do {
             try old.retire()
         } catch {
@@ -142,7 +151,7 @@ extension Journal {
     ///
     /// The caller holds the journal's lock, so no other process is writing one.
     func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
-        for name in try system.names(in: directory.handle) where DraftName.isDraft(name, of: file.path.name) {
+        for name in try directory.drafts(of: file.path.name) {
             Self.discard(name, in: directory)
         }
     }

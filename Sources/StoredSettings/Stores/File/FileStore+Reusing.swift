@@ -41,7 +41,7 @@ extension FileStore {
         guard let (epoch, generation) = journal.current else { return }
         let front = UInt32(JournalHeader.size)
         let known = state.journal.cleared?.epoch == epoch.epoch ? state.journal.cleared : nil
-        if known == nil { try journal.removeAbandonedDrafts(in: file.directory()) }
+        try journal.removeAbandonedDrafts(in: file.directory())
         try journal.clear(from: known?.front ?? front, to: epoch.folded)
         let limit = journal.page[JournalHeader.limitWord]
         if limit != 0 {

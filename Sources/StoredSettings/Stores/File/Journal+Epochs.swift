@@ -36,7 +36,7 @@ extension Journal {
             try system.write(record, to: file, at: Int(start))
             // The disk must not have a header that counts on what it has not got. Nothing is known of a disk that has
             // failed; there, only a damaged journal begins an epoch, and is replaced before anything is called safe.
-            if !isDistrusted { try synchronize() }
+            if !isDistrusted { try synchronizeUnderLock() }
         }
         let epoch = JournalEpoch(
             serial: last?.serial ?? 0,

@@ -143,7 +143,7 @@ extension Journal {
     private func keepLimit(for end: UInt32) throws(SystemError) {
         let limit = page[JournalHeader.limitWord]
         guard limit != 0, UInt64(end) > limit else { return }
-        try synchronize()
+        try synchronizeUnderLock()
         page[JournalHeader.limitWord] = 0
     }
 
@@ -160,6 +160,13 @@ extension Journal {
         var epoch = epoch
         epoch.serial &+= 1
         JournalHeader.store(epoch, in: page)
+    }
+
+    /// The same while the caller holds the journal's lock: processes that wait for it see that this one is only slow.
+    func synchronizeUnderLock() throws(SystemError) {
+        LockHolder.current?.store(as: .journal, in: page)
+        defer { LockHolder.remove(as: .journal, from: page) }
+        try synchronize()
     }
 
     /// Returns once all that is in the journal survives a loss of power.

@@ -101,10 +101,14 @@ enum JournalHeader {
     static let lastGoodWord = 14
     /// The four words of ``PlacedFile``.
     static let placedFileWord = 192
-    /// The four words of ``CheckpointHolder``.
+    /// When the placed file was changed last, in nanoseconds since 1970; 0 while it is being put in place.
+    static let placedChangeWord = 200
+    /// The four words of the ``LockHolder`` that writes a checkpoint.
     static let checkpointHolderWord = 196
+    /// The four words of the ``LockHolder`` that waits for the disk under the journal's lock.
+    static let journalHolderWord = 204
     /// The words about the settings file and its siblings, which a journal takes over from the one that it replaces.
-    static let keptWords = [checkpointedWord, lastGoodWord] + (0..<4).map { placedFileWord + $0 }
+    static let keptWords = [checkpointedWord, lastGoodWord, placedChangeWord] + (0..<4).map { placedFileWord + $0 }
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 9

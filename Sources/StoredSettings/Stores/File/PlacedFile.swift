@@ -10,7 +10,7 @@
 struct PlacedFile: Equatable {
     /// The fingerprint of the file.
     var fingerprint: UInt64
-    /// The fingerprint of the file that it was made of, with the journal's records; 0 when there was none.
+    /// The fingerprint of the file that it was made of and when that was changed last; 0 when there was none.
     var replaced: UInt64
     /// Changes whenever a checkpoint takes over an edit: files of one lineage differ by records of the journal alone.
     var lineage: UInt64
@@ -28,11 +28,24 @@ struct PlacedFile: Equatable {
         return max(checksum.value, 1)
     }
 
+    /// Returns a number that also differs when only the times of the file were changed.
+    static func fingerprintWithChange(of status: FileStatus?) -> UInt64 {
+        guard let status else { return 0 }
+        var checksum = Checksum(salt: fingerprint(of: status))
+        checksum.add(lastChange(of: status))
+        return max(checksum.value, 1)
+    }
+
     /// The file that a checkpoint is about to put in place.
-    init(_ status: FileStatus, replacing old: FileStatus?, after last: PlacedFile?) {
+    ///
+    /// - Parameters:
+    ///   - status: The status of its draft.
+    ///   - old: The file that it was made of.
+    ///   - page: The header, which names the file before.
+    init(_ status: FileStatus, replacing old: FileStatus?, after page: SharedPage) {
         fingerprint = Self.fingerprint(of: status)
-        replaced = Self.fingerprint(of: old)
-        if let last, last.fingerprint == replaced {
+        replaced = Self.fingerprintWithChange(of: old)
+        if let last = PlacedFile(in: page), last.isUnchanged(old, in: page) {
             lineage = last.lineage
         } else {
             lineage = .random(in: 1 ... .max)
@@ -44,6 +57,26 @@ struct PlacedFile: Equatable {
         let words = (0..<3).map { page[Self.firstWord + $0] }
         (fingerprint, replaced, lineage) = (words[0], words[1], words[2])
         guard fingerprint != 0, page[Self.firstWord + 3] == checksum else { return nil }
+    }
+
+    /// Whether a file is the one that was put in place, and nothing has happened to it since, not even to its times.
+    ///
+    /// While the file is being put in place, its last change is not known yet, and none is the one.
+    func isUnchanged(_ status: FileStatus?, in page: SharedPage) -> Bool {
+        fingerprint == Self.fingerprint(of: status) && page[Self.changeWord] == Self.lastChange(of: status)
+    }
+
+    /// Notes the last change of the file, which is its rename.
+    static func noteChange(of status: FileStatus?, in page: SharedPage) {
+        page[changeWord] = status.map { lastChange(of: $0) } ?? 0
+    }
+
+    private static let changeWord = JournalHeader.placedChangeWord
+
+    /// A number for when anything of a file was changed last; it is not 0.
+    private static func lastChange(of status: FileStatus?) -> UInt64 {
+        guard let changed = status?.changed else { return 1 }
+        return max(UInt64(bitPattern: Int64(changed.seconds)) &* 1_000_000_000 &+ UInt64(changed.nanoseconds), 2)
     }
 
     /// The same file after it was written over in place.

@@ -58,9 +58,9 @@ struct SettingsDirectory: Sendable {
     /// Throws unless a sibling may be used.
     ///
     /// A file in this directory was created by a user who may write to the directory, or was linked there. The owner has
-    /// to be this process's user, root, or a user who could change the settings anyway: the owner of the settings file or
-    /// of the directory, or a member of the group that the settings file is shared with. In a directory that all users
-    /// can write to, only the first two count.
+    /// to be this process's user, root, or a user who could change the settings anyway: the owner of the directory, the
+    /// owner of the settings file where no other user can put a file in its place, or a member of the group that the
+    /// settings file is shared with. In a directory that all users can write to, only the first two count.
     private func checkTrust(in file: FileHandle) throws {
         let status = try system.status(of: file)
         guard status.isRegular else {
@@ -74,7 +74,7 @@ struct SettingsDirectory: Sendable {
         if !directory.isWritableByAll {
             guard status.owner != directory.owner else { return }
             if let settings = try self.status() {
-                guard status.owner != settings.owner else { return }
+                guard status.owner != settings.owner || directory.isWritableByGroup else { return }
                 guard !settings.isSharedWithGroup || status.group != settings.group else { return }
             }
         }
@@ -104,8 +104,23 @@ struct SettingsDirectory: Sendable {
     }
 
     /// Returns once the names in the directory survive a loss of power.
+    ///
+    /// A directory that may be entered and not read cannot be synchronized by this user.
     func synchronize() throws(SystemError) {
-        try system.synchronizeDirectory(".", in: handle)
+        do {
+            try system.synchronizeDirectory(".", in: handle)
+        } catch  where error.number == EACCES {
+            return
+        }
+    }
+
+    /// The drafts of a file that lie in the directory; none where the directory may not be read.
+    func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
+        do {
+            return try system.names(in: handle).filter { DraftName.isDraft($0, of: name) }
+        } catch  where error.number == EACCES {
+            return []
+        }
     }
 }
 
@@ -134,6 +149,7 @@ enum DraftName {
 
 extension FileStatus {
     fileprivate var isWritableByAll: Bool { permissions & S_IWOTH != 0 }
+    fileprivate var isWritableByGroup: Bool { permissions & S_IWGRP != 0 }
 
     /// Whether the group of the file may read and write it.
     fileprivate var isSharedWithGroup: Bool { permissions & (S_IRGRP | S_IWGRP) == S_IRGRP | S_IWGRP }

@@ -296,7 +296,7 @@ extension SettingsFile {
     ///
     /// The caller holds the lock for checkpoints. A process that has lost that lock notices that its draft is gone.
     private func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
-        for name in try system.names(in: directory.handle) where DraftName.isDraft(name, of: directory.name) {
+        for name in try directory.drafts(of: directory.name) {
             discard(name, in: directory)
         }
     }

@@ -112,9 +112,11 @@ struct PlantedFileTests {
             #expect(values(path) == [:])
             #expect(chmod(path, 0o660) == 0)
             #expect(values(path) == ["a": 1])
-            // The owner of the settings file.
+            // The owner of the settings file, but not where a member of the group can put a file in its place.
             #expect(chmod(path, 0o600) == 0)
             #expect(chown(path, Self.otherUser, 0) == 0)
+            #expect(values(path) == [:])
+            #expect(chmod(directory, 0o750) == 0)
             #expect(values(path) == ["a": 1])
         }
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The process that writes a checkpoint, as the journal's header names it for processes that wait for its lock.
+/// The process that holds a lock while it waits for the disk, as the journal's header names it for processes that wait.
 ///
 /// A process that waits for a slow disk makes no progress that others could see, no more than one that was stopped. They
 /// differ in what the system says of them. Where it says nothing, since the processes see different process numbers, a
 /// holder is given the time that a slow one gets.
-struct CheckpointHolder: Equatable {
+struct LockHolder: Equatable {
     /// The process's number.
     var process: UInt64
     /// When the process began, which tells it from a later one with its number.
@@ -14,19 +14,19 @@ struct CheckpointHolder: Equatable {
     var namespace: UInt64
 
     /// This process; `nil` where the system does not say enough about it.
-    static var current: CheckpointHolder? {
+    static var current: LockHolder? {
         let process = UInt64(SystemCalls.currentProcess())
         guard let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process) else {
             return nil
         }
-        return CheckpointHolder(process: process, start: status.start, namespace: namespace)
+        return LockHolder(process: process, start: status.start, namespace: namespace)
     }
 
     /// Whether the process may be at work: it is there and was not stopped, or cannot be looked at from here.
     var mayBeRunning: Bool {
         guard isVisible else { return true }
-        guard let status = SystemCalls.statusOfProcess(process), status.start == start else { return false }
-        return !status.isStopped
+        guard let status = SystemCalls.statusOfProcess(process) else { return SystemCalls.isRunning(process) }
+        return status.start == start && !status.isStopped
     }
 
     /// The process's number, where it means that process.
@@ -37,25 +37,38 @@ struct CheckpointHolder: Equatable {
 
 // MARK: - The journal's header
 
-extension CheckpointHolder {
-    private static let firstWord = JournalHeader.checkpointHolderWord
-    private static let progressWord = firstWord + 3
+extension LockHolder {
+    /// The locks of a suite, by their words in the header.
+    enum Lock: Int {
+        case checkpoint
+        case journal
 
-    /// The process that a header names; `nil` when it names none.
-    init?(in page: SharedPage) {
-        self.init(process: page[Self.firstWord], start: page[Self.firstWord + 1], namespace: page[Self.firstWord + 2])
+        fileprivate var firstWord: Int {
+            switch self {
+            case .checkpoint: JournalHeader.checkpointHolderWord
+            case .journal: JournalHeader.journalHolderWord
+            }
+        }
+    }
+
+    private static let progressWord = JournalHeader.checkpointHolderWord + 3
+
+    /// The process that a header names as the holder of a lock; `nil` when it names none.
+    init?(of lock: Lock, in page: SharedPage) {
+        let word = lock.firstWord
+        self.init(process: page[word], start: page[word + 1], namespace: page[word + 2])
         guard process != 0 else { return nil }
     }
 
-    /// Names the process, which holds the lock for checkpoints, in a header.
-    func store(in page: SharedPage) {
-        page[Self.firstWord + 1] = start
-        page[Self.firstWord + 2] = namespace
-        page[Self.firstWord] = process
+    /// Names the process, which holds the lock, in a header.
+    func store(as lock: Lock, in page: SharedPage) {
+        page[lock.firstWord + 1] = start
+        page[lock.firstWord + 2] = namespace
+        page[lock.firstWord] = process
     }
 
-    static func remove(from page: SharedPage) {
-        page[firstWord] = 0
+    static func remove(as lock: Lock, from page: SharedPage) {
+        page[lock.firstWord] = 0
     }
 
     /// Shows waiting processes that there is progress.

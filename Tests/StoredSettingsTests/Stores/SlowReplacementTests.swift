@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A journal that is replaced on a slow disk")
+struct SlowReplacementTests {
+    @Test("stops no read of its process, and names the process for those that wait", .timeLimit(.minutes(2)))
+    func reads() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let isPending = Mutex(true)
+            let system = SystemCalls(fault: { call, other in
+                guard call == .sync, other.hasPrefix(directory + "/.settings.json.journal.") else { return nil }
+                let isFirst = isPending.withLock { isPending in
+                    defer { isPending = false }
+                    return isPending
+                }
+                if isFirst {
+                    hasBegun.signal()
+                    _ = mayEnd.wait(timeout: .now() + 60)
+                }
+                return nil
+            })
+            let store = FileStore(path: path, system: system, foldsInBackground: false, journalBound: 1_000)
+            try store.commit { $0["a"] = 1 }
+            let sets = Mutex<Result<Void, any Error>?>(nil)
+            Thread.detachNewThread {
+                let text = StoredValue.string(String(repeating: "x", count: 500))
+                let result = Result { for _ in 0..<20 { try store.commit { $0["b"] = $0["b"] == text ? 0 : text } } }
+                sets.withLock { $0 = result }
+            }
+            await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
+            // The replacement waits for the disk now.
+            let hasRead = Mutex(false)
+            Thread.detachNewThread {
+                _ = store.value(forKey: "a")
+                hasRead.withLock { $0 = true }
+            }
+            await eventually("a read returns") { hasRead.withLock { $0 } }
+            #expect(sets.withLock { $0 == nil }, "the set has not waited for the disk")
+            let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
+            #expect(LockHolder(of: .journal, in: journal.page) == LockHolder.current)
+            mayEnd.signal()
+            await eventually("the sets end") { sets.withLock { $0 != nil } }
+            try sets.withLock { $0 }?.get()
+            let new = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
+            #expect(new.id != journal.id)
+            #expect(LockHolder(of: .journal, in: new.page) == nil)
+            #expect(FileStore(path: path, foldsInBackground: false).contents() == store.contents())
+        }
+    }
+}
+
+/// Runs a body that blocks on a thread of its own.
+private func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+            body()
+            continuation.resume()
+        }
+    }
+}
