@@ -2,15 +2,14 @@
 
 /// The process that holds a lock while it waits for the disk, as the journal's header names it for processes that wait.
 ///
-/// A process that waits for a slow disk makes no progress that others could see, no more than one that was stopped. They
-/// differ in what the system says of them. Where it says nothing, since the processes see different process numbers, a
-/// holder is given the time that a slow one gets.
+/// Neither a process that waits for a slow disk nor a stopped one makes visible progress. The system tells them apart. In
+/// another PID namespace it cannot, so a holder there gets the time that a slow one gets.
 struct LockHolder: Equatable {
     /// The process's number.
     var process: UInt64
     /// When the process began, which tells it from a later one with its number.
     var start: UInt64
-    /// Within which processes the number means this one.
+    /// The PID namespace that the number belongs to.
     var namespace: UInt64
 
     /// This process; `nil` where the system does not say enough about it.
@@ -29,7 +28,7 @@ struct LockHolder: Equatable {
         return status.start == start && !status.isStopped
     }
 
-    /// The process's number, where it means that process.
+    /// The process's number, if this process sees it in the same PID namespace.
     var visibleProcess: UInt64? { isVisible ? process : nil }
 
     private var isVisible: Bool { SystemCalls.processNamespace() == namespace }

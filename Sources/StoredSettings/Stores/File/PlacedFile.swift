@@ -52,16 +52,16 @@ struct PlacedFile: Equatable {
         }
     }
 
-    /// The file that a journal's header names; `nil` when it names none, or is just being changed.
+    /// The file that a journal's header names; `nil` when it names none, or while another process changes the words.
     init?(in page: SharedPage) {
         let words = (0..<3).map { page[Self.firstWord + $0] }
         (fingerprint, replaced, lineage) = (words[0], words[1], words[2])
         guard fingerprint != 0, page[Self.firstWord + 3] == checksum else { return nil }
     }
 
-    /// Whether a file is the one that was put in place, and nothing has happened to it since, not even to its times.
+    /// Whether a file is the one that was put in place, and neither its contents nor its times have changed since.
     ///
-    /// While the file is being put in place, its last change is not known yet, and none is the one.
+    /// While a file is being put in place, the time of its rename is not known yet. No file counts as unchanged then.
     func isUnchanged(_ status: FileStatus?, in page: SharedPage) -> Bool {
         fingerprint == Self.fingerprint(of: status) && page[Self.changeWord] == Self.lastChange(of: status)
     }
