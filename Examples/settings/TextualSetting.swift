@@ -16,7 +16,7 @@ public protocol TextualSetting<Value>: Sendable {
     var suite: SettingsSuite { get }
     var value: Value { get }
     var isSet: Bool { get }
-    var changes: SettingChanges<Value> { get }
+    var changes: Setting<Value>.Changes { get }
 
     func set(_ value: Value) throws
 }

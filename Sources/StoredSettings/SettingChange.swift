@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who made a change.
+/// The process that made a change.
 public enum SettingChangeOrigin: Sendable, Hashable {
     /// This process.
     case local
-    /// Another process, or a person with an editor.
+    /// Another process, or an editor.
     case external
 }
 
 /// One change of a setting.
 public struct SettingChange<Value: Sendable>: Sendable {
-    /// The value before.
+    /// The value before the change.
     public let old: Value
-    /// The value now.
+    /// The value after the change.
     public let new: Value
-    /// Who changed it.
-    ///
-    /// Where several changes were seen as one, who made the last.
+    /// The process that made the change; of several changes delivered as one, the process that made the last.
     public let origin: SettingChangeOrigin
 
     /// Creates a change.
@@ -30,34 +28,32 @@ public struct SettingChange<Value: Sendable>: Sendable {
 extension SettingChange: Equatable where Value: Equatable {}
 extension SettingChange: Hashable where Value: Hashable {}
 
-/// What changed in a suite at once: one key, or all the keys of a transaction.
-///
-/// ```swift
-/// for await change in suite.changes {
-///     for key in change.keys {
-///         print(key, change[key]?.new ?? .null)
-///     }
-/// }
-/// ```
-public struct SuiteChange: Sendable, Hashable {
-    /// What was and what is stored, by key.
+extension SettingsSuite {
+    /// The changes of one commit to a suite: one key, or all the keys of a transaction.
     ///
-    /// `nil` means that nothing is stored.
-    public let changes: [String: SettingChange<StoredValue?>]
-    /// Who made the change.
-    ///
-    /// Where several changes were seen as one, who made the last.
-    public let origin: SettingChangeOrigin
+    /// ```swift
+    /// for await change in suite.changes {
+    ///     for key in change.keys {
+    ///         print(key, change[key]?.new ?? .null)
+    ///     }
+    /// }
+    /// ```
+    public struct Change: Sendable, Hashable {
+        /// The stored values before and after the change, by key; `nil` where nothing is stored.
+        public let changes: [String: SettingChange<StoredValue?>]
+        /// The process that made the change; of several changes delivered as one, the process that made the last.
+        public let origin: SettingChangeOrigin
 
-    /// Creates a change of some keys.
-    public init(changes: [String: SettingChange<StoredValue?>], origin: SettingChangeOrigin) {
-        self.changes = changes
-        self.origin = origin
+        /// Creates a change of some keys.
+        public init(changes: [String: SettingChange<StoredValue?>], origin: SettingChangeOrigin) {
+            self.changes = changes
+            self.origin = origin
+        }
+
+        /// The keys that changed, sorted.
+        public var keys: [String] { changes.keys.sorted() }
+
+        /// The stored values before and after the change; `nil` when the key did not change.
+        public subscript(key: String) -> SettingChange<StoredValue?>? { changes[key] }
     }
-
-    /// The keys that changed, in order.
-    public var keys: [String] { changes.keys.sorted() }
-
-    /// What was and what is stored under a key, when it changed.
-    public subscript(key: String) -> SettingChange<StoredValue?>? { changes[key] }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of a setting, without its type; and the place to keep keys in, as static members.
+/// A namespace for keys: extend it with static members.
 ///
 /// ```swift
 /// extension SettingKeys {
@@ -9,14 +9,19 @@
 /// }
 ///
 /// suite[.quality] += 0.1
-/// suite.reset(.quality, .lastDeploy)
+/// try suite.reset(.quality, .lastDeploy)
 /// ```
+public typealias SettingKeys = AnySettingKey
+
+/// A key without the type of its values.
 ///
-/// `Sendable` is not checked by the compiler here, because it never checks a class that has a subclass. It holds: a key
-/// never changes once made, and all it stores is `Sendable`. The class has a subclass so that `.quality` is found
-/// wherever a ``SettingKey`` is expected.
-public class SettingKeys: @unchecked Sendable {
-    /// The key's text.
+/// Its subclass ``SettingKey`` adds the type and the default. It is a superclass so that Swift finds `.quality` wherever a
+/// ``SettingKey`` is expected: people extend it as ``SettingKeys``.
+///
+/// The compiler does not check `Sendable` for a class that has a subclass. It holds because all properties are constants
+/// of `Sendable` types.
+public class AnySettingKey: @unchecked Sendable {
+    /// The name.
     ///
     /// Keys are flat: `"log.level"` is one key.
     public let name: String
@@ -31,28 +36,28 @@ public class SettingKeys: @unchecked Sendable {
     }
 }
 
-extension SettingKeys: CustomStringConvertible {
+extension AnySettingKey: CustomStringConvertible {
     /// The key's text.
     public var description: String { name }
 }
 
-extension SettingKeys: CustomReflectable {
+extension AnySettingKey: CustomReflectable {
     /// A mirror without parts, so that `dump` prints the ``description`` alone.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The definition of a setting in one place: its key, its type, its default, and what values it takes.
 ///
-/// A key belongs to no suite; ``Setting`` joins the two. It is `Sendable` for the reason given at ``SettingKeys``.
-public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable {
+/// A key belongs to no suite; ``Setting`` joins the two. It is `Sendable` for the reason given at ``AnySettingKey``.
+public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendable {
     let source: SettingDefault<Value>
     let conversion: SettingConversion<Value>
-    let rule: SettingRule<Value>
+    let rule: Validator<Value>
 
     init(
         _ name: String,
         conversion: SettingConversion<Value>,
-        rule: SettingRule<Value> = SettingRule(),
+        rule: Validator<Value> = Validator(),
         default source: SettingDefault<Value>
     ) {
         self.source = source
@@ -81,11 +86,11 @@ public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable
     }
 
     /// What makes it one with another; `nil` where it is one with itself alone.
-    var form: SettingForm? {
+    var form: SettingFingerprint? {
         switch source {
-        case .fixed(let value): SettingForm(value, conversion.form, rule.form)
+        case .fixed(let value): SettingFingerprint(value, conversion.form, rule.form)
         case .computed: nil
-        case .absent: SettingForm(absent: conversion.form, rule.form)
+        case .absent: SettingFingerprint(absent: conversion.form, rule.form)
         }
     }
 }
@@ -110,7 +115,7 @@ extension SettingKey where Value: StoredValueConvertible {
         default value: Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .convertible(), rule: SettingRule(validate), default: .fixed(value))
+        self.init(name, conversion: .convertible(), rule: Validator(validate), default: .fixed(value))
     }
 
     /// Creates a key whose values lie in a range.
@@ -126,7 +131,7 @@ extension SettingKey where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, conversion: .convertible(), rule: SettingRule(in: range, validate), default: .fixed(value))
+        self.init(name, conversion: .convertible(), rule: Validator(in: range, validate), default: .fixed(value))
     }
 
     /// Creates a key whose default is computed whenever it is needed.
@@ -154,7 +159,7 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .bridged(by: bridge), rule: SettingRule(validate), default: .fixed(value))
+        self.init(name, conversion: .bridged(by: bridge), rule: Validator(validate), default: .fixed(value))
     }
 
     /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes what is.
@@ -166,7 +171,7 @@ extension SettingKey {
         _ name: String,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = SettingRule(unlessNil: SettingRule(validate))
+        let rule = Validator(unlessNil: Validator(validate))
         self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
     }
 
@@ -181,7 +186,7 @@ extension SettingKey {
         in range: some RangeExpression<Wrapped> & Sendable,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = SettingRule(unlessNil: SettingRule(in: range, validate))
+        let rule = Validator(unlessNil: Validator(in: range, validate))
         self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
     }
 
@@ -196,7 +201,7 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = SettingRule(unlessNil: SettingRule(validate))
+        let rule = Validator(unlessNil: Validator(validate))
         self.init(name, conversion: .absent(.bridged(by: bridge)), rule: rule, default: .absent(nil))
     }
 }

@@ -39,7 +39,7 @@ extension SettingsSuite {
     }
 
     /// Whether anything is stored under a key.
-    public func contains(_ key: SettingKeys) -> Bool {
+    public func contains(_ key: AnySettingKey) -> Bool {
         contains(key.name)
     }
 
@@ -53,7 +53,7 @@ extension SettingsSuite {
     /// Removes what is stored under some keys, all at once, so that their defaults serve.
     ///
     /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
-    public func reset(_ keys: SettingKeys...) throws {
+    public func reset(_ keys: AnySettingKey...) throws {
         try reset(keys.map(\.name))
     }
 
@@ -68,7 +68,7 @@ extension SettingsSuite {
     ///
     /// - Parameter keys: The keys, as definitions of any types.
     /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
-    public func reset(_ keys: [SettingKeys]) throws {
+    public func reset(_ keys: [AnySettingKey]) throws {
         try reset(keys.map(\.name))
     }
 
@@ -146,8 +146,8 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the file cannot be written, or is there and cannot be read, so that it must not be
     ///   written over; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; or with
     ///   ``SettingsError/Code/suiteFinished`` after ``finish()``.
-    public func fold() throws {
-        try naming { try engine.fold() }
+    public func checkpoint() throws {
+        try naming { try engine.checkpoint() }
     }
 
     /// How long what is stored lasts, and where.

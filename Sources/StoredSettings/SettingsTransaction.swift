@@ -23,12 +23,12 @@ public struct SettingsTransaction {
 
     /// What has been changed, unless something went wrong.
     consuming func finish() throws -> StoreTransaction {
-        try checkpoint()
+        try throwFailure()
         return store
     }
 
-    /// Throws what went wrong in a subscript so far.
-    func checkpoint() throws {
+    /// Throws the first error of a subscript, if there is one.
+    func throwFailure() throws {
         if let failure { throw failure }
     }
 }
@@ -129,7 +129,7 @@ extension SettingsTransaction {
     }
 
     /// Removes what is stored under some keys.
-    public mutating func reset(_ keys: SettingKeys...) {
+    public mutating func reset(_ keys: AnySettingKey...) {
         for key in keys {
             store[key.name] = nil
         }

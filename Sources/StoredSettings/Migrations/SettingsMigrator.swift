@@ -103,7 +103,7 @@ extension SettingsMigrator {
     ) throws {
         do {
             try step.change(&settings)
-            try settings.checkpoint()
+            try settings.throwFailure()
         } catch {
             let cause = SettingsError.wrapping(error, as: .migrationFailed)
             var failure = SettingsError(

@@ -23,7 +23,7 @@ extension SettingsTransaction {
     /// - Parameters:
     ///   - old: The key under which it is stored.
     ///   - new: The key under which it is stored afterwards.
-    public mutating func rename(_ old: String, to new: SettingKeys) {
+    public mutating func rename(_ old: String, to new: AnySettingKey) {
         rename(old, to: new.name)
     }
 

@@ -15,7 +15,7 @@ struct DiskOrderTests {
     func tail() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             let syncs = Mutex(0)
             let safe = Mutex<[UInt8]>([])
             let system = SystemCalls(witness: { call, called in
@@ -25,7 +25,7 @@ struct DiskOrderTests {
                     return $0
                 }
                 do {
-                    // While the file is folded, and before the journal's space is used again.
+                    // While the file is checkpointed, and before the journal's space is used again.
                     if number == 2 {
                         try other.commit { $0["late"] = 1 }
                         try other.synchronize()
@@ -34,11 +34,11 @@ struct DiskOrderTests {
                     safe.withLock { $0 = bytes }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false, journalBound: 20_000)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 20_000)
             for number in 0..<10 {
                 try store.commit { $0["big\(number)"] = .string(String(repeating: "x", count: 3_000)) }
             }
-            try store.fold()
+            try store.checkpoint()
             let now = try JournalFile(of: path).bytes
             let before = safe.withLock { $0 }
             #expect(now[..<4_096] != before[..<4_096], "an epoch was begun with the late record")
@@ -48,7 +48,7 @@ struct DiskOrderTests {
             try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
             try Data(now[..<4_096] + before[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
-            let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
             #expect(found.count == 11)
             #expect(found["late"] == 1, "it was synchronized")
         }
@@ -76,12 +76,12 @@ struct DiskOrderTests {
                     } catch { Issue.record(error) }
                 }
             )
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let big = StoredValue.string(String(repeating: "x", count: 5_000))
             try store.commit { $0["a"] = 1 }
             try store.commit { $0["big"] = big }
             try store.commit { $0["a"] = 2 }
-            #expect(throws: SettingsError.self) { try store.fold() }
+            #expect(throws: SettingsError.self) { try store.checkpoint() }
             try store.commit { $0["big"] = .string(String(repeating: "y", count: 6_000)) }
             let now = try JournalFile(of: path).bytes
             let before = old.withLock { $0 }
@@ -91,8 +91,8 @@ struct DiskOrderTests {
             // Pages reach the disk in any order: here the third alone.
             try Data(before[..<8_192] + now[8_192...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
             #expect(try path.fileContents.contains("\"a\": 2"))
-            let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
-            #expect(found["a"] == 2, "it was folded and synchronized")
+            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
+            #expect(found["a"] == 2, "it was checkpointed and synchronized")
         }
     }
 
@@ -108,9 +108,9 @@ struct DiskOrderTests {
                     safe.withLock { $0 = bytes }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["b"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             // A record as long as a page, and one behind it, in an epoch that the disk has no header of.
             let page = 4_096
             func text(_ letter: Character) -> StoredValue { .string(String(repeating: letter, count: page - 34)) }
@@ -123,9 +123,9 @@ struct DiskOrderTests {
             let stale = try safe.withLock { Array($0.prefix(page)) } + JournalFile(of: path).bytes.dropFirst(page)
             try Data(stale).write(to: URL(fileURLWithPath: first + "/settings.json.journal"))
             // The epoch begins again under the same number, and its first record is synchronized.
-            let next = FileStore(path: first + "/settings.json", foldsInBackground: false)
+            let next = FileStore(path: first + "/settings.json", checkpointsInBackground: false)
             try next.commit { $0["b"] = 2 }
-            try next.fold()
+            try next.checkpoint()
             try next.commit { $0["a"] = text("n") }
             try next.synchronize()
             try next.commit { $0["b"] = "other" }
@@ -140,7 +140,7 @@ struct DiskOrderTests {
             #expect(old != new)
             let image: [UInt8] = now.prefix(2 * page) + old
             try Data(image).write(to: URL(fileURLWithPath: second + "/settings.json.journal"))
-            let found = FileStore(path: second + "/settings.json", foldsInBackground: false).contents()
+            let found = FileStore(path: second + "/settings.json", checkpointsInBackground: false).contents()
             #expect(found == ["a": text("n"), "b": 2], "what was synchronized is there, and nothing older is over it")
         }
     }

@@ -43,7 +43,7 @@ struct JournalFormatTests {
     func written() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["port"] = 9090 }
             try store.commit {
                 $0["port"] = nil
@@ -96,9 +96,9 @@ struct JournalFormatTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
             try writeJournal(version: version, beside: path)
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             #expect(store.contents() == ["a": 10, "b": 2, "c": "é"])
-            try store.fold()
+            try store.checkpoint()
             #expect(try path.fileContents == "{\n  \"a\": 10,\n  \"b\": 2,\n  \"c\": \"é\"\n}\n")
         }
     }
@@ -109,7 +109,7 @@ struct JournalFormatTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
             try writeJournal(version: 1, beside: path)
-            let (store, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            let (store, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
             #expect(reader.contents() == ["a": 10, "b": 2, "c": "é"])
             let old = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             try store.commit { $0["d"] = 4 }
@@ -120,19 +120,19 @@ struct JournalFormatTests {
             let contents: [String: StoredValue] = ["a": 10, "b": 2, "c": "é", "d": 4]
             #expect(reader.contents() == contents)
             #expect(store.contents() == contents)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == contents)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == contents)
             try reader.commit { $0["d"] = 5 }
             #expect(store.value(forKey: "d") == 5)
-            try store.fold()
+            try store.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 10, "b": 2, "c": "é", "d": 5])
         }
     }
 
-    @Test("when all is folded, the space of the journal is used again, and its readers go on")
+    @Test("when all is checkpointed, the space of the journal is used again, and its readers go on")
     func reuse() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let (store, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            let (store, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
             for round in 1...50 {
                 for key in ["a", "b", "c"] { try store.commit { $0[key] = .integer(Int128(round)) } }
                 #expect(
@@ -140,7 +140,7 @@ struct JournalFormatTests {
                         "a": .integer(Int128(round)), "b": .integer(Int128(round)), "c": .integer(Int128(round)),
                     ]
                 )
-                if round % 3 > 0 { try store.fold() }
+                if round % 3 > 0 { try store.checkpoint() }
                 if round % 4 > 0 { #expect(reader.value(forKey: "a") == .integer(Int128(round))) }
             }
             #expect(try Data(contentsOf: URL(filePath: path + ".journal")).count < 4_096 + 1_000)

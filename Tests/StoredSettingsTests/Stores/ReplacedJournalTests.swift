@@ -23,7 +23,7 @@ struct ReplacedJournalTests {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
             let catchers = (0..<2).map { _ in FailureCatcher() }
-            let stores = (0..<2).map { _ in FileStore(path: path, foldsInBackground: false) }
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             for (store, catcher) in zip(stores, catchers) { store.setObserver(catcher) }
             let progress = Progress()
             await withTaskGroup(of: Void.self) { group in
@@ -82,7 +82,7 @@ struct ReplacedJournalTests {
     func mappings() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let setting = Setting("n", default: 0, suite: suite)
             for number in 1...100 {

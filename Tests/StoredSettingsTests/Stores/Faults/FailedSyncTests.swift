@@ -33,7 +33,7 @@ struct FailedSyncTests {
         try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: false)
         let disk = LossyDisk(files, failingSync: number)
         let path = files + "/settings.json"
-        let stores = (0..<2).map { _ in FileStore(path: path, system: disk.system, foldsInBackground: false) }
+        let stores = (0..<2).map { _ in FileStore(path: path, system: disk.system, checkpointsInBackground: false) }
         var expected: [String: StoredValue] = [:]
         for (index, step) in Step.allCases.enumerated() {
             switch step {
@@ -49,7 +49,7 @@ struct FailedSyncTests {
                     // The failure is received by one process, and the next attempt may be another's.
                     let store = stores[isAnotherProcess ? (attempts + 1) % 2 : 0]
                     do {
-                        try isCheckpoint ? store.fold() : store.synchronize()
+                        try isCheckpoint ? store.checkpoint() : store.synchronize()
                         break
                     } catch {
                         #expect(attempts < 3, "sync \(number), of \(disk.victim ?? "none"), \(step): \(error)")
@@ -58,7 +58,7 @@ struct FailedSyncTests {
                 }
                 let image = "\(directory)/image-\(index)"
                 try disk.writeImage(to: image)
-                let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+                let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
                 #expect(found == expected, "sync \(number), of \(disk.victim ?? "none"), \(step)")
             }
         }

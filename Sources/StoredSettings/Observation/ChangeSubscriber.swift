@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A receiver of changes: a stream or an observation.
+///
+/// A change reaches a subscriber in two steps, so that changes arrive in the order of the commits and no subscriber runs
+/// under a lock. ``offer(_:)`` stores the change, under the store's lock. ``wake(_:)`` acts on it, under no lock.
+protocol ChangeSubscriber: AnyObject, Sendable {
+    /// Stores the changes of a commit, merged with those that are still pending.
+    ///
+    /// - Returns: Whether to call ``wake(_:)`` after the locks are released.
+    func offer(_ commit: StoreCommit) -> Bool
+
+    /// Delivers the pending change, unless it has been consumed already.
+    func wake(_ origin: SettingChangeOrigin)
+
+    /// Ends the subscription: no change follows.
+    func finish()
+}
+
+/// A subscriber that runs user code when it is woken.
+protocol CallbackReceiver: ChangeSubscriber {
+    /// Calls the user's code for the pending change.
+    func deliverAll()
+}
+
+extension CallbackReceiver {
+    func wake(_ origin: SettingChangeOrigin) {
+        switch origin {
+        case .local:
+            deliverAll()
+        case .external:
+            // The thread that found the change only wanted to read, or works for all suites.
+            WorkScheduler.shared.soon { self.deliverAll() }
+        }
+    }
+}
+
+/// A change that can be merged with the next one, so that a slow subscriber receives one change and memory is bounded.
+protocol CoalescingChange: Sendable {
+    /// This change followed by a later one, as one change.
+    func followed(by later: Self) -> Self
+
+    /// Whether there is no difference between the values before and after.
+    var isEmpty: Bool { get }
+}
+
+extension CoalescingChange {
+    /// Merges a change with those that are still pending.
+    ///
+    /// - Returns: The pending change; `nil` when the later change undoes the earlier one.
+    static func merging(_ earlier: Self?, with later: Self) -> Self? {
+        let merged = earlier?.followed(by: later) ?? later
+        return merged.isEmpty ? nil : merged
+    }
+}
+
+/// A change of what is stored under one key.
+typealias StoredValueChange = SettingChange<StoredValue?>
+
+extension StoredValueChange: CoalescingChange {
+    /// The change that a commit makes to the only key of a subscriber.
+    init?(of commit: StoreCommit) {
+        guard let change = commit.changes.first else { return nil }
+        self.init(old: change.old, new: change.new, origin: commit.origin)
+    }
+
+    var isEmpty: Bool { old == new }
+
+    func followed(by later: StoredValueChange) -> StoredValueChange {
+        StoredValueChange(old: old, new: later.new, origin: later.origin)
+    }
+}
+
+extension SettingsSuite.Change: CoalescingChange {
+    init(_ commit: StoreCommit, keys: Set<String>?) {
+        let pairs = commit.changes.lazy
+            .filter { keys?.contains($0.key) ?? true }
+            .map { ($0.key, StoredValueChange(old: $0.old, new: $0.new, origin: commit.origin)) }
+        // A store that lists a key twice violates its contract, which must not trap.
+        self.init(changes: Dictionary(pairs) { _, later in later }, origin: commit.origin)
+    }
+
+    var isEmpty: Bool { changes.isEmpty }
+
+    func followed(by later: SettingsSuite.Change) -> SettingsSuite.Change {
+        var merged = changes
+        for (key, change) in later.changes {
+            let both = merged[key]?.followed(by: change) ?? change
+            merged[key] = both.isEmpty ? nil : both
+        }
+        return SettingsSuite.Change(changes: merged, origin: later.origin)
+    }
+}

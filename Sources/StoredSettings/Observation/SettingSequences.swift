@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Setting {
+    /// The current value, followed by every change of it.
+    ///
+    /// ```swift
+    /// for await port in settings.$port.values {
+    ///     await server.listen(on: port)
+    /// }
+    /// ```
+    ///
+    /// Each loop starts with the value at that moment and misses no later change, whether this process, another process
+    /// or an editor made it. Equal values are not repeated. A slow loop receives the newest value instead of all values.
+    /// The loop ends when its task is canceled or the suite is finished.
+    ///
+    /// The first loop starts to watch the directory of the settings file, and creates the directory if necessary.
+    public var values: Values { Values(setting: self) }
+
+    /// Every change from now on, with the values before and after it.
+    ///
+    /// The first loop over the sequence receives the changes since this property was read. Each further loop starts when
+    /// it begins. As with ``values``, equal values are not a change, and a slow loop receives several changes as one.
+    public var changes: Changes { Changes(setting: self, subscription: subscribe().0) }
+
+    /// The values of a setting over time: see ``Setting/values``.
+    public struct Values: AsyncSequence, Sendable {
+        let setting: Setting<Value>
+
+        /// Starts with the current value.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(setting)
+        }
+
+        /// The values for one loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let setting: Setting<Value>
+            private let subscription: ChangeSubscription<StoredValueChange>
+            private var isFirst = true
+            private let first: StoredValue?
+            private var last: StoredValue?
+
+            init(_ setting: Setting<Value>) {
+                self.setting = setting
+                (subscription, first) = setting.subscribe()
+            }
+
+            /// The next value; `nil` when the task is canceled or the suite is finished.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Value? {
+                if isFirst {
+                    isFirst = false
+                    guard !Task.isCancelled else { return nil }
+                    let reading = setting.box.reading(of: first)
+                    last = reading.identity
+                    return reading.value
+                }
+                while let change = await subscription.storage.next(isolation: actor) {
+                    let reading = setting.box.reading(of: change.new)
+                    guard reading.identity != last else { continue }
+                    last = reading.identity
+                    return reading.value
+                }
+                return nil
+            }
+        }
+    }
+
+    /// The changes of a setting over time: see ``Setting/changes``.
+    public struct Changes: AsyncSequence, Sendable {
+        let setting: Setting<Value>
+        let subscription: ChangeSubscription<StoredValueChange>
+
+        /// Starts with the changes since the sequence was created; a second loop starts now.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(setting: setting, subscription: subscription.take() ? subscription : setting.subscribe().0)
+        }
+
+        /// The changes for one loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            let setting: Setting<Value>
+            let subscription: ChangeSubscription<StoredValueChange>
+
+            /// The next change; `nil` when the task is canceled or the suite is finished.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> SettingChange<
+                Value
+            >? {
+                while let change = await subscription.storage.next(isolation: actor) {
+                    if let change = setting.change(change) { return change }
+                }
+                return nil
+            }
+        }
+    }
+}
+
+@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+extension Setting.Values.Iterator: Sendable {}
+
+@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+extension Setting.Changes.Iterator: Sendable {}
+
+extension Setting {
+    /// Adds a subscriber, which receives every change after the value that is returned.
+    func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
+        let storage = ChangeStorage(StoredValueChange.init(of:))
+        let (id, value) = engine.addSubscriber(storage, forKey: key)
+        return (ChangeSubscription(storage, in: engine, id: id), value)
+    }
+
+    /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.
+    func change(_ change: StoredValueChange) -> SettingChange<Value>? {
+        let (old, new) = (box.quietReading(of: change.old), box.reading(of: change.new))
+        guard old.identity != new.identity else { return nil }
+        return SettingChange(old: old.value, new: new.value, origin: change.origin)
+    }
+}

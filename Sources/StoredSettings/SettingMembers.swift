@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A namespace for keys that are used as members of ``SettingsSuite/values``.
+///
+/// ```swift
+/// extension SettingMembers {
+///     var launchCount: SettingKey<Int> { SettingKey("launchCount", default: 0) }
+///     var quality: SettingKey<Double> { .quality }       // defined in an extension of SettingKeys
+/// }
+///
+/// suite.values.launchCount += 1
+/// ```
+public struct SettingMembers: Sendable {
+    // Static members of SettingKeys cannot be used instead: with compilers up to 6.3, a program crashes when it uses a key
+    // path to a stored static member of another module.
+    fileprivate init() {}
+}
+
+extension SettingsSuite {
+    /// The values of a suite as members, named after the members of ``SettingMembers``.
+    ///
+    /// ```swift
+    /// suite.values.launchCount += 1
+    /// suite.values.hosts.append("example.org")
+    /// ```
+    ///
+    /// Reading and assigning work like ``Setting/value``. Each access looks up the key and the setting, which a property
+    /// wrapper does once. Use a property wrapper where speed matters.
+    @dynamicMemberLookup
+    public struct Values: Sendable {
+        let suite: SettingsSuite
+
+        /// The value of a key that is a member of ``SettingMembers``.
+        public subscript<Value>(dynamicMember key: KeyPath<SettingMembers, SettingKey<Value>>) -> Value {
+            get { suite[SettingMembers()[keyPath: key]] }
+            nonmutating set { suite[SettingMembers()[keyPath: key]] = newValue }
+        }
+    }
+
+    /// The values of the suite as members, named after the members of ``SettingMembers``.
+    public var values: Values { Values(suite: self) }
+}
