@@ -9,7 +9,7 @@ import Testing
 
 /// Two stores over one file, as two processes have them; the commits of the first can be made to fail.
 @Suite("A pending write and a newer commit")
-struct PendingWriteTests {
+struct PendingWriteOrderTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
 
