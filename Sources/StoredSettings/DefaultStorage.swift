@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Keys-and-declarations.md, "A default is fixed unless it is a closure".
 
 /// A property whose value is stored under a key, with the value it is declared with as its default.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Reading.md, "load() and explain() report errors of the store".
 
 /// A place that a value may come from.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Keys-and-declarations.md, "Keys are classes".
 
 /// A namespace for keys: extend it with static members.
 ///

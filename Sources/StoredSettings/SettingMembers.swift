@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Keys-and-declarations.md, "Keys can be instance members".
 
 /// A namespace for keys that are used as members of ``SettingsSuite/values``.
 ///

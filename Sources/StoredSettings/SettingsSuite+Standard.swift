@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Keys-and-declarations.md, "A setting takes the standard suite once".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Writing.md, "Pending writes outlive their settings".
 
 /// Assignments that could not be saved yet.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Reading.md, "Settings with one definition are shared".
 
 /// What makes two definitions of one key and type the same setting, as far as that can be told.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Reading.md, "Settings with one definition are shared".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Writing.md, "A set that throws changes nothing".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Reading.md, "A small value is read with loads alone".
 
 public import Synchronization
 

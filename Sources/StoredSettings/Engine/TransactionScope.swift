@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Writing.md, "Only the transaction writes inside a transaction".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Overrides-and-migrations.md, "A migration is a list of named steps".
 
 /// Brings what older versions of a program have stored into the form that this one reads: step by step, each step once.
 ///

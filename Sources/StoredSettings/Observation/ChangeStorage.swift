@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Streams.md, "Streams retain their suite, and finish() ends them".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Streams.md, "Lifetime ties are checked before each call".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Streams.md, "Quiet changes belong to a task".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Streams.md, "changes begins where the property is read".
 
 extension Setting {
     /// The current value, followed by every change of it.

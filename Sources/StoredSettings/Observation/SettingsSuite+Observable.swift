@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Streams.md, "Observation is a property of the suite".
 
 extension SettingsSuite {
     /// Whether suites are observable where nobody says otherwise.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Overrides-and-migrations.md, "The command line wins over the environment".
 
 /// Reads the text of an override as the stored values that it may stand for.
 ///

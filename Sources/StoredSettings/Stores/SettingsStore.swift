@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Settings-file.md, "Unknown contents allow only blind writes".
 
 /// Where a suite keeps its values.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Streams.md, "Changes are recorded under the lock and delivered outside it".
 
 /// What a store tells of its changes and failures.
 public protocol StoreObserver: AnyObject, Sendable {

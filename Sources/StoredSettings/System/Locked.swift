@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Platform.md, "The lock on Linux is a POSIX mutex".
 
 import Synchronization
 

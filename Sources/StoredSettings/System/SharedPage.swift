@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "Processes share one page of memory".
 
 import Synchronization
 

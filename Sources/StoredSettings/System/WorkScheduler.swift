@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Platform.md, "Background work runs on the library's own threads".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Values-and-JSON.md, "The library has its own JSON reader and writer".
 
 /// Reads the text of `settings.json`: RFC 8259 to the letter, after one byte order mark if there is one.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Values-and-JSON.md, "The file and the records are JSON".
 
 /// Writes the text of `settings.json`.
 ///

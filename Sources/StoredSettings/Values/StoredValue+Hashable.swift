@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Values-and-JSON.md, "Equality compares the stored bits".
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

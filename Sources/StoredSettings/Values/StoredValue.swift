@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Values-and-JSON.md, "An integer is an Int128".
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/UserDefaults.md, "Exact values are stored beside native ones".
 
 import Foundation
 import StoredSettings

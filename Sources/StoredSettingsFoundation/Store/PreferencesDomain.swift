@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/UserDefaults.md, "Registered values are used but not stored".
 
 import Foundation
 import StoredSettings

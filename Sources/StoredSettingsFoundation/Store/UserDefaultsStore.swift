@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/UserDefaults.md, "Every read of UserDefaults looks up its key".
 
 public import Foundation
 public import StoredSettings

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Settings-file.md, "The last good copy has the newest contents".
 
 import Synchronization
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "Writers take turns with flock".
 
 /// The lock that makes the users of a file, of all processes, take turns.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Settings-file.md, "A changing file has time to settle".
 
 import Synchronization
 

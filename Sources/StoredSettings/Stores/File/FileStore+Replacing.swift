@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "A journal can be replaced".
 
 #if canImport(Glibc)
 import Glibc

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "A checkpoint needs no new read of the file".
 
 /// The process that holds a lock while it waits for the disk, as the journal's header names it for processes that wait.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "A checkpoint needs no new read of the file".
 
 /// The settings file that the last checkpoint has put in place, as the journal's header names it.
 ///

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Settings-file.md, "Only settings.json may be a link".
 
 #if canImport(Glibc)
 import Glibc

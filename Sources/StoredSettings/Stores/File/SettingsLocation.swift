@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Settings-file.md, "A suite may have any name".
 
 /// What the place of a suite's file depends on, apart from its name.
 package struct SettingsEnvironment: Sendable {
