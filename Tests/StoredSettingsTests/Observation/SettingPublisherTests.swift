@@ -51,7 +51,7 @@ struct SettingPublisherTests {
     @Test("Row 32: the current value, then every change, as a publisher")
     func row32() {
         let received = Received<Int>()
-        let subscription = port.publisher.subscriber { received.add($0) }
+        let subscription = port.publisher.sink { received.add($0) }
         port.value = 2
         port.value = 2
         port.reset()
@@ -62,7 +62,7 @@ struct SettingPublisherTests {
     @Test("changePublisher gives what was and what is, and nothing before the first change")
     func changes() {
         let received = Received<SettingChange<Int>>()
-        let subscription = port.changePublisher.subscriber { received.add($0) }
+        let subscription = port.changePublisher.sink { received.add($0) }
         #expect(received.all.isEmpty)
         port.value = 2
         port.value = 3
@@ -79,9 +79,9 @@ struct SettingPublisherTests {
         let publisher = port.publisher
         port.value = 2
         let (first, second) = (Received<Int>(), Received<Int>())
-        let one = publisher.subscriber { first.add($0) }
+        let one = publisher.sink { first.add($0) }
         port.value = 3
-        let two = publisher.subscriber { second.add($0) }
+        let two = publisher.sink { second.add($0) }
         port.value = 4
         #expect(first.all == [2, 3, 4])
         #expect(second.all == [3, 4])
@@ -98,7 +98,7 @@ struct SettingPublisherTests {
         do {
             let received = Received<Int>()
             kept = received
-            let subscription = port.publisher.subscriber { received.add($0) }
+            let subscription = port.publisher.sink { received.add($0) }
             #expect(suite.engine.subscriberCount == 1)
             _ = consume subscription
         }
@@ -124,7 +124,7 @@ struct SettingPublisherTests {
         let received = Received<Int>()
         // Cancels after the fourth value, when another comes at the latest.
         let subscription = port.publisher.prefix(4)
-            .subscriber { [port] value in
+            .sink { [port] value in
                 received.add(value)
                 switch value {
                 case 2: port.value = 3
@@ -143,7 +143,7 @@ struct SettingPublisherTests {
     @Test("tell of changes from outside")
     func external() async {
         let received = Received<Int>()
-        let subscription = port.publisher.subscriber { received.add($0) }
+        let subscription = port.publisher.sink { received.add($0) }
         let change = StoreChange(key: "port", old: nil, new: 7)
         suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
         await eventually("the change is published") { received.all == [1, 7] }
