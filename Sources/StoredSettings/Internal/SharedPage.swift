@@ -24,6 +24,8 @@ final class SharedPage: @unchecked Sendable {
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
     private let file: FileHandle
     private let system: SystemCalls
+    /// Whether another process may write to a copy of the file, which this memory does not show.
+    let mayBeSuperseded: Bool
 
     /// Maps the first page of a file.
     ///
@@ -33,6 +35,8 @@ final class SharedPage: @unchecked Sendable {
     ///   - system: Makes the calls.
     /// - Throws: ``SystemError`` when it cannot be mapped.
     init(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws(SystemError) {
+        // A file that is open for writing has been copied.
+        mayBeSuperseded = !isWritable && system.isOnOverlay(file)
         let start = try system.mapShared(file, Self.size, isWritable: isWritable)
         // The memory is the page's own, and is used as words and as nothing else.
         words = start.bindMemory(to: Atomic<UInt64>.self, capacity: Self.size / 8)
@@ -66,6 +70,24 @@ final class SharedPage: @unchecked Sendable {
     subscript(index: Int) -> UInt64 {
         get { words[index].load(ordering: .acquiring) }
         set { words[index].store(newValue, ordering: .releasing) }
+    }
+
+    /// Whether the file has another word than this memory, because another process has written to a copy of the file.
+    ///
+    /// - Parameter index: The word to compare.
+    /// - Returns: Whether the file has to be mapped again. Also when the word cannot be read: opening the file again
+    ///   throws the reason.
+    func isSuperseded(at index: Int) -> Bool {
+        guard mayBeSuperseded else { return false }
+        let mapped = self[index]
+        do {
+            let bytes = try system.contents(of: file, in: index * 8..<index * 8 + 8)
+            let stored = bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+            // The word in memory changes too where the file was copied before it was mapped.
+            return stored != mapped && self[index] == mapped
+        } catch {
+            return true
+        }
     }
 
     /// Tells a test that something was published.

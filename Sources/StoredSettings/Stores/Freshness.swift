@@ -101,7 +101,7 @@ extension Freshness {
         var word = page == nil ? 0 : word
         var isOther = false
         if let page {
-            if let (shown, isNew) = show(page) {
+            if !page.mayBeSuperseded, let (shown, isNew) = show(page) {
                 (address, isOther) = (shown, isNew)
             } else {
                 // The other word is 0, so every read asks the store.

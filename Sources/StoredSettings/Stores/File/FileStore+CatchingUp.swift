@@ -3,8 +3,14 @@
 extension FileStore {
     /// Takes over the records that were appended since the last time.
     func catchUp(_ state: inout State, _ news: inout News) {
+        var mayBeSuperseded = true
         // What is going to be read anew begins with the newest records.
         while state.reload != .everything, let journal = state.journal.journal {
+            if mayBeSuperseded, journal.isSuperseded {
+                mayBeSuperseded = false
+                if findJournal(&state, &news) { return beginAnew(&state, &news) }
+                continue
+            }
             if !journal.isAlive || journal.isRetired || journal.isBeingReplaced {
                 // It was cut off, removed or replaced, and another one may be at the path.
                 if findJournal(&state, &news) { return beginAnew(&state, &news) }

@@ -13,7 +13,7 @@ extension FileStore {
         do {
             let path = try journalPath()
             state.journal.path = path
-            if let journal = state.journal.journal, try journal.place(at: path) != .elsewhere {
+            if let journal = state.journal.journal, !journal.isSuperseded, try journal.place(at: path) != .elsewhere {
                 state.journal.problem = nil
                 return false
             }

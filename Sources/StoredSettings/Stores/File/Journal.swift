@@ -171,6 +171,9 @@ extension Journal {
     /// Whether the memory is still this journal's: somebody may have cut off the file, and begun another journal in it.
     var isAlive: Bool { page[JournalHeader.idWord] == id }
 
+    /// Whether the file has to be opened again to see what other processes write: see ``SharedPage/mayBeSuperseded``.
+    var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.generationWord) }
+
     /// Whether an older version of this library made it, which an old process may still be using.
     var isUnsalted: Bool { page[JournalHeader.versionWord] == JournalHeader.unsaltedVersion }
 
