@@ -71,7 +71,7 @@ extension DefaultStorage {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        let form = SettingForm(wrappedValue, .bridged(by: bridge), .anything(validate))
+        let form = SettingFingerprint(wrappedValue, .bridged(by: bridge), .anything(validate))
         setting = .shared(key, form, in: suite) {
             SettingKey(key, default: wrappedValue, as: bridge, validate: validate)
         }
@@ -110,7 +110,7 @@ extension DefaultStorage where Value: StoredValueConvertible {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        let form = SettingForm(wrappedValue, .convertible, .anything(validate))
+        let form = SettingFingerprint(wrappedValue, .convertible, .anything(validate))
         setting = .shared(key, form, in: suite) { SettingKey(key, default: wrappedValue, validate: validate) }
     }
 
@@ -145,7 +145,7 @@ extension DefaultStorage where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        let form = SettingForm(wrappedValue, .convertible, .within(range, validate))
+        let form = SettingFingerprint(wrappedValue, .convertible, .within(range, validate))
         setting = .shared(key, form, in: suite) {
             SettingKey(key, default: wrappedValue, in: range, validate: validate)
         }

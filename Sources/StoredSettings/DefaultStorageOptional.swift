@@ -48,7 +48,7 @@ extension DefaultStorageOptional {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        let form = SettingForm(absent: .bridged(by: bridge), .anything(validate))
+        let form = SettingFingerprint(absent: .bridged(by: bridge), .anything(validate))
         setting = .shared(key, form, in: suite) { SettingKey(key, as: bridge, validate: validate) }
     }
 
@@ -81,7 +81,7 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        let form = SettingForm(absent: .convertible, .anything(validate))
+        let form = SettingFingerprint(absent: .convertible, .anything(validate))
         setting = .shared(key, form, in: suite) { SettingKey(key, validate: validate) }
     }
 
@@ -112,7 +112,7 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        let form = SettingForm(absent: .convertible, .within(range, validate))
+        let form = SettingFingerprint(absent: .convertible, .within(range, validate))
         setting = .shared(key, form, in: suite) { SettingKey(key, in: range, validate: validate) }
     }
 

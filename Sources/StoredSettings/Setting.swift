@@ -23,7 +23,7 @@ public struct Setting<Value: Sendable>: Sendable {
     /// The newest value that was decoded.
     ///
     /// It belongs to the box.
-    @usableFromInline let cell: HotCell
+    @usableFromInline let cell: ValueCache
 
     /// Creates a setting.
     ///
@@ -37,7 +37,7 @@ public struct Setting<Value: Sendable>: Sendable {
     private init(_ box: SettingBox<Value>, in suite: SettingsSuite) {
         self.suite = suite
         self.box = box
-        cell = box.readersCell
+        cell = box.readerCache
     }
 
     private static func shared(_ key: SettingKey<Value>, in suite: SettingsSuite) -> Setting {
@@ -59,7 +59,7 @@ public struct Setting<Value: Sendable>: Sendable {
     /// - Returns: The setting.
     static func shared(
         _ name: String,
-        _ form: SettingForm?,
+        _ form: SettingFingerprint?,
         in suite: SettingsSuite,
         makeKey: () -> SettingKey<Value>
     ) -> Setting {
@@ -76,7 +76,7 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - suite: The suite it is kept in.
     public init(_ key: String, default value: Value, suite: SettingsSuite = .standard)
     where Value: StoredValueConvertible {
-        let form = SettingForm(value, .convertible, RuleForm())
+        let form = SettingFingerprint(value, .convertible, ValidatorFingerprint())
         self = .shared(key, form, in: suite) { SettingKey(key, default: value) }
     }
 
@@ -111,7 +111,7 @@ extension Setting {
     /// process does not let go of the lock. For when the value survives a loss of power, see
     /// ``SettingsSuite/synchronize()``.
     public var value: Value {
-        @inlinable get { cell.newestValue(as: Value.self) ?? slowValue }
+        @inlinable get { cell.currentValue(as: Value.self) ?? slowValue }
         nonmutating set {
             do {
                 let stored = try box.encode(newValue)

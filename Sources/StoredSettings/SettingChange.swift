@@ -39,7 +39,7 @@ extension SettingChange: Hashable where Value: Hashable {}
 ///     }
 /// }
 /// ```
-public struct SuiteChange: Sendable, Hashable {
+public struct SettingsSuite.Change: Sendable, Hashable {
     /// What was and what is stored, by key.
     ///
     /// `nil` means that nothing is stored.

@@ -71,7 +71,7 @@ extension Setting {
     }
 
     private var place: SettingsPersistence {
-        engine.isStorageAvailable && engine.isUnsaved(key)
+        engine.isStorageAvailable && engine.isPending(key)
             ? .ephemeral(reason: "it could not be saved yet") : suite.persistence
     }
 }

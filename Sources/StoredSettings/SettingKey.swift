@@ -47,12 +47,12 @@ extension SettingKeys: CustomReflectable {
 public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable {
     let source: SettingDefault<Value>
     let conversion: SettingConversion<Value>
-    let rule: SettingRule<Value>
+    let rule: Validator<Value>
 
     init(
         _ name: String,
         conversion: SettingConversion<Value>,
-        rule: SettingRule<Value> = SettingRule(),
+        rule: Validator<Value> = Validator(),
         default source: SettingDefault<Value>
     ) {
         self.source = source
@@ -81,11 +81,11 @@ public final class SettingKey<Value: Sendable>: SettingKeys, @unchecked Sendable
     }
 
     /// What makes it one with another; `nil` where it is one with itself alone.
-    var form: SettingForm? {
+    var form: SettingFingerprint? {
         switch source {
-        case .fixed(let value): SettingForm(value, conversion.form, rule.form)
+        case .fixed(let value): SettingFingerprint(value, conversion.form, rule.form)
         case .computed: nil
-        case .absent: SettingForm(absent: conversion.form, rule.form)
+        case .absent: SettingFingerprint(absent: conversion.form, rule.form)
         }
     }
 }
@@ -110,7 +110,7 @@ extension SettingKey where Value: StoredValueConvertible {
         default value: Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .convertible(), rule: SettingRule(validate), default: .fixed(value))
+        self.init(name, conversion: .convertible(), rule: Validator(validate), default: .fixed(value))
     }
 
     /// Creates a key whose values lie in a range.
@@ -126,7 +126,7 @@ extension SettingKey where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, conversion: .convertible(), rule: SettingRule(in: range, validate), default: .fixed(value))
+        self.init(name, conversion: .convertible(), rule: Validator(in: range, validate), default: .fixed(value))
     }
 
     /// Creates a key whose default is computed whenever it is needed.
@@ -154,7 +154,7 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .bridged(by: bridge), rule: SettingRule(validate), default: .fixed(value))
+        self.init(name, conversion: .bridged(by: bridge), rule: Validator(validate), default: .fixed(value))
     }
 
     /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes what is.
@@ -166,7 +166,7 @@ extension SettingKey {
         _ name: String,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = SettingRule(unlessNil: SettingRule(validate))
+        let rule = Validator(unlessNil: Validator(validate))
         self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
     }
 
@@ -181,7 +181,7 @@ extension SettingKey {
         in range: some RangeExpression<Wrapped> & Sendable,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = SettingRule(unlessNil: SettingRule(in: range, validate))
+        let rule = Validator(unlessNil: Validator(in: range, validate))
         self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
     }
 
@@ -196,7 +196,7 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = SettingRule(unlessNil: SettingRule(validate))
+        let rule = Validator(unlessNil: Validator(validate))
         self.init(name, conversion: .absent(.bridged(by: bridge)), rule: rule, default: .absent(nil))
     }
 }

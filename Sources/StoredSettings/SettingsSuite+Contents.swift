@@ -146,8 +146,8 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the file cannot be written, or is there and cannot be read, so that it must not be
     ///   written over; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; or with
     ///   ``SettingsError/Code/suiteFinished`` after ``finish()``.
-    public func fold() throws {
-        try naming { try engine.fold() }
+    public func checkpoint() throws {
+        try naming { try engine.checkpoint() }
     }
 
     /// How long what is stored lasts, and where.

@@ -76,11 +76,11 @@ public struct SettingsSuite: Sendable {
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
-        if let engine = NamedEngines.engine(named: name, reporter: reporter) {
+        if let engine = EngineRegistry.engine(named: name, reporter: reporter) {
             self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
         } else {
             self.init(name, environment: .process, overrides: overrides, reporter: reporter)
-            if engine.store is FileStore { NamedEngines.add(engine, as: name) }
+            if engine.store is FileStore { EngineRegistry.add(engine, as: name) }
         }
     }
 
@@ -127,7 +127,7 @@ public struct SettingsSuite: Sendable {
     /// Gives a suite over a store of your own.
     ///
     /// - Parameters:
-    ///   - store: The store. All suites over one store share its engine, so they see each other's unsaved values.
+    ///   - store: The store. All suites over one store share its engine, so they see each other's pendingWrites values.
     ///   - name: The suite's name, for messages.
     ///   - overrides: What is read in place of stored values.
     ///   - reporter: Hears of what fails where nothing can be thrown.
@@ -181,5 +181,30 @@ extension SettingsSuite {
     /// An error with the name of this suite, and the file it is kept in unless a nearer place is known.
     func naming(_ error: SettingsError) -> SettingsError {
         engine.naming(error, suite: name)
+    }
+}
+
+// What is printed names suites, settings and keys. It never holds a value, since values may be secret, nor what the
+// library keeps inside.
+
+extension SettingsSuite: CustomStringConvertible {
+    /// The suite's name and where it is kept, without values.
+    public var description: String {
+        let persistence = persistence
+        return name == persistence.path ? "suite \(persistence)" : "suite '\(name)', \(persistence)"
+    }
+}
+
+extension SettingsSuite: CustomReflectable {
+    /// A mirror without parts, so that `dump` prints the ``description`` alone.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension SettingsPersistence {
+    fileprivate var path: String? {
+        switch self {
+        case .durable(let path), .readOnly(let path, _): path
+        case .ephemeral: nil
+        }
     }
 }

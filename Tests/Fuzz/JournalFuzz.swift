@@ -4,7 +4,7 @@
 
 import Foundation
 
-/// Opens a store beside whose settings file some bytes are the journal, reads it, sets in it, folds it, and looks each
+/// Opens a store beside whose settings file some bytes are the journal, reads it, sets in it, checkpoints it, and looks each
 /// time whether others see the same and nothing is lost.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzJournal(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
@@ -26,7 +26,7 @@ public func seedJournal(
 ) -> CInt {
     do {
         var seeds = JournalInput.seeds
-        for foldings in 0..<3 { seeds.append(try JournalTrial.journal(foldings: foldings)) }
+        for checkpoints in 0..<3 { seeds.append(try JournalTrial.journal(checkpoints: checkpoints)) }
         writeSeeds(seeds)
     } catch {
         expect(false, "a journal cannot be written: \(error)")
@@ -69,7 +69,7 @@ struct JournalTrial {
                 ofItemAtPath: Self.path
             )
         }
-        let reader = FileStore(path: FilePath(Self.path), foldsInBackground: false)
+        let reader = FileStore(path: FilePath(Self.path), checkpointsInBackground: false)
         if input.isOpenBefore {
             try Self.write(goodJournal, to: Self.journalPath)
             checkKept(reader.contents())
@@ -78,7 +78,7 @@ struct JournalTrial {
 
         let contents = reader.contents()
         checkKept(contents)
-        let another = FileStore(path: FilePath(Self.path), foldsInBackground: false)
+        let another = FileStore(path: FilePath(Self.path), checkpointsInBackground: false)
         // Who was there before may know more than the journal says.
         if !input.isOpenBefore { expect(another.contents() == contents, "two who read do not agree") }
         expect(try Self.read(Self.path) == Array(settings.utf8), "reading has changed the settings file")
@@ -87,8 +87,8 @@ struct JournalTrial {
         let (writer, other) = input.isReaderSetting ? (reader, another) : (another, reader)
         let isSet = try set(by: writer, seenBy: other)
         expect(try Self.read(Self.path) == Array(settings.utf8), "a set has changed the settings file")
-        // Without a journal that can be used, the two do not agree, and there is nothing to fold.
-        if isSet, input.isFolded { try fold(another, seenBy: reader) }
+        // Without a journal that can be used, the two do not agree, and there is nothing to checkpoint.
+        if isSet, input.isCheckpointed { try checkpoint(another, seenBy: reader) }
     }
 
     /// - Returns: Whether the journal was one that can be used.
@@ -114,27 +114,27 @@ struct JournalTrial {
         let contents = writer.contents()
         checkKept(contents)
         expect(contents["new"] == new && reader.contents() == contents, "two who are there do not agree after a set")
-        let newcomer = FileStore(path: FilePath(Self.path), foldsInBackground: false)
+        let newcomer = FileStore(path: FilePath(Self.path), checkpointsInBackground: false)
         expect(newcomer.contents() == contents, "who comes later does not see what was set")
         expect(newcomer.problem?.code != .malformedJournal, "a set has not mended the journal")
         return true
     }
 
-    private func fold(_ store: FileStore, seenBy reader: FileStore) throws {
+    private func checkpoint(_ store: FileStore, seenBy reader: FileStore) throws {
         let contents = store.contents()
         do {
-            try store.fold()
+            try store.checkpoint()
         } catch let error as SettingsError {
             let isKnown = [.malformedJournal, .newerFormat, .malformedFile].contains(error.code)
-            expect(isKnown, "folding fails with \(error)")
+            expect(isKnown, "checkpointing fails with \(error)")
             return
         }
-        expect(!input.isFileBroken, "a broken file was folded into")
+        expect(!input.isFileBroken, "a broken file was checkpointed into")
         let file = try JSONReader.readObject(Self.read(Self.path))
-        expect(file == contents, "the file has not what was folded into it")
-        expect(store.contents() == contents && reader.contents() == contents, "folding has changed the contents")
-        let newcomer = FileStore(path: FilePath(Self.path), foldsInBackground: false)
-        expect(newcomer.contents() == contents, "who comes after folding sees something else")
+        expect(file == contents, "the file has not what was checkpointed into it")
+        expect(store.contents() == contents && reader.contents() == contents, "checkpointing has changed the contents")
+        let newcomer = FileStore(path: FilePath(Self.path), checkpointsInBackground: false)
+        expect(newcomer.contents() == contents, "who comes after checkpointing sees something else")
     }
 
     /// No record is about this key, unless its letters stand in the journal.
@@ -146,21 +146,21 @@ struct JournalTrial {
 // MARK: - Files
 
 extension JournalTrial {
-    private static let goodJournal = Result { try journal(foldings: 1).dropFirst() }.map { Array($0) }
+    private static let goodJournal = Result { try journal(checkpoints: 1).dropFirst() }.map { Array($0) }
 
     /// A journal as the library writes it, as an input.
-    static func journal(foldings: Int) throws -> [UInt8] {
+    static func journal(checkpoints: Int) throws -> [UInt8] {
         try clear()
         try write(Array(settings.utf8), to: path)
-        let store = FileStore(path: FilePath(path), foldsInBackground: false)
-        for number in 0...foldings {
+        let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+        for number in 0...checkpoints {
             try store.commit { $0["a"] = .integer(Int128(number)) }
             try store.commit {
                 $0["b"] = .array(["text", .null])
                 $0["c"] = .dictionary(["number": .integer(Int128(number))])
             }
             try store.commit { $0["b"] = nil }
-            if number < foldings { try store.fold() }
+            if number < checkpoints { try store.checkpoint() }
         }
         return try [0] + read(journalPath)
     }

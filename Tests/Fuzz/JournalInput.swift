@@ -15,7 +15,7 @@ struct JournalInput {
     /// Whether the journal takes the place of one that is in use.
     var isOpenBefore: Bool { flags & 8 != 0 }
     var isReaderSetting: Bool { flags & 16 != 0 }
-    var isFolded: Bool { flags & 32 != 0 }
+    var isCheckpointed: Bool { flags & 32 != 0 }
 
     /// Whether the letters of the key `kept` may stand somewhere.
     let mentionsKept: Bool
@@ -37,7 +37,7 @@ struct JournalInput {
         flags = rest.popFirst() ?? 0
         var journal = Array(rest)
         if flags & 1 != 0 { journal = Self.expanded(rest) }
-        if flags & 2 != 0 { Self.mendChecksums(of: &journal) }
+        if flags & 2 != 0 { Self.fixChecksums(of: &journal) }
         self.journal = journal
         mentionsKept = journal.contains(0x5C) || journal.split(separator: 0x6B).contains { $0.starts(with: "ept".utf8) }
     }
@@ -70,7 +70,7 @@ struct JournalInput {
             }
         }
         let records = records(rest, epoch: UInt32(truncatingIfNeeded: epoch))
-        words[JournalHeader.generationWord] = epoch << 32 | (4_096 + UInt64(records.count) &+ shift) & 0xFFFF_FFFF
+        words[JournalHeader.positionWord] = epoch << 32 | (4_096 + UInt64(records.count) &+ shift) & 0xFFFF_FFFF
         return words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } } + records
     }
 
@@ -88,7 +88,7 @@ struct JournalInput {
 
     // MARK: - Checksums
 
-    private static func mendChecksums(of journal: inout [UInt8]) {
+    private static func fixChecksums(of journal: inout [UInt8]) {
         for place in [512, 1_024] where journal.count >= place + 72 {
             var checksum = Checksum(salt: word(at: place + 64, in: journal))
             for offset in 0..<7 { checksum.add(word(at: place + offset * 8, in: journal)) }

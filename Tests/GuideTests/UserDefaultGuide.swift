@@ -43,7 +43,7 @@ struct Angle: StoredValueConvertible, Equatable {
 // end
 
 // snippet: row-21
-struct Theme: StoredIndirectly, Hashable {
+struct Theme: StoredRepresentable, Hashable {
     var style: Style
 
     init(stored style: Style) { self.style = style }

@@ -22,8 +22,8 @@ struct ChangesFromOutsideTests {
                 await heard.expect([0])
 
                 func change(to value: Int, by change: () async throws -> Void) async throws {
-                    // What is still unfolded would win over an edit of the file.
-                    try await writer.expect("fold")
+                    // What is still journaled would win over an edit of the file.
+                    try await writer.expect("checkpoint")
                     try await change()
                     try await watcher.expect(says: "n is \(value)", within: .seconds(20))
                     await heard.expect([value])

@@ -14,7 +14,7 @@ struct LoadTests {
         try await expectLaws(of: "load", "--seconds", "5")
     }
 
-    @Test("all that was acknowledged is there after kill -9, be it in a set, in a fold, or while the file is made")
+    @Test("all that was acknowledged is there after kill -9, be it in a set, in a checkpoint, or while the file is made")
     func kills() async throws {
         try await expectLaws(of: "kill", "--rounds", "40")
     }

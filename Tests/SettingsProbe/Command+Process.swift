@@ -149,7 +149,7 @@ extension Command {
         let port = Setting("port", default: 1, suite: suite)
         try port.set(2)
         try suite.synchronize()
-        try suite.fold()
+        try suite.checkpoint()
         try SettingsSuite.withStandard(suite) {
             @DefaultStorage(key: "port") var standard = 1
             standard += 1

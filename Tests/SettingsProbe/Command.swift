@@ -19,10 +19,10 @@ enum Command: String {
     case remove
     /// `synchronize`
     case synchronize
-    /// `fold`
-    case fold
-    /// `foldRepeatedly KEY LAST`: folds again and again until the key is LAST.
-    case foldRepeatedly
+    /// `checkpoint`
+    case checkpoint
+    /// `checkpointRepeatedly KEY LAST`: checkpoints again and again until the key is LAST.
+    case checkpointRepeatedly
     /// `finish`: ends the suite.
     case finish
     /// `exit`: ends the process where it stands.
@@ -98,8 +98,8 @@ enum Command: String {
         case .keys: return "\(suite.keys.count)"
         case .remove: try suite.reset(arguments.text(0))
         case .synchronize: try suite.synchronize()
-        case .fold: try suite.fold()
-        case .foldRepeatedly: try foldRepeatedly(suite, arguments)
+        case .checkpoint: try suite.checkpoint()
+        case .checkpointRepeatedly: try checkpointRepeatedly(suite, arguments)
         case .finish: suite.finish()
         case .exit: leave()
         case .persistence: return persistence(of: suite)
@@ -159,10 +159,10 @@ enum Command: String {
         }
     }
 
-    private func foldRepeatedly(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+    private func checkpointRepeatedly(_ suite: SettingsSuite, _ arguments: Arguments) throws {
         let (setting, last) = (try integer(suite, arguments), try arguments.integer(1))
         repeat {
-            try suite.fold()
+            try suite.checkpoint()
         } while setting.value < last
     }
 

@@ -27,8 +27,8 @@ package final class HeldLock: Sendable {
     }
 }
 
-/// Runs a body while nobody can fold the journal of a settings file, so that what is set meanwhile stays unfolded.
-package func withoutFolding<Result>(
+/// Runs a body while nobody can checkpoint the journal of a settings file, so that what is set meanwhile stays journaled.
+package func withoutCheckpoints<Result>(
     of settingsPath: String,
     _ body: () async throws -> Result
 ) async throws -> Result {

@@ -14,7 +14,7 @@ package struct JournalFile: Sendable {
     /// Where the words are that the file format tells of.
     package static let magicOffset = 0
     package static let versionOffset = 8
-    package static let generationOffset = 64
+    package static let positionOffset = 64
     /// Where the header ends and records may begin.
     package static let headerSize = 4_096
 
@@ -35,13 +35,13 @@ package struct JournalFile: Sendable {
     }
 
     /// The epoch and, in the low half, where the next record goes: another word after every commit.
-    package var generation: UInt64 {
-        get throws { try word(at: Self.generationOffset) }
+    package var version: UInt64 {
+        get throws { try word(at: Self.positionOffset) }
     }
 
     /// Where the next record goes.
     package var end: Int {
-        get throws { Int(truncatingIfNeeded: try generation & 0xFFFF_FFFF) }
+        get throws { Int(truncatingIfNeeded: try version & 0xFFFF_FFFF) }
     }
 
     // MARK: - Damage

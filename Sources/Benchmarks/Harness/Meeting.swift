@@ -94,7 +94,7 @@ final class Meeting: Sendable {
         // All spin until all are here.
         while arrived.load(ordering: .acquiring) < size {}
         let start = Clock.now()
-        Sink.keep(body(count))
+        Subscriber.keep(body(count))
         let end = Clock.now()
         spans.withLock { $0.append((start, end)) }
     }

@@ -47,9 +47,9 @@ extension Operation {
         return Operation(name: name, isSingle: false) {
             let count = slice ?? Slice.count(body)
             slice = count
-            return Clock.time { Sink.keep(body(count)) } / Double(count * parts)
+            return Clock.time { Subscriber.keep(body(count)) } / Double(count * parts)
         } run: { count in
-            Sink.keep(body(count))
+            Subscriber.keep(body(count))
         }
     }
 
@@ -98,7 +98,7 @@ enum Slice {
     static func count(_ body: (Int) -> Int) -> Int {
         var count = 16
         while count < 1 << 24 {
-            if Clock.time({ Sink.keep(body(count)) }) >= nanoseconds { return count }
+            if Clock.time({ Subscriber.keep(body(count)) }) >= nanoseconds { return count }
             count *= 2
         }
         return count

@@ -3,7 +3,7 @@
 import Synchronization
 
 /// Where results go that nobody needs, so that the optimiser cannot leave out what made them.
-enum Sink {
+enum Subscriber {
     private static let total = Atomic(0)
 
     static func keep(_ value: Int) {

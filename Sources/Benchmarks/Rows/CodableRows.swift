@@ -8,7 +8,7 @@ extension Rows {
     static let codable = [
         Row(group: "Codable", name: "read a struct, hot") { workspace in
             let settings = try SampleSettings(workspace.suite(keys: 1_000))
-            let body = { Sink.sum($0) { settings.limits.burst } }
+            let body = { Subscriber.sum($0) { settings.limits.burst } }
             guard body(1) == Sample.limits.burst else { throw Failure("what was read is not what was stored") }
             return Trial(
                 subject: .loop("read", body),
@@ -24,12 +24,12 @@ extension Rows {
                 // A key with a closure is one with no other, so that its value has not been decoded yet.
                 subject: .each("a new Setting and its value") {
                     let key = SettingKey("limits", default: Limits()) { _ in true }
-                    Sink.keep(Setting(key, suite: suite).value.burst)
+                    Subscriber.keep(Setting(key, suite: suite).value.burst)
                 },
                 comparisons: [
                     .init(
                         .each("JSONDecoder, this struct alone") {
-                            Sink.keep(try decoder.decode(Limits.self, from: bytes).burst)
+                            Subscriber.keep(try decoder.decode(Limits.self, from: bytes).burst)
                         }
                     )
                 ]

@@ -26,7 +26,7 @@ extension Rows {
         Row(group: "make", name: "make a settings struct and read one property") { workspace in
             let suite = try workspace.suite(keys: 1_000)
             try MadeSettings(suite).$port.set(9_090)
-            let body = { Sink.sum($0) { MadeSettings(suite).port } }
+            let body = { Subscriber.sum($0) { MadeSettings(suite).port } }
             guard body(1) == 9_090 else { throw Failure("what was read is not what was stored") }
             return Trial(
                 subject: .loop("make and read", body),
@@ -37,12 +37,12 @@ extension Rows {
 
     /// Makes something again and again, and lets go of it.
     private static func made<Value>(_ make: @autoclosure @escaping () -> Value) -> (Int) -> Int {
-        { Sink.sum($0) { withExtendedLifetime(make()) { 1 } } }
+        { Subscriber.sum($0) { withExtendedLifetime(make()) { 1 } } }
     }
 
     /// The least that a thing with an identity can cost.
     @Sendable private static func madeObject(_ count: Int) -> Int {
-        Sink.sum(count) { PlainObject.make().number }
+        Subscriber.sum(count) { PlainObject.make().number }
     }
 }
 

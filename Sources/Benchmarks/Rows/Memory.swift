@@ -56,7 +56,7 @@ extension Rows {
         let setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
         return Trial(
             subject: .memory("streams that were begun", of: count) {
-                var streams: [SettingValues<Int>.Iterator] = []
+                var streams: [Setting.Values<Int>.Iterator] = []
                 for _ in 0..<count {
                     var stream = setting.values.makeAsyncIterator()
                     _ = await stream.next()

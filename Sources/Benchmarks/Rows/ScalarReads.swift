@@ -56,27 +56,27 @@ private struct ScalarRead: Sendable {
     }
 
     private static let bool = ScalarRead(name: "Bool", expected: 1) { settings in
-        { count in Sink.sum(count) { settings.bool ? 1 : 0 } }
+        { count in Subscriber.sum(count) { settings.bool ? 1 : 0 } }
     } userDefaults: { defaults, count in
-        Sink.sum(count) { defaults.bool(forKey: "bool") ? 1 : 0 }
+        Subscriber.sum(count) { defaults.bool(forKey: "bool") ? 1 : 0 }
     }
 
     private static let int = ScalarRead(name: "Int", expected: 42) { settings in
-        { count in Sink.sum(count) { settings.int } }
+        { count in Subscriber.sum(count) { settings.int } }
     } userDefaults: { defaults, count in
-        Sink.sum(count) { defaults.integer(forKey: "int") }
+        Subscriber.sum(count) { defaults.integer(forKey: "int") }
     }
 
     private static let double = ScalarRead(name: "Double", expected: Int(bitPattern: 0.5.asBits)) { settings in
-        { count in Sink.sum(count) { Int(bitPattern: settings.double.asBits) } }
+        { count in Subscriber.sum(count) { Int(bitPattern: settings.double.asBits) } }
     } userDefaults: { defaults, count in
-        Sink.sum(count) { Int(bitPattern: defaults.double(forKey: "double").asBits) }
+        Subscriber.sum(count) { Int(bitPattern: defaults.double(forKey: "double").asBits) }
     }
 
     private static let level = ScalarRead(name: "enum", expected: 3) { settings in
-        { count in Sink.sum(count) { settings.level.number } }
+        { count in Subscriber.sum(count) { settings.level.number } }
     } userDefaults: { defaults, count in
-        Sink.sum(count) { defaults.string(forKey: "level").flatMap(Level.init(rawValue:))?.number ?? 0 }
+        Subscriber.sum(count) { defaults.string(forKey: "level").flatMap(Level.init(rawValue:))?.number ?? 0 }
     }
 }
 

@@ -34,10 +34,10 @@ private struct TextRead: Sendable {
 
     static let all = [
         TextRead(name: "String") { settings in
-            { Sink.sum($0) { settings.text.utf8.count } }
+            { Subscriber.sum($0) { settings.text.utf8.count } }
         },
         TextRead(name: "[String]") { settings in
-            { Sink.sum($0) { settings.texts.count } }
+            { Subscriber.sum($0) { settings.texts.count } }
         },
     ]
 

@@ -13,7 +13,7 @@ extension Rows {
                 Row(group: "UserDefaults", name: "UserDefaults get, \(size)") { workspace in
                     let defaults = try workspace.userDefaults(keys: keys)
                     let key = Workspace.key(1)
-                    let get = Operation.loop("get") { Sink.sum($0) { defaults.integer(forKey: key) } }
+                    let get = Operation.loop("get") { Subscriber.sum($0) { defaults.integer(forKey: key) } }
                     return Trial(
                         subject: get,
                         comparisons: [.init(.loop("Atomic<Int> load", Floors.atomicLoad()))]

@@ -17,13 +17,13 @@ enum Floors {
     static func atomicLoad() -> @Sendable (Int) -> Int {
         let number = SharedNumber()
         number.change()
-        return { Sink.sum($0) { number.value.load(ordering: .acquiring) } }
+        return { Subscriber.sum($0) { number.value.load(ordering: .acquiring) } }
     }
 
     /// Reads a text that other threads may change, to keep it.
     static func mutexRead() -> @Sendable (Int) -> Int {
         let text = SharedText()
-        return { Sink.sum($0) { text.read().utf8.count } }
+        return { Subscriber.sum($0) { text.read().utf8.count } }
     }
 
     /// Writes a record that survives the death of the process, in turns with other processes.

@@ -12,11 +12,11 @@ class AnySettingBox: @unchecked Sendable {
     let overrides: OverrideList?
     let valueType: ObjectIdentifier
     let keyID: ObjectIdentifier
-    let form: SettingForm?
+    let form: SettingFingerprint?
     /// What Observation knows the setting by; `nil` in a suite that is not observable.
     let part: ObservedSettings.Part?
 
-    fileprivate init(_ suite: SettingsSuite, _ valueType: ObjectIdentifier, _ key: SettingKeys, _ form: SettingForm?) {
+    fileprivate init(_ suite: SettingsSuite, _ valueType: ObjectIdentifier, _ key: SettingKeys, _ form: SettingFingerprint?) {
         suiteName = suite.name
         reporter = suite.reporter
         overrides = suite.overrides
@@ -44,13 +44,13 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     unowned let engine: SettingsEngine
 
     /// The newest value that was decoded.
-    let cell: HotCell
+    let cell: ValueCache
     /// Held to write a word into the cell.
     private let writing = Locked<Void>(())
     /// The newest value over a store that has to be asked whether anything has changed.
     private let uncertain = Locked<Uncertain?>(nil)
     /// `nil` in a suite without overrides.
-    let overrideCell: OverrideCell<Value>?
+    let overrideCache: OverrideCache<Value>?
 
     private struct Uncertain {
         var stamp: SettingsEngine.Stamp
@@ -60,8 +60,8 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
         engine = suite.engine
-        cell = HotCell(localAddress: suite.engine.freshness?.localAddress)
-        overrideCell = suite.overrides == nil ? nil : OverrideCell()
+        cell = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
+        overrideCache = suite.overrides == nil ? nil : OverrideCache()
         super.init(suite, ObjectIdentifier(Value.self), key, key.form)
     }
 
@@ -70,7 +70,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 
     /// The cell that readers look into first: an empty one where each read has to be noted.
-    var readersCell: HotCell { part == nil ? cell : .empty }
+    var readerCache: ValueCache { part == nil ? cell : .empty }
 
     /// Notes that the setting is read, for whoever may track it.
     func access() {
@@ -81,29 +81,29 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     var value: Value {
         guard let part else { return slowValue }
         engine.access(part)
-        return cell.newestValue(as: Value.self) ?? slowValue
+        return cell.currentValue(as: Value.self) ?? slowValue
     }
 
     /// The value, read and decoded, unless it was decoded before.
     ///
     /// This is the slow way: values that are in the cell, and the newest, are taken from there.
     private var slowValue: Value {
-        guard let freshness = engine.freshness else { return uncertainValue }
-        let (stored, ticket) = engine.valueAndTicket(forKey: key.name, freshness)
-        guard HotCell.fits(Value.self) else { return slotValue(stored, ticket) }
+        guard let versionStamp = engine.versionStamp else { return uncertainValue }
+        let (stored, version) = engine.valueAndVersion(forKey: key.name, versionStamp)
+        guard ValueCache.fits(Value.self) else { return stripedValue(stored, version) }
         let value = reading(of: stored).value
         writing.withLock { _ in
             // What has become old in the meantime must not take the place of something newer.
-            if freshness.isCurrent(ticket) { cell.store(value, ticket) }
+            if versionStamp.isCurrent(version) { cell.store(value, version) }
         }
         return value
     }
 
-    private func slotValue(_ stored: StoredValue?, _ ticket: Freshness.Ticket) -> Value {
+    private func stripedValue(_ stored: StoredValue?, _ version: VersionStamp.Version) -> Value {
         // Something else may have changed.
-        if let known = cell.renewedValue(from: stored, ticket, as: Value.self) { return known }
+        if let known = cell.renewedValue(from: stored, version, as: Value.self) { return known }
         let value = reading(of: stored).value
-        cell.store(value, from: stored, ticket)
+        cell.store(value, from: stored, version)
         return value
     }
 
@@ -168,7 +168,7 @@ extension SettingBox {
 
     private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
         // First what takes no look at generic types: most settings have no overrides.
-        if overrides != nil, let override = servingOverride { return override }
+        if overrides != nil, let override = overrideReading { return override }
         if let stored = stored ?? engine.store.fallback(forKey: key.name) {
             do {
                 let value = try decode(stored)

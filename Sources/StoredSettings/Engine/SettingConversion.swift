@@ -3,7 +3,7 @@
 /// The two ways between a setting's type and what is stored.
 struct SettingConversion<Value: Sendable>: Sendable {
     /// `nil` where it cannot be compared.
-    let form: ConversionForm?
+    let form: ConversionFingerprint?
     let decode: @Sendable (StoredValue) throws -> Value
     /// `nil` is for a value that is kept by storing nothing.
     let encode: @Sendable (Value) throws -> StoredValue?
@@ -37,9 +37,9 @@ extension SettingConversion where Value: StoredValueConvertible {
 }
 
 /// Which values a setting takes.
-struct SettingRule<Value: Sendable>: Sendable {
+struct Validator<Value: Sendable>: Sendable {
     /// `nil` where it cannot be compared.
-    let form: RuleForm?
+    let form: ValidatorFingerprint?
     private let check: (@Sendable (Value) throws -> Void)?
 
     init(_ validate: (@Sendable (Value) throws -> Bool)? = nil) {
@@ -59,7 +59,7 @@ struct SettingRule<Value: Sendable>: Sendable {
         in range: some RangeExpression<Value> & Sendable,
         _ validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        let other = SettingRule(validate)
+        let other = Validator(validate)
         form = .within(range, validate)
         check = { value in
             guard range.contains(value) else {
@@ -70,7 +70,7 @@ struct SettingRule<Value: Sendable>: Sendable {
     }
 
     /// A rule for the values inside an optional: `nil` is always taken.
-    init<Wrapped: Sendable>(unlessNil rule: SettingRule<Wrapped>) where Value == Wrapped? {
+    init<Wrapped: Sendable>(unlessNil rule: Validator<Wrapped>) where Value == Wrapped? {
         form = rule.form
         guard let check = rule.check else {
             self.check = nil

@@ -13,12 +13,12 @@ extension SettingsEngine {
         scheduleRetry()
     }
 
-    /// Sees to it that ``retry()`` is called, as long as something is unsaved and can still be saved.
+    /// Sees to it that ``retry()`` is called, as long as something is pendingWrites and can still be saved.
     func scheduleRetry() {
-        guard let delay = state.withLock({ $0.isFinished ? nil : $0.unsaved.nextRetry() }) else { return }
+        guard let delay = state.withLock({ $0.isFinished ? nil : $0.pendingWrites.nextRetry() }) else { return }
         // The engine is kept alive until then: it alone has the values, and whoever assigned them may be gone.
         WorkScheduler.shared.after(delay) {
-            self.state.withLock { $0.unsaved.isRetryScheduled = false }
+            self.state.withLock { $0.pendingWrites.isRetryScheduled = false }
             self.retry()
         }
     }
@@ -27,7 +27,7 @@ extension SettingsEngine {
 // MARK: - What is refused for good
 
 extension SettingsEngine {
-    /// Runs a commit, and once more when it failed for an unsaved value that the store will never take.
+    /// Runs a commit, and once more when it failed for an pendingWrites value that the store will never take.
     func retryingWithoutRefused(_ commit: () throws -> Void) throws {
         do {
             try commit()
@@ -37,13 +37,13 @@ extension SettingsEngine {
         }
     }
 
-    /// Tries what is unsaved value by value, and gives up those that the store refuses for good, so that they do not
+    /// Tries what is pendingWrites value by value, and gives up those that the store refuses for good, so that they do not
     /// spoil every commit that would take them along.
     ///
     /// - Returns: Whether there was one.
     private func giveUpRefused() -> Bool {
         var isAnyGivenUp = false
-        let versions = state.withLock { $0.unsaved.versions }
+        let versions = state.withLock { $0.pendingWrites.versions }
         for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
             do {
                 try commitPending(isBlind: true, only: key) { _ in }
@@ -68,7 +68,7 @@ extension SettingsEngine {
 
 extension SettingsError.Code {
     /// Whether the same write may succeed later.
-    var mayPass: Bool { !isRefusal && self != .suiteFinished }
+    var isRetryable: Bool { !isRefusal && self != .suiteFinished }
 
     /// Whether the store will never take the value.
     var isRefusal: Bool {

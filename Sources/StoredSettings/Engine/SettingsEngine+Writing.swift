@@ -39,7 +39,7 @@ extension SettingsEngine {
             try write(value, forKey: key)
         } catch {
             var error = SettingsError.wrapping(error, as: .writeFailed)
-            if error.code.mayPass {
+            if error.code.isRetryable {
                 keep(value, forKey: key)
                 // Where nothing can be stored, every reporter was notified when the suite was opened.
                 guard isStorageAvailable else { return }
@@ -79,13 +79,13 @@ extension SettingsEngine {
         defer { delivery.perform() }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             // The store has caught up with other processes: what is still pending is newer than their commits.
-            guard state.withLock({ $0.unsaved.isFlushNeeded }) else { return try body(&transaction) }
-            let flush = state.withLock { $0.unsaved.beginFlush(of: key, into: &transaction) }
+            guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return try body(&transaction) }
+            let flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
             let result = try body(&transaction)
             delivery = state.withLock { state in
-                guard let changes = state.unsaved.endFlush(flush, in: &transaction) else { return .none }
-                overlayChanged()
-                return offer(StoreCommit(changes: changes, origin: .local), to: state.sinks)
+                guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return .none }
+                pendingWritesChanged()
+                return offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
             }
             return result
         }
@@ -94,19 +94,19 @@ extension SettingsEngine {
 
     /// Tries again to save what could not be saved.
     func flush() throws {
-        guard state.withLock({ $0.unsaved.isFlushNeeded }) else { return }
+        guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return }
         try retryingWithoutRefused { try commit(isBlind: true) { _ in } }
     }
 
-    /// Forgets what is unsaved under a key, and tells what shows instead.
-    func forget(_ key: String, upTo version: UnsavedChanges.Version) {
+    /// Forgets what is pendingWrites under a key, and tells what shows instead.
+    func forget(_ key: String, upTo version: PendingWrites.Version) {
         let delivery = store.withValue(forKey: key) { stored in
             state.withLock { state in
-                guard let entry = state.unsaved.remove(key, upTo: version) else { return StoreDelivery.none }
-                overlayChanged()
+                guard let entry = state.pendingWrites.remove(key, upTo: version) else { return StoreDelivery.none }
+                pendingWritesChanged()
                 // Others may have stored something since, which was hidden until now.
-                let changes = UnsavedChanges.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
-                return state.sinks.offer(StoreCommit(changes: changes, origin: .external))
+                let changes = PendingWrites.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
+                return state.subscribers.offer(StoreCommit(changes: changes, origin: .external))
             }
         }
         delivery.perform()
@@ -114,12 +114,12 @@ extension SettingsEngine {
 
     private func keep(_ value: StoredValue?, forKey key: String) {
         // What other processes have stored before must not be taken for newer later on.
-        freshness?.mustLook()
+        versionStamp?.mustLook()
         let delivery = withValue(forKey: key) { old, state in
-            state.unsaved.keep(value, forKey: key)
-            self.overlayChanged()
-            let changes = UnsavedChanges.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
-            return self.offer(StoreCommit(changes: changes, origin: .local), to: state.sinks)
+            state.pendingWrites.keep(value, forKey: key)
+            self.pendingWritesChanged()
+            let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
+            return self.offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
         }
         afterTransaction { delivery.perform() }
         scheduleRetry()
@@ -144,11 +144,11 @@ extension SettingsEngine {
     }
 
     /// Writes everything into the file that people see.
-    func fold() throws {
+    func checkpoint() throws {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
-        guard !isFinished else { throw SettingsError.foldedTooLate }
+        guard !isFinished else { throw SettingsError.checkpointAfterFinish }
         try saveAll()
-        try store.fold()
+        try store.checkpoint()
     }
 
     /// Saves every pending write.
@@ -159,7 +159,7 @@ extension SettingsEngine {
             try flush()
         } catch {
             // Newer commits may have ended them all meanwhile.
-            let count = state.withLock { $0.unsaved.count }
+            let count = state.withLock { $0.pendingWrites.count }
             if count > 0 { throw SettingsError.notSaved(count, because: error) }
         }
     }
@@ -175,19 +175,19 @@ extension SettingsEngine {
         let error = isFinished ? nil : finishingError()
         // Where nothing can be stored, that was reported when the suite was opened.
         if let error, isStorageAvailable { report(error) }
-        let sinks = state.withLock { state in
+        let subscribers = state.withLock { state in
             if !state.isFinished { state.finishingError = error }
             state.isFinished = true
-            return state.sinks.removeAll()
+            return state.subscribers.removeAll()
         }
         // They may hold something that holds this engine.
         let unused = settings.withLock { settings in
-            defer { settings = SettingTable() }
+            defer { settings = SettingRegistry() }
             return settings
         }
         _ = consume unused
-        for sink in sinks {
-            sink.finish()
+        for subscriber in subscribers {
+            subscriber.finish()
         }
         store.close()
     }

@@ -7,25 +7,25 @@ import Synchronization
 ///
 /// There is one engine for a store, however many suites name it.
 ///
-/// Locks are taken in the order store, engine, sink. Nothing here calls the store while it holds the engine's lock.
+/// Locks are taken in the order store, engine, subscriber. Nothing here calls the store while it holds the engine's lock.
 final class SettingsEngine: Sendable {
     let store: any SettingsStore
     /// The store's, if it can tell without being asked whether anything has changed.
-    let freshness: Freshness?
+    let versionStamp: VersionStamp?
     let state: Locked<State>
     /// The settings that are in use; the lock is the last to be taken.
-    let settings = Locked(SettingTable())
+    let settings = Locked(SettingRegistry())
 
-    /// Changes with every change of what is unsaved, so that caches notice it.
-    private let overlayGeneration = Atomic<UInt64>(0)
+    /// Changes with every change of what is pendingWrites, so that caches notice it.
+    private let pendingVersion = Atomic<UInt64>(0)
 
-    /// For those who track what they read, and whether it is among the sinks.
+    /// For those who track what they read, and whether it is among the subscribers.
     let observed = ObservedSettings()
     let isObserved = Atomic(false)
 
     struct State {
-        var unsaved: UnsavedChanges
-        var sinks = SinkTable()
+        var pendingWrites: PendingWrites
+        var subscribers = SubscriberTable()
         var reporters: [any SettingsReporter] = []
         var isFinished = false
         /// Why the last values were not synchronized when the engine was finished.
@@ -43,10 +43,10 @@ final class SettingsEngine: Sendable {
     /// Creates an engine without reporters, which receives nothing until it is set as the store's observer.
     init(store: any SettingsStore, ownsStore: Bool) {
         self.store = store
-        freshness = (store as? any FreshStore)?.freshness
+        versionStamp = (store as? any VersionedStore)?.versionStamp
         self.ownsStore = ownsStore
         isStorageAvailable = !(store is UnavailableStore)
-        state = Locked(State(unsaved: UnsavedChanges(isSavedLater: isStorageAvailable)))
+        state = Locked(State(pendingWrites: PendingWrites(isSavedLater: isStorageAvailable)))
     }
 
     deinit {
@@ -65,26 +65,26 @@ extension SettingsEngine {
 
     var stamp: Stamp {
         // The overlay first: what leaves it is in the store by then.
-        let overlay = overlayGeneration.load(ordering: .acquiring)
-        return Stamp(store: store.generation(), overlay: overlay)
+        let overlay = pendingVersion.load(ordering: .acquiring)
+        return Stamp(store: store.version(), overlay: overlay)
     }
 
-    /// Takes notice of a change of what is unsaved.
+    /// Takes notice of a change of what is pendingWrites.
     ///
     /// Called under the engine's lock.
-    func overlayChanged() {
-        overlayGeneration.add(1, ordering: .releasing)
-        freshness?.invalidate()
+    func pendingWritesChanged() {
+        pendingVersion.add(1, ordering: .releasing)
+        versionStamp?.invalidate()
     }
 
     /// The newest value under a key, saved or not, and what outruns it.
-    func valueAndTicket(
+    func valueAndVersion(
         forKey key: String,
-        _ freshness: Freshness
-    ) -> (value: StoredValue?, ticket: Freshness.Ticket) {
+        _ versionStamp: VersionStamp
+    ) -> (value: StoredValue?, version: VersionStamp.Version) {
         store.withValue(forKey: key) { stored in
             state.withLock { state in
-                (state.unsaved.value(forKey: key, over: stored), freshness.ticket)
+                (state.pendingWrites.value(forKey: key, over: stored), versionStamp.version)
             }
         }
     }
@@ -95,14 +95,14 @@ extension SettingsEngine {
     }
 
     /// Whether the value under a key could not be saved yet.
-    func isUnsaved(_ key: String) -> Bool {
-        state.withLock { $0.unsaved.contains(key) }
+    func isPending(_ key: String) -> Bool {
+        state.withLock { $0.pendingWrites.contains(key) }
     }
 
     /// All the newest values, saved or not.
     func contents() -> [String: StoredValue] {
         let contents = store.contents()
-        return state.withLock { $0.unsaved.applied(to: contents) }
+        return state.withLock { $0.pendingWrites.applied(to: contents) }
     }
 
     /// Reads a value and changes the engine's state before any later change can be recorded.
@@ -112,7 +112,7 @@ extension SettingsEngine {
     ) -> Result {
         store.withValue(forKey: key) { stored in
             state.withLock { state in
-                body(state.unsaved.value(forKey: key, over: stored), &state)
+                body(state.pendingWrites.value(forKey: key, over: stored), &state)
             }
         }
     }
@@ -121,43 +121,43 @@ extension SettingsEngine {
 // MARK: - Subscribing
 
 extension SettingsEngine {
-    typealias SinkID = SinkTable.ID
+    typealias SubscriberID = SubscriberTable.ID
 
-    /// Adds a sink for one key, which is offered every change after the value that is returned.
-    func addSink(_ sink: some ChangeSink, forKey key: String) -> (id: SinkID, value: StoredValue?) {
+    /// Adds a subscriber for one key, which is offered every change after the value that is returned.
+    func addSubscriber(_ subscriber: some ChangeSubscriber, forKey key: String) -> (id: SubscriberID, value: StoredValue?) {
         store.watch()
         let (id, value, isFinished) = withValue(forKey: key) { value, state in
-            (state.sinks.insert(sink, forKey: key), value, state.isFinished)
+            (state.subscribers.insert(subscriber, forKey: key), value, state.isFinished)
         }
-        if isFinished { sink.finish() }
+        if isFinished { subscriber.finish() }
         return (id, value)
     }
 
-    /// Adds a sink for every key, which is offered every change from now on.
-    func addSink(_ sink: some ChangeSink) -> SinkID {
+    /// Adds a subscriber for every key, which is offered every change from now on.
+    func addSubscriber(_ subscriber: some ChangeSubscriber) -> SubscriberID {
         store.watch()
         // A read, whatever its key: a store that has not read its contents yet would tell of all of them as changes.
-        let (id, isFinished) = withValue(forKey: "") { _, state in (state.sinks.insert(sink), state.isFinished) }
-        if isFinished { sink.finish() }
+        let (id, isFinished) = withValue(forKey: "") { _, state in (state.subscribers.insert(subscriber), state.isFinished) }
+        if isFinished { subscriber.finish() }
         return id
     }
 
     /// How many subscribers there are.
-    var sinkCount: Int { state.withLock { $0.sinks.count } }
+    var subscriberCount: Int { state.withLock { $0.subscribers.count } }
 
-    func removeSink(_ id: SinkID) {
-        // The sink is let go of after the lock, since its end may run code of others.
-        let sink = state.withLock { $0.sinks.remove(id) }
-        _ = consume sink
+    func removeSubscriber(_ id: SubscriberID) {
+        // The subscriber is let go of after the lock, since its end may run code of others.
+        let subscriber = state.withLock { $0.subscribers.remove(id) }
+        _ = consume subscriber
     }
 }
 
 extension SettingsEngine: StoreObserver {
     func record(_ commit: StoreCommit) -> StoreDelivery {
         state.withLock { state in
-            let visible = state.unsaved.masking(commit)
-            if visible.isOverlayChanged { overlayChanged() }
-            var delivery = offer(visible.commit, to: state.sinks)
+            let visible = state.pendingWrites.masking(commit)
+            if visible.isPendingChanged { pendingWritesChanged() }
+            var delivery = offer(visible.commit, to: state.subscribers)
             delivery.recorder = self
             delivery.errors = visible.dropped.map { .pendingWriteDropped($0) }
             return delivery
@@ -165,8 +165,8 @@ extension SettingsEngine: StoreObserver {
     }
 
     /// Offers a commit to those it concerns, unless the task that makes it wants nobody told.
-    func offer(_ commit: StoreCommit, to sinks: SinkTable) -> StoreDelivery {
-        commit.origin == .local && Quiet.covers(self) ? .none : sinks.offer(commit)
+    func offer(_ commit: StoreCommit, to subscribers: SubscriberTable) -> StoreDelivery {
+        commit.origin == .local && Quiet.covers(self) ? .none : subscribers.offer(commit)
     }
 
     func report(_ error: SettingsError) {

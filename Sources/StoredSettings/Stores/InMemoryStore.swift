@@ -6,7 +6,7 @@ import Synchronization
 public final class InMemoryStore: SettingsStore {
     private struct State {
         var values: [String: StoredValue]
-        var generation: UInt64 = 1
+        var version: UInt64 = 1
         weak var observer: (any StoreObserver)?
         /// What is wrong with the first values, until there is an observer to report it to.
         var problems: [SettingsError] = []
@@ -14,7 +14,7 @@ public final class InMemoryStore: SettingsStore {
 
     private let state: Locked<State>
     private let writer = Locked<Void>(())
-    let freshness = Freshness()
+    let versionStamp = VersionStamp()
     private let reason: String
 
     /// Creates a store.
@@ -52,8 +52,8 @@ public final class InMemoryStore: SettingsStore {
     }
 
     /// A number that is another one after every change.
-    public func generation() -> UInt64 {
-        state.withLock { $0.generation }
+    public func version() -> UInt64 {
+        state.withLock { $0.version }
     }
 
     /// Reads a value, and runs a body before any later change can be recorded.
@@ -84,8 +84,8 @@ public final class InMemoryStore: SettingsStore {
             for change in changes {
                 state.values[change.key] = change.new
             }
-            state.generation &+= 1
-            freshness.invalidate()
+            state.version &+= 1
+            versionStamp.invalidate()
             return state.observer?.record(StoreCommit(changes: changes, origin: .local)) ?? .none
         }
     }
@@ -94,4 +94,4 @@ public final class InMemoryStore: SettingsStore {
     public func synchronize() {}
 }
 
-extension InMemoryStore: FreshStore {}
+extension InMemoryStore: VersionedStore {}

@@ -13,13 +13,13 @@
 ///   body runs when the newest contents cannot be read: a change must not be based on older values, or on defaults.
 /// - **A blind write needs no reading.** ``write(_:)`` is as atomic as a commit. Its outcome depends on nothing that is
 ///   stored, so that it can be kept while the contents cannot be read.
-/// - **The generation tells of change.** ``generation()`` gives another number after every change that a later read can
+/// - **The version tells of change.** ``version()`` gives another number after every change that a later read can
 ///   see, whoever made it.
 /// - **Changes are told in order.** Every change that reads can see is recorded with the ``StoreObserver``: in order, one
 ///   record per commit, with no read between a change and its record able to see both. A store with a lock records
 ///   under it, and performs the ``StoreDelivery`` that it gets back after letting go of it.
 /// - **Equal values are no change.** A commit that leaves every value as it was writes nothing, records nothing and
-///   leaves the generation as it was.
+///   leaves the version as it was.
 ///
 /// The contract is tested by `StoredSettingsTesting`.
 public protocol SettingsStore: AnyObject, Sendable {
@@ -38,7 +38,7 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// A number that is another one whenever a read may give another value than before.
     ///
     /// Asked before every read, so it is cheap.
-    func generation() -> UInt64
+    func version() -> UInt64
 
     /// Reads a value, and runs a body before any later change can be recorded.
     ///
@@ -53,7 +53,7 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// What serves under a key while nothing is stored there, before the default of the declaration.
     ///
     /// For stores over something that has defaults of its own. They are not stored: no key has a value for them. A change
-    /// of one need not be told, but changes ``generation()``. Called under no lock but that of a commit, by its body.
+    /// of one need not be told, but changes ``version()``. Called under no lock but that of a commit, by its body.
     ///
     /// - Parameter key: The key to read.
     /// - Returns: The value; `nil` where the store has none.
@@ -88,7 +88,7 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// Returns once everything committed so far is where people look for it, for stores that bring it there later.
     ///
     /// - Throws: ``SettingsError`` when it cannot be brought there.
-    func fold() throws
+    func checkpoint() throws
 
     /// Begins to notice what other processes change without being asked to read.
     ///
@@ -119,11 +119,33 @@ extension SettingsStore {
     public var problem: SettingsError? { nil }
 
     /// Does nothing: for stores whose commits are at once where they stay.
-    public func fold() {}
+    public func checkpoint() {}
 
     /// Does nothing: for stores that nobody else can change.
     public func watch() {}
 
     /// Does nothing: for stores with nothing to let go of.
     public func close() {}
+}
+
+/// How long what is stored in a suite lasts.
+public enum SettingsPersistence: Sendable, Hashable {
+    /// Values are kept in this file and outlive the process.
+    case durable(path: String)
+    /// Values are read from this file and cannot be changed, for this reason. What is assigned lasts as long as the
+    /// process.
+    case readOnly(path: String, reason: String)
+    /// Values last as long as the process, for this reason.
+    case ephemeral(reason: String)
+}
+
+extension SettingsPersistence: CustomStringConvertible {
+    /// The persistence in words.
+    public var description: String {
+        switch self {
+        case .durable(let path): "kept in \(path)"
+        case .readOnly(let path, let reason): "read from \(path), not to be changed: \(reason)"
+        case .ephemeral(let reason): "kept in memory: \(reason)"
+        }
+    }
 }

@@ -70,7 +70,7 @@ extension [StoreChange] {
 
 /// What remains to be done for a commit once the store's lock is free: waking those who wait for the change.
 public struct StoreDelivery: Sendable {
-    var sinks: [any ChangeSink] = []
+    var subscribers: [any ChangeSubscriber] = []
     var origin = SettingChangeOrigin.local
     /// Failures that the recorder reports.
     var errors: [SettingsError] = []
@@ -87,8 +87,8 @@ public struct StoreDelivery: Sendable {
     ///
     /// Call it once, under no lock.
     public func perform() {
-        for sink in sinks {
-            sink.wake(origin)
+        for subscriber in subscribers {
+            subscriber.wake(origin)
         }
         for error in errors {
             recorder?.report(error)

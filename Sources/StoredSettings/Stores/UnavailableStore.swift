@@ -3,9 +3,9 @@
 /// The store of a suite that has no place to store anything in: it stays empty, and every commit throws.
 ///
 /// What is assigned stays with the engine as a pending write, which is never tried again.
-final class UnavailableStore: FreshStore {
+final class UnavailableStore: VersionedStore {
     /// Values are read from the engine, which invalidates them here.
-    let freshness = Freshness()
+    let versionStamp = VersionStamp()
     private let cause: SettingsError
 
     /// Creates a store for values that cannot be stored.
@@ -24,7 +24,7 @@ final class UnavailableStore: FreshStore {
 
     func setObserver(_ observer: any StoreObserver) {}
 
-    func generation() -> UInt64 { 1 }
+    func version() -> UInt64 { 1 }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result { body(nil) }
 
@@ -38,7 +38,7 @@ final class UnavailableStore: FreshStore {
         throw error("nothing is stored, and assigned values are lost when the process ends")
     }
 
-    func fold() throws {
+    func checkpoint() throws {
         try synchronize()
     }
 

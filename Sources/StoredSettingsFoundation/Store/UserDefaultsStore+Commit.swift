@@ -99,7 +99,7 @@ extension UserDefaultsStore {
         }
         state.exact = plan.exact
         state.exactText = plan.exactText
-        state.generation &+= 1
+        state.version &+= 1
         return state.observer?.record(StoreCommit(changes: plan.changes, origin: .local)) ?? .none
     }
 }

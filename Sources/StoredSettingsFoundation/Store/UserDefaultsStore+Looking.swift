@@ -31,7 +31,7 @@ extension UserDefaultsStore {
         let changes = [StoreChange](from: state.stored, to: stored)
         guard !changes.isEmpty else { return .none }
         state.stored = stored
-        state.generation &+= 1
+        state.version &+= 1
         // What was there before anybody looked has not changed.
         guard !isFirst else { return .none }
         return state.observer?.record(StoreCommit(changes: changes, origin: .external)) ?? .none

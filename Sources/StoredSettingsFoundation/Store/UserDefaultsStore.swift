@@ -24,7 +24,7 @@ public final class UserDefaultsStore: SettingsStore {
         var hasLooked = false
         /// Whether a commit is writing: what is there is then neither old nor new, and nobody looks.
         var isWriting = false
-        var generation: UInt64 = 1
+        var version: UInt64 = 1
         weak var observer: (any StoreObserver)?
         /// What ends the notifications.
         var observation: Observation?
@@ -55,10 +55,10 @@ public final class UserDefaultsStore: SettingsStore {
     }
 
     /// Another number each time: Foundation does not tell whether anything has changed, so every read looks.
-    public func generation() -> UInt64 {
+    public func version() -> UInt64 {
         state.withLock { state in
-            state.generation &+= 1
-            return state.generation
+            state.version &+= 1
+            return state.version
         }
     }
 

@@ -128,7 +128,7 @@ extension SettingsStoreContract.Clause {
         try store.commit { transaction in
             transaction["a"] = 2
             trial.expectToEnd("reading while a commit's body runs") {
-                _ = (store.generation(), store.contents())
+                _ = (store.version(), store.contents())
                 trial.expect(store.value(forKey: "a") == 1, "a read sees what is not committed yet")
             }
         }

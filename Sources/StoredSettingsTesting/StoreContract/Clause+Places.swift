@@ -27,7 +27,7 @@ extension SettingsStoreContract.Clause {
         store.watch()
         for _ in 0..<2 {
             store.close()
-            _ = (store.generation(), store.contents())
+            _ = (store.version(), store.contents())
             trial.expect(store.value(forKey: "a") == 1, "a store that was closed does not give its last contents")
         }
     }
@@ -70,17 +70,17 @@ extension SettingsStoreContract.Clause {
     /// Reads see what another store has committed.
     public static let externalReads = Self(
         "externalReads",
-        "Reads see what another store over the same place has committed, and the generation tells of it.",
+        "Reads see what another store over the same place has committed, and the version tells of it.",
         needsReopening: true
     ) { trial in
         let shared = try trial.makeSharedStore()
         let other = try shared.reopen().store
         for count in 1...3 {
-            let generation = shared.store.generation()
+            let version = shared.store.version()
             try other.commit { $0["a"] = StoredValue(count) }
             trial.expect(
-                shared.store.generation() != generation,
-                "the generation does not tell of a change from outside"
+                shared.store.version() != version,
+                "the version does not tell of a change from outside"
             )
             trial.expect(shared.store.value(forKey: "a") == StoredValue(count), "a change from outside is not read")
         }

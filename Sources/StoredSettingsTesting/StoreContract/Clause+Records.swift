@@ -4,40 +4,40 @@ import StoredSettings
 import Synchronization
 
 extension SettingsStoreContract.Clause {
-    /// The generation is another one after every change.
-    public static let changingGeneration = Self(
-        "changingGeneration",
-        "The generation is after every change one that it has not been before."
+    /// The version is another one after every change.
+    public static let changingVersion = Self(
+        "changingVersion",
+        "The version is after every change one that it has not been before."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
-        var generations = [store.generation()]
+        var versions = [store.version()]
         for value: StoredValue in [1, 2, 1, "1", 1.0, nil] {
             try store.commit { $0["a"] = value }
-            generations.append(store.generation())
+            versions.append(store.version())
         }
-        trial.expect(Set(generations).count == generations.count, "a generation comes back after a change")
+        trial.expect(Set(versions).count == versions.count, "a version comes back after a change")
     }
 
-    /// The generation stays while nothing changes.
-    public static let steadyGeneration = Self(
-        "steadyGeneration",
-        "The generation stays the same while nothing changes, whatever is read and committed."
+    /// The version stays while nothing changes.
+    public static let steadyVersion = Self(
+        "steadyVersion",
+        "The version stays the same while nothing changes, whatever is read and committed."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         try store.commit { $0["a"] = 1 }
-        let generation = store.generation()
+        let version = store.version()
         _ = (store.contents(), store.value(forKey: "a"), store.value(forKey: "b"), store.persistence)
-        trial.expect(store.generation() == generation, "reading changes the generation")
+        trial.expect(store.version() == version, "reading changes the version")
         try store.commit { _ in }
         try store.commit { $0["a"] = 1 }
-        trial.expect(store.generation() == generation, "committing what is there changes the generation")
+        trial.expect(store.version() == version, "committing what is there changes the version")
         do {
             try store.commit { transaction in
                 transaction["a"] = 2
                 throw CancellationError()
             }
         } catch is CancellationError {
-            trial.expect(store.generation() == generation, "a commit whose body throws changes the generation")
+            trial.expect(store.version() == version, "a commit whose body throws changes the version")
         }
     }
 

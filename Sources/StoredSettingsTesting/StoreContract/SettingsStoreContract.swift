@@ -159,7 +159,7 @@ extension SettingsStoreContract.Clause {
     public static let all: [Self] = [
         .reads, .keys, .values, .integers, .removal,
         .throwing, .blindWrites, .equalValues, .wholeness, .exclusion, .freeReads,
-        .changingGeneration, .steadyGeneration,
+        .changingVersion, .steadyVersion,
         .records, .subscription, .delivery, .observerLifetime,
         .synchronizing, .closing,
         .reopening, .sharedExclusion, .externalReads, .externalRecords, .watching,

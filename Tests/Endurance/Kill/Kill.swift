@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Kills processes at random moments of their sets and of their folding, and has a fresh process look what is kept.
+/// Kills processes at random moments of their sets and of their checkpointing, and has a fresh process look what is kept.
 ///
 /// The law: under each key, the number kept is the last one acknowledged, or the one that was under way.
 final class Kill {

@@ -6,10 +6,10 @@ struct Round {
     enum Pattern: Int, CaseIterable {
         /// One set after the other.
         case steady
-        /// Some sets, then a pause that is longer than the store waits before it folds.
+        /// Some sets, then a pause that is longer than the store waits before it checkpoints.
         case bursts
-        /// Some sets, then a fold.
-        case folds
+        /// Some sets, then a checkpoint.
+        case checkpoints
     }
 
     /// What to wait for before the time of ``delay`` begins.
@@ -46,10 +46,10 @@ struct Round {
         case 1..<6:
             (pattern, start, delay) = (.steady, .set, chance.milliseconds(0...40))
         case 6, 7:
-            // The fold is due 200 ms after the last set.
+            // The checkpoint is due 200 ms after the last set.
             (pattern, start, delay) = (.bursts, .burst, chance.milliseconds(195...215))
         default:
-            (pattern, start, delay) = (.folds, .set, chance.milliseconds(0...40))
+            (pattern, start, delay) = (.checkpoints, .set, chance.milliseconds(0...40))
         }
     }
 }

@@ -49,8 +49,8 @@ struct Writer {
             case .bursts where sets.isMultiple(of: 20):
                 child.ledger[.done, writer].add()
                 pause(.milliseconds(260))
-            case .folds where sets.isMultiple(of: 5): try suite.fold()
-            case .bursts, .folds: break
+            case .checkpoints where sets.isMultiple(of: 5): try suite.checkpoint()
+            case .bursts, .checkpoints: break
             }
         }
     }

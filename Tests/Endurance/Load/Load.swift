@@ -130,7 +130,7 @@ final class Load {
     /// The file that people see has it all, and nothing is left beside it.
     private func checkFile() throws {
         let contents = history.check { suite.snapshot() }
-        try suite.fold()
+        try suite.checkpoint()
         let differences = try Document(at: path).differences(from: contents)
         if !differences.isEmpty { history.note("the file differs in \(differences.prefix(5))") }
         result.keys = contents.count

@@ -74,7 +74,7 @@ enum LoadPlan {
         case reads
         case snapshots
         case opens
-        case folds
+        case checkpoints
         case synchronizations
         case finishes
         /// By process.

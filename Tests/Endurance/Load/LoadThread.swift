@@ -48,10 +48,10 @@ struct LoadThread {
         case ..<8_300: try set(.text, in: suite)
         case ..<9_300: try update(in: suite)
         case ..<9_850: try transact(in: suite)
-        case ..<9_865: try fold(suite)
+        case ..<9_865: try checkpoint(suite)
         case ..<9_875: try synchronize(suite)
         case ..<9_885: try finish(suite)
-        // Longer than the store waits before it folds.
+        // Longer than the store waits before it checkpoints.
         case ..<9_887: pause(chance.milliseconds(200...300))
         default: pause(chance.milliseconds(0...2))
         }
@@ -129,9 +129,9 @@ struct LoadThread {
         }
     }
 
-    private func fold(_ suite: SettingsSuite) throws {
-        try suite.fold()
-        count(.folds)
+    private func checkpoint(_ suite: SettingsSuite) throws {
+        try suite.checkpoint()
+        count(.checkpoints)
     }
 
     private func synchronize(_ suite: SettingsSuite) throws {

@@ -7,14 +7,14 @@ import Testing
 
 @Suite("A journal that is damaged under running processes")
 struct DamagedJournalTests {
-    @Test("what was folded is there for all, and what is set next is seen by all", arguments: JournalDamage.allCases)
-    func folded(damage: JournalDamage) async throws {
+    @Test("what was checkpointed is there for all, and what is set next is seen by all", arguments: JournalDamage.allCases)
+    func checkpointed(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
             try await withProbes(3, at: place) { probes in
                 try await probes[0].expect("set n 1")
                 try await probes[1].expect("set m 2")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 for probe in probes { try await probe.expect("get m", says: "2") }
 
                 try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
@@ -25,16 +25,16 @@ struct DamagedJournalTests {
     }
 
     @Test(
-        "what was acknowledged and not folded is kept by the processes that knew it",
+        "what was acknowledged and not checkpointed is kept by the processes that knew it",
         arguments: JournalDamage.allCases
     )
-    func unfolded(damage: JournalDamage) async throws {
+    func journaled(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
             try await withProbes(3, at: place) { probes in
                 try await probes[0].expect("set n 0")
-                try await probes[0].expect("fold")
-                try await withoutFolding(of: place.path) {
+                try await probes[0].expect("checkpoint")
+                try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set n 1")
                     try await probes[1].expect("set m 2")
                     for probe in probes {
@@ -69,8 +69,8 @@ struct DamagedJournalTests {
             let place = Probe.Place.file("\(directory)/suite/settings.json")
             try await withProbes(3, at: place) { probes in
                 try await probes[0].expect("set n 0")
-                try await probes[0].expect("fold")
-                try await withoutFolding(of: place.path) {
+                try await probes[0].expect("checkpoint")
+                try await withoutCheckpoints(of: place.path) {
                     // All know the one value, which all would carry over; then one of them sets another.
                     try await probes[0].expect("set n 1")
                     for probe in probes { try await probe.expect("get n", says: "1") }
@@ -86,26 +86,26 @@ struct DamagedJournalTests {
     }
 
     @Test(
-        "what one process has carried over, changed and folded is not brought back by another",
+        "what one process has carried over, changed and checkpointed is not brought back by another",
         arguments: JournalDamage.allCases
     )
-    func carriedOverAndFolded(damage: JournalDamage) async throws {
+    func carriedOverAndCheckpointed(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set n 0")
-                try await probes[0].expect("fold")
-                try await withoutFolding(of: place.path) {
+                try await probes[0].expect("checkpoint")
+                try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set n 1")
                     try await probes[1].expect("get n", says: "1")
                     try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
                     try await probes[1].expect("set n 2")
                 }
                 // From here on, nothing but the old journal tells that it was carried over.
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 try await probes[0].expect("set m 3")
                 for probe in probes { try await expectSoon(probe, ["n": 2, "m": 3]) }
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path)["n"] as? Int == 2)
             }
         }
@@ -140,7 +140,7 @@ struct DamagedJournalTests {
         for probe in probes { try await probe.expect() }
         for probe in probes { try await probe.expect("get total", says: "900") }
 
-        try await probes[0].expect("fold")
+        try await probes[0].expect("checkpoint")
         let stored = try document(at: place.path)
         for (key, value) in contents { #expect(stored[key] as? Int == value, "\(key)") }
         #expect(stored["total"] as? Int == 900)
@@ -158,7 +158,7 @@ struct DamagedJournalTests {
                 let journal = JournalFile(of: place.path)
                 var checkpointed = 0
                 for size in [0, 8, 64, 600, 4_095, 4_096, 4_100, 8_192] {
-                    try await probes[0].expect("fold")
+                    try await probes[0].expect("checkpoint")
                     #expect(try document(at: place.path)["n"] as? Int == checkpointed, "before \(size)")
                     for probe in probes { try probe.send("increment n 500") }
                     try journal.truncate(to: size)
@@ -176,7 +176,7 @@ struct DamagedJournalTests {
                 for probe in probes { try await probe.expect() }
                 for probe in probes { try await probe.expect("get n", says: "\(checkpointed + 1_200)") }
                 for (index, probe) in probes.enumerated() { try await probe.expect("set own\(index) \(index)") }
-                for probe in probes { try await probe.expect("fold") }
+                for probe in probes { try await probe.expect("checkpoint") }
                 for probe in probes { try await probe.finish() }
                 let contents = ["n": checkpointed + 1_200, "own0": 0, "own1": 1, "own2": 2, "own3": 3]
                 #expect(try document(at: place.path) as? [String: Int] == contents)

@@ -29,7 +29,7 @@ struct EditedFileTests {
     }
 
     @Test(
-        "what is written there by hand serves everywhere, and what was set and not folded stands over it",
+        "what is written there by hand serves everywhere, and what was set and not checkpointed stands over it",
         arguments: Edit.allCases
     )
     func edited(edit: Edit) async throws {
@@ -38,9 +38,9 @@ struct EditedFileTests {
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set a 1")
                 try await probes[0].expect("set b 1")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 try await probes[1].expect("get b", says: "1")
-                try await withoutFolding(of: place.path) {
+                try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set b 2")
                     try edit.apply(#"{"a": 10, "b": 10, "by hand": [true]}"#, to: place.path)
                     for probe in probes {
@@ -54,7 +54,7 @@ struct EditedFileTests {
                     }
                 }
                 try await probes[1].expect("set c 3")
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 let stored = try document(at: place.path)
                 #expect(stored["a"] as? Int == 10 && stored["b"] as? Int == 2 && stored["c"] as? Int == 3)
                 #expect(stored["by hand"] as? [Bool] == [true])
@@ -63,18 +63,18 @@ struct EditedFileTests {
         }
     }
 
-    @Test("an edit that nobody has noticed yet is merged by the next fold, not written over", arguments: Edit.allCases)
+    @Test("an edit that nobody has noticed yet is merged by the next checkpoint, not written over", arguments: Edit.allCases)
     func editedJustNow(edit: Edit) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbe(at: place) { probe in
                 try await probe.expect("set a 1")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
                 for round in 1...20 {
                     // Within the second in which there is no watch yet, and after it.
                     try edit.apply(#"{"a": \#(round), "by hand": \#(round)}"#, to: place.path)
                     try await probe.expect("set b \(round)")
-                    try await probe.expect("fold")
+                    try await probe.expect("checkpoint")
                     #expect(
                         try document(at: place.path) as? [String: Int] == ["a": round, "b": round, "by hand": round]
                     )
@@ -154,14 +154,14 @@ struct EditedFileTests {
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set a 1")
                 try await probes[0].expect("set b 2")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 try await probes[1].expect("get a", says: "1")
                 try breakage.apply(to: place.path)
                 try await probes[0].expect("set c 3")
                 try await probes[1].expect("get c", says: "3")
                 for probe in probes {
-                    try await eventually("the fold is refused", within: .seconds(10)) {
-                        try probe.send("fold")
+                    try await eventually("the checkpoint is refused", within: .seconds(10)) {
+                        try probe.send("checkpoint")
                         return try await probe.line() == "error \(breakage.code)"
                     }
                     try await probe.expect("get a", says: "1")
@@ -184,7 +184,7 @@ struct EditedFileTests {
                         try await probe.expect("get \(key)", says: "\(value)")
                     }
                 }
-                try await eventually("it is folded by itself") {
+                try await eventually("it is checkpointed by itself") {
                     try document(at: place.path) as? [String: Int] == ["a": 10, "b": 4, "c": 3, "d": 40]
                 }
             }
@@ -197,8 +197,8 @@ struct EditedFileTests {
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set a 1")
-                try await probes[0].expect("fold")
-                try await withoutFolding(of: place.path) {
+                try await probes[0].expect("checkpoint")
+                try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set b 2")
                     try FileManager.default.removeItem(atPath: place.path)
                     for probe in probes {
@@ -206,7 +206,7 @@ struct EditedFileTests {
                         try await probe.expect("get b", says: "2")
                     }
                 }
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 #expect(try document(at: place.path) as? [String: Int] == ["a": 1, "b": 2])
             }
         }
@@ -218,7 +218,7 @@ struct EditedFileTests {
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set a 1")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 for probe in probes { try await probe.expect("get a", says: "1") }
                 for suffix in [".journal", ".last-good", ""] {
                     try FileManager.default.removeItem(atPath: place.path + suffix)

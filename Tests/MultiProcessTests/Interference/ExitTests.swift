@@ -17,7 +17,7 @@ struct ExitTests {
                 #expect(probes[0].complaints == "")
                 try await probes[1].expect("get n", says: "7")
                 try await probes[1].expect("increment n 1")
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 try await probes[1].finish()
             }
             #expect(try document(at: place.path) as? [String: Int] == ["n": 8])

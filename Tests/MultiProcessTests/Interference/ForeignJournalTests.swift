@@ -51,13 +51,13 @@ struct ForeignJournalTests {
             #expect(n.explain().problem?.code == foreignness.code)
             #expect(throws: refused) { try n.load() }
             #expect(throws: refused) { try n.set(2) }
-            #expect(throws: refused) { try suite.fold() }
+            #expect(throws: refused) { try suite.checkpoint() }
             #expect(reporter.errors.map(\.code) == [foreignness.code])
             #expect(reporter.errors.first?.location?.file == journal.path)
             try await withProbe(at: place) { probe in
                 try await probe.expect("get n", says: "1")
                 try await probe.expect("set n 2", says: "error \(foreignness.code)")
-                try await probe.expect("fold", says: "error \(foreignness.code)")
+                try await probe.expect("checkpoint", says: "error \(foreignness.code)")
                 try await probe.expect("finish")
                 #expect(probe.complaints.contains(journal.path))
             }
@@ -77,7 +77,7 @@ struct ForeignJournalTests {
     }
 
     @Test(
-        "put in the place of the one that is used, it takes no sets, and what was not folded is kept until it is gone",
+        "put in the place of the one that is used, it takes no sets, and what was not checkpointed is kept until it is gone",
         arguments: Foreignness.allCases
     )
     func appearing(foreignness: Foreignness) async throws {
@@ -85,7 +85,7 @@ struct ForeignJournalTests {
             let place = Probe.Place.file("\(directory)/settings.json")
             let journal = JournalFile(of: place.path)
             try await withProbes(2, at: place) { probes in
-                try await withoutFolding(of: place.path) {
+                try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set n 1")
                     try await probes[1].expect("get n", says: "1")
                     let copy = JournalFile(of: "\(directory)/copy")
@@ -106,7 +106,7 @@ struct ForeignJournalTests {
                     try await probe.expectSoon("m", is: 3)
                     try await probe.expectSoon("n", is: 1)
                 }
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path) as? [String: Int] == ["n": 1, "m": 3])
             }
         }

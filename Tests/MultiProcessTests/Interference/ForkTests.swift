@@ -14,7 +14,7 @@ struct ForkTests {
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set n 7")
                 for round in 1...5 {
-                    try await probes[0].expect("fold")
+                    try await probes[0].expect("checkpoint")
                     try await probes[0].expect("fork total 1000")
                     // Another process, which has forked nothing.
                     try await probes[1].expect("increment total 400")
@@ -24,7 +24,7 @@ struct ForkTests {
                     try await probe.expect("get total", says: "12000")
                     try await probe.expect("get n", says: "\(7 + index)")
                     try await probe.expect("set n \(8 + index)")
-                    try await probe.expect("fold")
+                    try await probe.expect("checkpoint")
                     #expect(probe.complaints == "")
                 }
                 try await probes[0].finish()
@@ -39,7 +39,7 @@ struct ForkTests {
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(2, at: place) { probes in
                 for round in 1...20 {
-                    try await probes[0].expect("fold")
+                    try await probes[0].expect("checkpoint")
                     try await probes[0].expect("forkInside total")
                     try await probes[1].expect("get total", says: "\(round)")
                 }
@@ -74,7 +74,7 @@ struct ForkTests {
             try await withProbe(at: place) { probe in
                 try await probe.expect("fork total 500")
                 try await probe.expect("get total", says: "1000")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
             }
             #expect(try document(at: place.path)["total"] as? Int == 1_000)
         }

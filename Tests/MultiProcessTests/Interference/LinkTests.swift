@@ -36,10 +36,10 @@ struct LinkTests {
                 try await probes[0].expect("get a", says: isTargetThere ? "1" : "0")
                 try await probes[0].expect("set n 2")
                 try await probes[1].expect("get n", says: "2")
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 try await probes[1].expect("set n 3")
                 try await probes[0].expect("get n", says: "3")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
             }
             #expect(try target(of: path) == "../elsewhere/real.json")
             #expect(try document(at: real) as? [String: Int] == (isTargetThere ? ["a": 1, "n": 3] : ["n": 3]))
@@ -57,7 +57,7 @@ struct LinkTests {
             try await withProbe(at: .file(path)) { probe in
                 try await probe.expect("get n", says: "0")
                 try await probe.expect("set n 1")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
             }
             #expect(try target(of: path) == "gone/real.json")
             #expect(try document(at: "\(directory)/gone/real.json")["n"] as? Int == 1)
@@ -81,7 +81,7 @@ struct LinkTests {
         }
     }
 
-    @Test("a file that becomes a link under running processes is the link's target for all, with what was not folded")
+    @Test("a file that becomes a link under running processes is the link's target for all, with what was not checkpointed")
     func becomesLink() async throws {
         try await withTemporaryDirectory { directory in
             let (path, real) = ("\(directory)/suite/settings.json", "\(directory)/elsewhere/real.json")
@@ -89,8 +89,8 @@ struct LinkTests {
             try real.overwriteFile(with: #"{"a": 10, "b": 20}"#)
             try await withProbes(2, at: .file(path)) { probes in
                 try await probes[0].expect("set a 1")
-                try await probes[0].expect("fold")
-                try await withoutFolding(of: path) {
+                try await probes[0].expect("checkpoint")
+                try await withoutCheckpoints(of: path) {
                     try await probes[0].expect("set b 2")
                     try await probes[1].expect("get b", says: "2")
                     try relink(path, to: "../elsewhere/real.json")
@@ -102,7 +102,7 @@ struct LinkTests {
                 try await probes[0].expectSoon("c", is: 3)
                 try await probes[0].expect("set c 4")
                 try await probes[1].expect("get c", says: "4")
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 #expect(try document(at: real) as? [String: Int] == ["a": 10, "b": 2, "c": 4])
                 #expect(try target(of: path) == "../elsewhere/real.json")
             }
@@ -137,7 +137,7 @@ struct LinkTests {
                     // Where the volume can be written, sets go to the directory of the moment.
                     try await writer.expect("set m \(version)")
                     try await reader.expectSoon("m", is: version)
-                    try await writer.expect("fold")
+                    try await writer.expect("checkpoint")
                     let stored = try document(at: "\(directory)/..2026_\(version)/settings.json")
                     #expect(stored as? [String: Int] == ["n": version, "m": version])
                 }

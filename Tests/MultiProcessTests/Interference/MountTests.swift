@@ -6,7 +6,7 @@ import Testing
 
 /// As containers are given one file of the host.
 ///
-/// FileStoreFoldTests has the same as a fault, for where nothing can be mounted.
+/// CheckpointTests has the same as a fault, for where nothing can be mounted.
 @Suite("A settings file that is mounted alone", .enabled(if: Mounts.areAllowed, "only who may mount can see this"))
 struct MountTests {
     @Test("it is written in place by all who have it mounted, edited from outside, and never lost")
@@ -22,18 +22,18 @@ struct MountTests {
                 try await probes[0].expect("get a", says: "1")
                 try await probes[0].expect("set n 2")
                 try await probes[1].expect("get n", says: "2")
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 #expect(try document(at: host) as? [String: Int] == ["a": 1, "n": 2])
                 for probe in probes { try probe.send("increment total 300") }
                 for probe in probes { try await probe.expect() }
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 #expect(try document(at: host) as? [String: Int] == ["a": 1, "n": 2, "total": 600])
                 try host.overwriteFile(with: #"{"a": 10, "n": 20}"#)
                 for probe in probes { try await probe.expectSoon("a", is: 10) }
                 for probe in probes { try await probe.expect("get n", says: "20") }
                 try await probes[1].expect("set n 21")
                 try await probes[0].expect("get n", says: "21")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 #expect(try document(at: host) as? [String: Int] == ["a": 10, "n": 21])
                 for probe in probes { #expect(probe.complaintsButOfEmptyFiles == "") }
             }
@@ -44,7 +44,7 @@ struct MountTests {
         }
     }
 
-    @Test("mounted read-only, its sets are kept in the journal, and folding says why it cannot be done")
+    @Test("mounted read-only, its sets are kept in the journal, and checkpointing says why it cannot be done")
     func readOnlyFile() async throws {
         try await withTemporaryDirectory { directory in
             let (path, host) = ("\(directory)/app/settings.json", "\(directory)/host.json")
@@ -57,7 +57,7 @@ struct MountTests {
                 try await probes[0].expect("get a", says: "1")
                 try await probes[0].expect("set n 2")
                 try await probes[1].expect("get n", says: "2")
-                try await probes[1].expect("fold", says: "error readOnly")
+                try await probes[1].expect("checkpoint", says: "error readOnly")
                 try await probes[1].expect("get n", says: "2")
                 try await probes[1].expect("synchronize")
             }

@@ -43,7 +43,7 @@ struct OverlayTests {
                     try await reader.watch("b", from: 5)
                     try await writers[0].expect("set b 6")
                     try await reader.expect(says: "b is 6")
-                    try await writers[0].expect("fold")
+                    try await writers[0].expect("checkpoint")
                     try await writers[0].expect("set b 7")
                     try await reader.expect(says: "b is 7")
                     try await reader.expect("get a", says: "1")

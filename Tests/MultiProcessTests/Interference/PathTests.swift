@@ -40,7 +40,7 @@ struct PathTests {
                 }
                 for probe in probes { try probe.send("increment total 500") }
                 for probe in probes { try await probe.expect() }
-                for probe in probes { try await probe.expect("fold") }
+                for probe in probes { try await probe.expect("checkpoint") }
             }
             #expect(try document(at: "\(directory)/real/deep/settings.json")["total"] as? Int == 2_500)
             let names = try FileManager.default.subpathsOfDirectory(atPath: directory)
@@ -48,7 +48,7 @@ struct PathTests {
         }
     }
 
-    @Test("suites of one process that name one file by different paths are one: sets, streams and unsaved values")
+    @Test("suites of one process that name one file by different paths are one: sets, streams and pendingWrites values")
     func oneProcess() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(atPath: "\(directory)/real", withIntermediateDirectories: false)
@@ -75,7 +75,7 @@ struct PathTests {
                 }
             }
             #expect(settings.map(\.value) == Array(repeating: 2_004, count: settings.count))
-            try settings[1].suite.fold()
+            try settings[1].suite.checkpoint()
             #expect(try document(at: "\(directory)/real/s.json")["n"] as? Int == 2_004)
         }
     }

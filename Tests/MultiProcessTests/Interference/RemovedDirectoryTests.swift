@@ -8,12 +8,12 @@ import Testing
 @Suite("A directory that is removed under running processes")
 struct RemovedDirectoryTests {
     @Test("the defaults serve, and the next set makes it again, for all")
-    func folded() async throws {
+    func checkpointed() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/above/suite/settings.json")
             try await withProbes(3, at: place) { probes in
                 try await probes[0].expect("set n 1")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 for probe in probes { try await probe.expect("get n", says: "1") }
                 try FileManager.default.removeItem(atPath: "\(directory)/above")
                 for probe in probes { try await probe.expectSoon("n", is: 0) }
@@ -22,14 +22,14 @@ struct RemovedDirectoryTests {
                 for probe in probes { try await probe.expectSoon("m", is: 2) }
                 try await probes[2].expect("set n 3")
                 for probe in probes { try await probe.expect("get n", says: "3") }
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path) as? [String: Int] == ["n": 3, "m": 2])
             }
         }
     }
 
-    @Test("what was set and not folded is kept by the processes that knew it")
-    func unfolded() async throws {
+    @Test("what was set and not checkpointed is kept by the processes that knew it")
+    func journaled() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
             try await withProbes(2, at: place) { probes in
@@ -37,7 +37,7 @@ struct RemovedDirectoryTests {
                     atPath: "\(directory)/suite",
                     withIntermediateDirectories: false
                 )
-                try await withoutFolding(of: place.path) {
+                try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set n 1")
                     try await probes[1].expect("get n", says: "1")
                     try FileManager.default.removeItem(atPath: "\(directory)/suite")
@@ -48,7 +48,7 @@ struct RemovedDirectoryTests {
                 for probe in probes { try await probe.expectSoon("n", is: 1) }
                 try await probes[0].expect("set n 3")
                 try await probes[1].expect("get n", says: "3")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path) as? [String: Int] == ["n": 3, "m": 2])
             }
         }

@@ -20,14 +20,14 @@ struct ShortageTests {
                 let (probe, other) = (probes[0], probes[1])
                 try await probe.expect("exhaust \(count)")
                 // What each of these answers depends on what the system still grants. None ends the process.
-                for command in ["get n", "observe n", "set n 2", "get n", "assign n 3", "synchronize", "fold", "get n"]
+                for command in ["get n", "observe n", "set n 2", "get n", "assign n 3", "synchronize", "checkpoint", "get n"]
                 {
                     let answer = try await answer(of: probe, to: command)
                     #expect(answer == "done" || answer.hasPrefix("error ") || Int(answer) != nil, "\(command)")
                 }
                 if count == 0 { #expect(probe.complaints.contains("raise the limit of open files")) }
                 #expect(!probe.complaints.contains("disk is in order"))
-                for command in ["recover", "set n 4", "synchronize", "fold"] {
+                for command in ["recover", "set n 4", "synchronize", "checkpoint"] {
                     #expect(try await answer(of: probe, to: command) == "done", "\(command)")
                 }
                 // By looking, until the system grants a watch again.
@@ -61,7 +61,7 @@ struct ShortageTests {
                 try await probe.expect("get n", says: "1")
                 try await other.expect("set n 2")
                 try await probe.expectSoon("n", is: 2)
-                try await other.expect("fold")
+                try await other.expect("checkpoint")
                 try place.path.replaceFile(with: #"{"n": 3}"#)
                 try await probe.expectSoon("n", is: 3)
                 try await probe.expect("set n 4")

@@ -16,7 +16,7 @@ struct StoppedHolderTests {
             let tries = LockTries(of: "\(place.path).journal")
             // Only the sets of this test try to take the lock.
             let suite = SettingsSuite(
-                store: FileStore(path: FilePath(place.path), system: tries.system, foldsInBackground: false)
+                store: FileStore(path: FilePath(place.path), system: tries.system, checkpointsInBackground: false)
             )
             let here = Setting("n", default: 0, suite: suite)
             try here.set(1)
@@ -72,19 +72,19 @@ struct StoppedHolderTests {
         }
     }
 
-    @Test("one that holds the lock for folding stops no set and no read; who folds gets an error after five seconds")
-    func stoppedFolder() async throws {
+    @Test("one that holds the lock for checkpointing stops no set and no read; who checkpoints gets an error after five seconds")
+    func stoppedCheckpointer() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(3, at: place) { probes in
                 let (holder, writer, reader) = (probes[0], probes[1], probes[2])
                 try await writer.expect("set n 1")
-                try await writer.expect("fold")
+                try await writer.expect("checkpoint")
                 try await holder.expect("lock .lock", says: "holding")
                 holder.signal(SIGSTOP)
                 let start = ContinuousClock.now
-                try writer.send("fold")
-                // A set that waited for who folds would fail in the end: nobody lets go.
+                try writer.send("checkpoint")
+                // A set that waited for who checkpoints would fail in the end: nobody lets go.
                 for value in 2...200 { try await reader.expect("set n \(value)") }
                 try await reader.expect("synchronize")
                 try await writer.expect(says: "error lockTimedOut")
@@ -94,15 +94,15 @@ struct StoppedHolderTests {
                 #expect(try document(at: place.path)["n"] as? Int == 1)
                 holder.signal(SIGCONT)
                 try await holder.expect("let go")
-                try await writer.expect("fold")
+                try await writer.expect("checkpoint")
                 #expect(try document(at: place.path)["n"] as? Int == 201)
             }
         }
     }
 
-    /// This process is the one that stops, in each of the calls in which a fold waits for the disk.
+    /// This process is the one that stops, in each of the calls in which a checkpoint waits for the disk.
     @Test(
-        "one that stops in the middle of folding stops no set of others",
+        "one that stops in the middle of checkpointing stops no set of others",
         arguments: [
             (SystemCalls.Name.sync, ".journal"), (.write, ".new"), (.sync, ".new"), (.rename, ".last-good"),
             (.sync, "/"),
@@ -119,21 +119,21 @@ struct StoppedHolderTests {
                 return nil
             }
             let suite = SettingsSuite(
-                store: FileStore(path: FilePath(place.path), system: system, foldsInBackground: false)
+                store: FileStore(path: FilePath(place.path), system: system, checkpointsInBackground: false)
             )
             try suite.setStoredValue(1, forKey: "n")
             try await withProbe(at: place) { probe in
                 try await probe.expect("get n", says: "1")
                 stop.arm()
-                // Something to be folded, if the helper has folded by itself already.
+                // Something to be checkpointed, if the helper has checkpointed by itself already.
                 try suite.setStoredValue(2, forKey: "n")
-                let folding = Outcome { try suite.fold() }
-                await eventually("the fold stops") { stop.isStopping }
+                let checkpointing = Outcome { try suite.checkpoint() }
+                await eventually("the checkpoint stops") { stop.isStopping }
                 for value in 3...100 { try await probe.expect("set n \(value)") }
                 stop.release()
-                await eventually("the fold ends") { folding.isOver }
-                #expect(folding.hasSucceeded)
-                try await probe.expect("fold")
+                await eventually("the checkpoint ends") { checkpointing.isOver }
+                #expect(checkpointing.hasSucceeded)
+                try await probe.expect("checkpoint")
                 #expect(try document(at: place.path)["n"] as? Int == 100)
                 #expect(suite.storedValue(forKey: "n") == 100)
             }

@@ -11,7 +11,7 @@ struct BrokenFileTests {
     private static let broken = "{\n  \"a\": 1,\n  \"b\": oops\n}\n"
 
     @Test("the last good values serve, the place is told, sets are kept, and all is merged when the file is mended")
-    func brokenAndMended() async throws {
+    func brokenAndFixed() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
             let reporter = RecordingReporter()
@@ -22,7 +22,7 @@ struct BrokenFileTests {
                 try await other.expect("set a 11")
                 try await other.expect("set b 22")
                 #expect(a.value == 11 && b.value == 22)
-                try await other.expect("fold")
+                try await other.expect("checkpoint")
 
                 try path.overwriteFile(with: Self.broken)
                 try await expectReport(reporter, of: suite, path)
@@ -39,8 +39,8 @@ struct BrokenFileTests {
                 try await other.expect("get theirs", says: "4")
                 try suite.synchronize()
                 try await other.expect("synchronize")
-                #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.fold() }
-                try await other.expect("fold", says: "error malformedFile")
+                #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
+                try await other.expect("checkpoint", says: "error malformedFile")
                 #expect(throws: SettingsError(.malformedFile, fact: "")) { try a.load() }
                 #expect(try path.fileContents == Self.broken)
 
@@ -61,7 +61,7 @@ struct BrokenFileTests {
                 }
                 #expect(suite.storedValue(forKey: "new") == ["kept": [1]])
                 try suite.synchronize()
-                try await other.expect("fold")
+                try await other.expect("checkpoint")
                 let stored = try document(at: path)
                 #expect(Set(stored.keys) == ["a", "b", "c", "mine", "theirs", "new"])
                 #expect(expected.allSatisfy { stored[$0.0] as? Int == $0.1 })
@@ -78,7 +78,7 @@ struct BrokenFileTests {
             try await expectComplaint(probe, path)
             try await probe.expect("set b 5")
             try await probe.expect("synchronize")
-            try await probe.expect("fold", says: "error malformedFile")
+            try await probe.expect("checkpoint", says: "error malformedFile")
         }
     }
 
@@ -100,12 +100,12 @@ struct BrokenFileTests {
         }
     }
 
-    @Test("what was set before the file was broken, and not folded yet, is kept as what is set afterwards")
-    func brokenBeforeFolding() async throws {
+    @Test("what was set before the file was broken, and not checkpointed yet, is kept as what is set afterwards")
+    func brokenBeforeCheckpoint() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try place.path.overwriteFile(with: #"{"a": 1}"#)
-            try await withoutFolding(of: place.path) {
+            try await withoutCheckpoints(of: place.path) {
                 try await withProbe(at: place) { probe in
                     try await probe.expect("set b 2")
                     try place.path.overwriteFile(with: Self.broken)
@@ -114,7 +114,7 @@ struct BrokenFileTests {
                 }
             }
             try await withProbe(at: place) { probe in
-                // Nothing has been folded, so there is no last good copy, and `a` is out of reach.
+                // Nothing has been checkpointed, so there is no last good copy, and `a` is out of reach.
                 for (key, value) in [("a", 0), ("b", 2), ("c", 3)] {
                     try await probe.expect("get \(key)", says: "\(value)")
                 }
@@ -137,11 +137,11 @@ struct BrokenFileTests {
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("get n", says: "0")
                 try await probes[1].expect("set m 1")
-                try await probes[0].expect("fold")
+                try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path)["n"] as? String == "text")
                 try await probes[1].expect("set n 5")
                 try await probes[0].expect("get n", says: "5")
-                try await probes[1].expect("fold")
+                try await probes[1].expect("checkpoint")
                 let stored = try document(at: place.path)
                 #expect(stored["n"] as? Int == 5 && stored["m"] as? Int == 1)
                 let expected = try JSONSerialization.jsonObject(with: Data(future.utf8)) as? NSDictionary

@@ -20,14 +20,14 @@ struct CoherentReadsTests {
                     try await probes[(round + 1) % 2].expect("get n", says: "\(3 * round)")
                     try here.set(3 * round + 1)
                     for probe in probes { try await probe.expect("get n", says: "\(3 * round + 1)") }
-                    // The space of the journal is used again after a fold, which nobody may notice.
-                    if round % 5 == 0 { try await probes[round % 2].expect("fold") }
+                    // The space of the journal is used again after a checkpoint, which nobody may notice.
+                    if round % 5 == 0 { try await probes[round % 2].expect("checkpoint") }
                 }
             }
         }
     }
 
-    @Test("while one process sets without a pause, and folds in between, a read gives what it has said last, or newer")
+    @Test("while one process sets without a pause, and checkpoints in between, a read gives what it has said last, or newer")
     func neverOlder() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -35,15 +35,15 @@ struct CoherentReadsTests {
             try here.set(0)
             try await withProbes(2, at: place) { probes in
                 try probes[0].send("count n")
-                var (said, seen, folds) = (0, 0, 0)
+                var (said, seen, checkpoints) = (0, 0, 0)
                 while said < 20_000 {
                     if let last = probes[0].remainingLines().last { said = try #require(Int(last)) }
                     let value = here.value
                     #expect(value >= said && value >= seen)
                     seen = value
-                    if seen > folds * 2_000 {
-                        folds += 1
-                        try await probes[1].expect("fold")
+                    if seen > checkpoints * 2_000 {
+                        checkpoints += 1
+                        try await probes[1].expect("checkpoint")
                     }
                     await Task.yield()
                 }
@@ -59,7 +59,7 @@ struct CoherentReadsTests {
             try await withProbes(2, at: .file(path)) { probes in
                 let (writer, reader) = (probes[0], probes[1])
                 try await writer.expect("set n 2")
-                try await writer.expect("fold")
+                try await writer.expect("checkpoint")
                 // Readable by all, writable by nobody: that keeps out all but root, who becomes somebody else.
                 try setPermissions(0o444, ofFilesIn: directory)
                 try setPermissions(0o555, of: directory)
@@ -71,8 +71,8 @@ struct CoherentReadsTests {
                     try await reader.expect("get n", says: "\(value)")
                 }
                 try await reader.expect("set n 0", says: "error readOnly")
-                // Root's folds succeed in such a directory; the reader goes on across them.
-                if geteuid() == 0 { try await writer.expect("fold") }
+                // Root's checkpoints succeed in such a directory; the reader goes on across them.
+                if geteuid() == 0 { try await writer.expect("checkpoint") }
                 try await writer.expect("set m 21")
                 try await reader.expect("get m", says: "21")
                 try await reader.expect("get n", says: "20")

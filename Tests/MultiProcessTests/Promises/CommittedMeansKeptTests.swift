@@ -40,7 +40,7 @@ struct CommittedMeansKeptTests {
                 let setting = Setting(key, default: 0, suite: suite)
                 let kept = setting.value
                 #expect((last...last + 1).contains(kept))
-                try suite.fold()
+                try suite.checkpoint()
                 #expect(try document(at: place.path)[key] as? Int == kept)
                 try setting.set(-1)
             }
@@ -59,11 +59,11 @@ struct CommittedMeansKeptTests {
         }
     }
 
-    @Test("what was set and not yet folded outlives its process, and is folded by whoever comes next")
-    func unfolded() async throws {
+    @Test("what was set and not yet checkpointed outlives its process, and is checkpointed by whoever comes next")
+    func journaled() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
-            try await withoutFolding(of: place.path) {
+            try await withoutCheckpoints(of: place.path) {
                 try await withProbe(at: place) { probe in
                     try await probe.expect("fill key 100")
                     try await probe.expect("set n 1")
@@ -81,14 +81,14 @@ struct CommittedMeansKeptTests {
             // Reading is enough: this process has set nothing.
             let suite = SettingsSuite(fileAt: place.path)
             #expect(suite.keys.count == 100)
-            try await eventually("somebody folds it") {
+            try await eventually("somebody checkpoints it") {
                 try FileManager.default.fileExists(atPath: place.path) && document(at: place.path).count == 100
             }
         }
     }
 
     @Test(
-        "a process that comes to its own end, by returning or by exiting, has folded what it set",
+        "a process that comes to its own end, by returning or by exiting, has checkpointed what it set",
         arguments: [false, true]
     )
     func ending(isExit: Bool) async throws {
@@ -113,7 +113,7 @@ struct CommittedMeansKeptTests {
             try suite.setStoredValue(2, forKey: "b")
             #expect(disk.unsafe.contains("\(path).journal"), "sets wait for no disk")
             try suite.synchronize()
-            // A fold that has begun by itself is no part of it.
+            // A checkpoint that has begun by itself is no part of it.
             #expect(disk.unsafe.filter { !$0.hasSuffix(".new") } == [])
         }
     }

@@ -8,13 +8,13 @@ import Testing
 /// The helper's default is 0.
 @Suite("Promise 6: a default is never written, and never wins")
 struct DefaultsTests {
-    @Test("reading, synchronizing, folding and ending write no default, and make no file")
+    @Test("reading, synchronizing, checkpointing and ending write no default, and make no file")
     func reading() async throws {
         try await withTemporaryDirectory { home in
             try await withProbe(at: .suite("read", home: home)) { probe in
                 try await probe.expect("get n", says: "0")
                 try await probe.expect("synchronize")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
                 try await probe.expect("finish")
                 try await probe.finish()
             }
@@ -35,7 +35,7 @@ struct DefaultsTests {
                 #expect(here.value == 7)
                 try await probe.expect("get n", says: "0")
                 #expect(try here.load() == nil)
-                try suite.fold()
+                try suite.checkpoint()
                 #expect(try document(at: place.path).isEmpty)
             }
         }
@@ -52,7 +52,7 @@ struct DefaultsTests {
                 try await probe.expect("get n", says: "7")
                 try await probe.expect("set n 0")
                 #expect(here.value == 0)
-                try suite.fold()
+                try suite.checkpoint()
                 #expect(try document(at: place.path)["n"] as? Int == 0)
             }
         }
@@ -66,7 +66,7 @@ struct DefaultsTests {
             try await withProbe(at: place) { probe in
                 try await probe.expect("get n", says: "0")
                 try await probe.expect("set m 1")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
                 try await probe.finish()
             }
             #expect(try document(at: place.path)["n"] as? [String] == ["text"])

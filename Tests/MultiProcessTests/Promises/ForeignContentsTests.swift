@@ -148,7 +148,7 @@ struct ForeignContentsTests {
             for (key, value) in [("n", 1), ("m", 2), ("k", 3)] {
                 try await probe.expect("get \(key)", says: "\(value)")
             }
-            try await probe.expect("fold")
+            try await probe.expect("checkpoint")
         }
         #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2, "k": 3])
     }

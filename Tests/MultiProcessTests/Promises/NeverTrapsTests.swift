@@ -104,7 +104,7 @@ struct NeverTrapsTests {
                 // The disk of the helper, seen from here.
                 try FileManager.default.removeItem(atPath: "/proc/\(probe.identifier)/root\(fill)")
                 try await probe.expect("set k 3")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
                 let stored = try document(at: "/proc/\(probe.identifier)/root\(path)")
                 #expect(stored as? [String: Int] == ["m": 7, "n": 2, "k": 3])
             }
@@ -122,7 +122,7 @@ struct NeverTrapsTests {
             try await withProbe(at: .file(path), launch) { probe in
                 let root = "/proc/\(probe.identifier)/root"
                 try await probe.expect("set n 1")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
                 try fill("\(root)\(directory)/fill")
                 // Room that the journal has already may still be used.
                 try probe.send("fill key 20000")
@@ -131,7 +131,7 @@ struct NeverTrapsTests {
                 try await probe.expect("get key-0", says: "0")
                 try FileManager.default.removeItem(atPath: "\(root)\(directory)/fill")
                 try await probe.expect("set n 2")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
                 #expect(try document(at: root + path)["n"] as? Int == 2)
             }
         }
@@ -166,7 +166,7 @@ struct NeverTrapsTests {
                 for value in 2...20 {
                     try await probes[0].expect("set n \(value)")
                     try await probes[1].expect("get n", says: "\(value)")
-                    if value % 5 == 0 { try await probes[0].expect("fold") }
+                    if value % 5 == 0 { try await probes[0].expect("checkpoint") }
                 }
                 try await probes[1].finish()
             }

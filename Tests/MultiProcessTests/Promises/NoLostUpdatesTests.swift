@@ -19,7 +19,7 @@ struct NoLostUpdatesTests {
                 for probe in probes { try await probe.expect(within: .seconds(300)) }
                 for probe in probes { try await probe.expect("keys", says: "8000") }
             }
-            try SettingsSuite(fileAt: place.path).fold()
+            try SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
             #expect(stored.count == 8_000)
             for number in 0..<4 {
@@ -40,7 +40,7 @@ struct NoLostUpdatesTests {
             }
             let suite = SettingsSuite(fileAt: place.path)
             #expect(Setting("total", default: 0, suite: suite).value == 20_000)
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try document(at: place.path)["total"] as? Int == 20_000)
         }
     }
@@ -55,22 +55,22 @@ struct NoLostUpdatesTests {
                 for probe in probes.prefix(2) { try await probe.expect() }
                 try await probes[2].expect(says: "whole")
             }
-            try SettingsSuite(fileAt: place.path).fold()
+            try SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
             #expect(stored["left"] as? Int == 4_000 && stored["right"] as? Int == 4_000)
         }
     }
 
-    @Test("updates go on while two processes do nothing but fold, and the sum is exact")
-    func folding() async throws {
+    @Test("updates go on while two processes do nothing but checkpoint, and the sum is exact")
+    func checkpointing() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(4, at: place) { probes in
                 for probe in probes[..<2] { try probe.send("increment total 5000") }
-                for probe in probes[2...] { try probe.send("foldRepeatedly total 10000") }
+                for probe in probes[2...] { try probe.send("checkpointRepeatedly total 10000") }
                 for probe in probes { try await probe.expect(within: .seconds(300)) }
             }
-            try SettingsSuite(fileAt: place.path).fold()
+            try SettingsSuite(fileAt: place.path).checkpoint()
             #expect(try document(at: place.path)["total"] as? Int == 10_000)
         }
     }

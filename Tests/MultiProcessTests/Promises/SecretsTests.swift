@@ -12,14 +12,14 @@ import Testing
 struct SecretsTests {
     private static let secret = "hunter2-correct-horse"
 
-    @Test("directories are made 0700 and files 0600 whatever the umask, by a process that sets, folds and ends")
+    @Test("directories are made 0700 and files 0600 whatever the umask, by a process that sets, checkpoints and ends")
     func created() async throws {
         try await withTemporaryDirectory { home in
             let launch = Probe.Launch(wrapper: ["/bin/sh", "-c", #"umask 0 && exec "$0" "$@""#])
             let place = Probe.Place.suite("secret", home: "\(home)/new")
             try await withProbe(at: place, launch) { probe in
                 try await probe.expect("set n 1")
-                try await probe.expect("fold")
+                try await probe.expect("checkpoint")
                 try await probe.expect("set n 2")
                 try await probe.finish()
             }
@@ -54,7 +54,7 @@ struct SecretsTests {
             let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: system))
             for round in 0..<3 {
                 try suite.setStoredValue(.string("\(Self.secret)\(round)"), forKey: "password")
-                try suite.fold()
+                try suite.checkpoint()
             }
             suite.finish()
             #expect(wide.withLock { $0 } == [])
@@ -97,7 +97,7 @@ struct SecretsTests {
                 let suite = SettingsSuite(store: FileStore(path: FilePath(path)), reporter: reporter)
                 let port = Setting("n", default: 0, suite: suite)
                 _ = port.value
-                for action in [{ _ = try port.load() }, { try suite.fold() }, { try suite.synchronize() }] {
+                for action in [{ _ = try port.load() }, { try suite.checkpoint() }, { try suite.synchronize() }] {
                     note(reporter, action)
                 }
                 suite.finish()
@@ -141,7 +141,7 @@ struct SecretsTests {
     /// Leaves a journal with the secret in a record that is not as it was written.
     private func leaveBrokenJournal(_ path: String) async throws {
         try path.overwriteFile(with: "{}")
-        try await withoutFolding(of: path) {
+        try await withoutCheckpoints(of: path) {
             try await withProbe(at: .file(path)) { probe in
                 try await probe.expect("set \(Self.secret) 1")
                 await probe.end()

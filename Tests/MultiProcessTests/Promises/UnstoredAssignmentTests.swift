@@ -31,7 +31,7 @@ struct UnstoredAssignmentTests {
             try await withProbe(at: .suite(name, home: directory)) { probe in
                 try await probe.expect("assign n 2")
                 try await probe.expect("get n", says: "2")
-                for command in ["set n 3", "increment n 1", "raise a b 1", "remove n", "synchronize", "fold"] {
+                for command in ["set n 3", "increment n 1", "raise a b 1", "remove n", "synchronize", "checkpoint"] {
                     try await probe.expect(command, says: "error locationUnavailable")
                 }
                 try await probe.expect("persistence", says: "ephemeral")

@@ -14,7 +14,7 @@ struct Answers {
     private var values: Values
     /// All answers that are allowed.
     private var set = ["done"]
-    private var fold = ["done"]
+    private var checkpoint = ["done"]
     private var synchronize = ["done"]
 
     private init(_ values: Values) {
@@ -27,7 +27,7 @@ struct Answers {
     /// The settings file cannot be read: sets go into the journal, and the file is not written.
     static func broken(lastGood values: Values = Values()) -> Answers {
         var answers = Answers(values)
-        answers.fold = ["error malformedFile"]
+        answers.checkpoint = ["error malformedFile"]
         return answers
     }
 
@@ -39,7 +39,7 @@ struct Answers {
 
     private static func notSaved(_ set: [String]) -> Answers {
         var answers = Answers(Values())
-        (answers.set, answers.fold, answers.synchronize) = (set, ["error notSaved"], ["error notSaved"])
+        (answers.set, answers.checkpoint, answers.synchronize) = (set, ["error notSaved"], ["error notSaved"])
         return answers
     }
 
@@ -47,7 +47,7 @@ struct Answers {
     static var inMemory: Answers {
         var answers = Answers(Values())
         let outcome = ["error locationUnavailable"]
-        (answers.set, answers.fold, answers.synchronize) = (outcome, outcome, outcome)
+        (answers.set, answers.checkpoint, answers.synchronize) = (outcome, outcome, outcome)
         return answers
     }
 
@@ -55,7 +55,7 @@ struct Answers {
     fileprivate var conversation: [(command: String, allowed: [String])] {
         [
             ("keys", ["\(values.keys)"]), ("get n", ["\(values.integer)"]), ("text n", [values.text]),
-            ("assign n 1", ["done"]), ("set m 2", set), ("fold", fold), ("get n", ["1"]),
+            ("assign n 1", ["done"]), ("set m 2", set), ("checkpoint", checkpoint), ("get n", ["1"]),
             ("synchronize", synchronize), ("finish", ["done"]),
         ]
     }

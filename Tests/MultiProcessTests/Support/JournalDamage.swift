@@ -27,7 +27,7 @@ enum JournalDamage: CaseIterable, Sendable {
         }
     }
 
-    /// The journal of other settings, with a record that is not folded.
+    /// The journal of other settings, with a record that is not checkpointed.
     private func newJournal(in directory: String) async throws -> [UInt8] {
         let place = Probe.Place.file("\(directory)/settings.json")
         return try await withProbe(at: place) { probe in

@@ -26,10 +26,10 @@ actor Seats {
         await shared.take()
         do {
             let result = try await $isSeated.withValue(true, operation: body, isolation: isolation)
-            await shared.giveBack()
+            await shared.release()
             return result
         } catch {
-            await shared.giveBack()
+            await shared.release()
             throw error
         }
     }
@@ -42,7 +42,7 @@ actor Seats {
         }
     }
 
-    private func giveBack() {
+    private func release() {
         if waiting.isEmpty {
             free += 1
         } else {

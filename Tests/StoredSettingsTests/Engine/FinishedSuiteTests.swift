@@ -18,11 +18,11 @@ struct FinishedSuiteTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("throws from synchronize what could not be saved, and from fold in any case")
+    @Test("throws from synchronize what could not be saved, and from checkpoint in any case")
     func afterFinishing() throws {
         suite.finish()
         try suite.synchronize()
-        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.fold() }
+        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.checkpoint() }
 
         let store = FailingStore()
         let other = SettingsSuite(store: store, reporter: reporter)

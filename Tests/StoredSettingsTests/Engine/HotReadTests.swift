@@ -114,7 +114,7 @@ struct HotReadTests {
                 readers.allSatisfy { $0.1.isDone.load(ordering: .acquiring) }
             }
             for (name, reader) in readers { reader.expectNoFault(name) }
-            // Nothing is folded any more when the directory is removed.
+            // Nothing is checkpointed any more when the directory is removed.
             suite.finish()
         }
     }
@@ -186,7 +186,7 @@ struct HotReadTests {
     func everyWay() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             try other.commit { $0["n"] = 1 }
             let isFull = Atomic(false)
             let system = SystemCalls(fault: { call, called in
@@ -204,16 +204,16 @@ struct HotReadTests {
                 #expect(n.value == round)
                 #expect(text.value == "\(round)")
             }
-            try other.fold()
+            try other.checkpoint()
             try path.replaceFile(with: #"{"n": 100, "t": "edited"}"#)
             await eventually("the edit is read") { n.value == 100 && text.value == "edited" }
             isFull.store(true, ordering: .relaxed)
             n.value = 101
-            text.value = "unsaved"
-            #expect(n.value == 101 && text.value == "unsaved")
+            text.value = "pendingWrites"
+            #expect(n.value == 101 && text.value == "pendingWrites")
             isFull.store(false, ordering: .relaxed)
             try suite.synchronize()
-            #expect(n.value == 101 && text.value == "unsaved")
+            #expect(n.value == 101 && text.value == "pendingWrites")
             n.reset()
             #expect(n.value == 0)
             suite.finish()

@@ -124,7 +124,7 @@ struct ObservableSuiteTests {
     }
 
     @Test("tells of values that cannot be saved yet")
-    func unsaved() {
+    func pendingWrites() {
         let store = FailingStore()
         let suite = SettingsSuite(store: store, reporter: RecordingReporter()).observable()
         let settings = Settings(suite)

@@ -20,7 +20,7 @@ private final class RefusingStore: SettingsStore {
 
     var persistence: SettingsPersistence { memory.persistence }
     func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
-    func generation() -> UInt64 { memory.generation() }
+    func version() -> UInt64 { memory.version() }
     func contents() -> [String: StoredValue] { memory.contents() }
     func synchronize() {}
 
@@ -58,22 +58,22 @@ struct PendingRetryTests {
 
     @Test("the delay begins anew when nothing is pending")
     func delay() throws {
-        var unsaved = UnsavedChanges()
+        var pendingWrites = PendingWrites()
         func next() -> Double? {
-            defer { unsaved.isRetryScheduled = false }
-            return unsaved.nextRetry()
+            defer { pendingWrites.isRetryScheduled = false }
+            return pendingWrites.nextRetry()
         }
         for _ in 1...2 {
-            unsaved.keep(1, forKey: "a")
-            unsaved.keep(1, forKey: "b")
+            pendingWrites.keep(1, forKey: "a")
+            pendingWrites.keep(1, forKey: "b")
             let first = try #require(next())
             #expect(next() == first * 2)
-            _ = unsaved.remove("a", upTo: .max)
+            _ = pendingWrites.remove("a", upTo: .max)
             #expect(next() == first * 4)
-            _ = unsaved.remove("b", upTo: .max)
+            _ = pendingWrites.remove("b", upTo: .max)
             #expect(next() == nil)
         }
-        unsaved.keep(1, forKey: "a")
+        pendingWrites.keep(1, forKey: "a")
         #expect(next() == 0.1)
     }
 
@@ -108,7 +108,7 @@ struct PendingRetryTests {
         store.fail(with: SettingsError(code, fact: "the store takes no such value"))
         port.value = 3
         #expect(reporter.errors.map(\.code) == [code])
-        #expect(!suite.engine.isUnsaved("port"))
+        #expect(!suite.engine.isPending("port"))
         #expect(port.value == 2)
     }
 

@@ -33,8 +33,8 @@ struct PendingWriteTests {
     private func withPair(_ body: (Pair) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
-            let store = FileStore(path: path, system: faults.system, foldsInBackground: false)
-            let otherStore = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let otherStore = FileStore(path: path, checkpointsInBackground: false)
             let other = SettingsSuite(store: otherStore)
             let pair = Pair(
                 path: path,
@@ -114,7 +114,7 @@ struct PendingWriteTests {
     @Test("a later edit of the file drops it")
     func laterEdit() async throws {
         try await withPair { pair in
-            try pair.suite.fold()
+            try pair.suite.checkpoint()
             assign(1, in: pair)
             try pair.path.replaceFile(with: #"{"port": 9}"#)
             pair.store.look()
@@ -139,7 +139,7 @@ struct PendingWriteTests {
     @Test("an edit of the file before the assignment drops nothing, although no read has noticed it")
     func olderEdit() async throws {
         try await withPair { pair in
-            try pair.suite.fold()
+            try pair.suite.checkpoint()
             try pair.path.replaceFile(with: #"{"port": 9, "host": "a"}"#)
             assign(1, in: pair)
             pair.store.look()
@@ -188,7 +188,7 @@ struct PendingWriteTests {
             faults.stop()
             try pair.here.set(value)
             pair.expectBoth(value)
-            #expect(!pair.suite.engine.isUnsaved("port"))
+            #expect(!pair.suite.engine.isPending("port"))
             #expect(codes == [.writeFailed])
         }
     }
@@ -196,7 +196,7 @@ struct PendingWriteTests {
     @Test("a transaction that takes it along does not store it over an edit that is noticed meanwhile")
     func editDuringTransaction() async throws {
         try await withPair { pair in
-            try pair.suite.fold()
+            try pair.suite.checkpoint()
             assign(1, in: pair)
             try pair.suite.transaction { settings in
                 // Not before, or the retry could save it first.

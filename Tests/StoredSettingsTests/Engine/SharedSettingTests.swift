@@ -158,11 +158,11 @@ struct SharedSettingTests {
     func bounded() {
         weak var early: AnyObject?
         let kept = Setting("kept", default: 1, suite: suite)
-        for number in 0..<3 * SettingTable.leastLimit {
+        for number in 0..<3 * SettingRegistry.leastLimit {
             let setting = Setting("key\(number)", default: number, suite: suite)
             #expect(setting.value == number)
             if number == 0 { early = setting.box }
-            #expect(suite.engine.settings.withLock { $0.count } <= SettingTable.leastLimit + 1)
+            #expect(suite.engine.settings.withLock { $0.count } <= SettingRegistry.leastLimit + 1)
         }
         #expect(early == nil)
         #expect(Setting("kept", default: 1, suite: suite).box === kept.box)

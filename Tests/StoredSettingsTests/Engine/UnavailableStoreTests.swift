@@ -45,11 +45,11 @@ struct UnavailableStoreTests {
         #expect(suite.snapshot() == ["port": 2])
     }
 
-    @Test("synchronize and fold throw, with and without assigned values", arguments: [false, true])
+    @Test("synchronize and checkpoint throw, with and without assigned values", arguments: [false, true])
     func saving(isAssigned: Bool) {
         if isAssigned { port.value = 2 }
         #expect(throws: unavailable) { try suite.synchronize() }
-        #expect(throws: unavailable) { try suite.fold() }
+        #expect(throws: unavailable) { try suite.checkpoint() }
         #expect(port.value == (isAssigned ? 2 : 1))
     }
 
@@ -100,7 +100,7 @@ struct UnavailableStoreTests {
         try outer.transaction { _ in port.value = 3 }
         #expect(port.value == 3)
         #expect(reporter.errors.map(\.code) == [.locationUnavailable])
-        #expect(!suite.engine.state.withLock { $0.unsaved.isRetryScheduled })
+        #expect(!suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled })
     }
 
     @Test("an assigned value is explained by the reason why nothing can be stored")
@@ -137,7 +137,7 @@ struct UnavailableStoreTests {
         let suite = SettingsSuite.inMemory(reporter: reporter)
         try Setting("port", default: 1, suite: suite).set(2)
         try suite.synchronize()
-        try suite.fold()
+        try suite.checkpoint()
         #expect(suite.snapshot() == ["port": 2])
     }
 }

@@ -228,7 +228,7 @@ struct MigratingParityTests {
             await eventually("the mended file is read") { suite.storedValue(forKey: "startedAt") == 200 }
             try migrator.migrate(suite)
             #expect(suite[.startedAt] == Date(timeIntervalSince1970: 200))
-            try suite.fold()
+            try suite.checkpoint()
             let journal = try JournalFile(of: path).bytes
             try migrator.migrate(suite)
             #expect(try JournalFile(of: path).bytes == journal)
@@ -251,7 +251,7 @@ private final class OvertakenStore: SettingsStore {
 
     var persistence: SettingsPersistence { base.persistence }
     func setObserver(_ observer: any StoreObserver) { base.setObserver(observer) }
-    func generation() -> UInt64 { base.generation() }
+    func version() -> UInt64 { base.version() }
     func contents() -> [String: StoredValue] { base.contents() }
     func synchronize() {}
 

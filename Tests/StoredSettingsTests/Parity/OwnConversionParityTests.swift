@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 // A chain: a route is stored as its stations, a station as its name, a name as a string.
-private struct Name: StoredIndirectly, Hashable {
+private struct Name: StoredRepresentable, Hashable {
     var text: String
 
     init(_ text: String) {
@@ -30,14 +30,14 @@ private struct Name: StoredIndirectly, Hashable {
     }
 }
 
-private struct Station: StoredIndirectly, Hashable {
+private struct Station: StoredRepresentable, Hashable {
     var name: Name
     init(_ name: Name) { self.name = name }
     init(stored name: Name) { self.name = name }
     var stored: Name { name }
 }
 
-private struct Route: StoredIndirectly, Hashable {
+private struct Route: StoredRepresentable, Hashable {
     var stations: [Station]
     init(_ stations: [Station]) { self.stations = stations }
     init(stored stations: [Station]) { self.stations = stations }
@@ -45,20 +45,20 @@ private struct Route: StoredIndirectly, Hashable {
 }
 
 // Types that could be stored in other ways, too.
-private struct Coded: StoredIndirectly, Codable, Hashable {
+private struct Coded: StoredRepresentable, Codable, Hashable {
     var number: Int
     init(number: Int) { self.number = number }
     init(stored number: Int) { self.number = number }
     var stored: Int { number }
 }
 
-private enum Raw: String, StoredIndirectly {
+private enum Raw: String, StoredRepresentable {
     case on, off
     init(stored isOn: Bool) { self = isOn ? .on : .off }
     var stored: Bool { self == .on }
 }
 
-private enum RawAndCoded: String, Codable, StoredIndirectly {
+private enum RawAndCoded: String, Codable, StoredRepresentable {
     case on, off
     init(stored isOn: Bool) { self = isOn ? .on : .off }
     var stored: Bool { self == .on }

@@ -16,7 +16,7 @@ struct SameValueParityTests {
             let limits = Setting("limits", default: ["a": 1.5], suite: suite)
             try hosts.set(["a", "b", "c"])
             try limits.set(["a": 2, "b": .nan])
-            try suite.fold()
+            try suite.checkpoint()
 
             let told = Told()
             let observations = [hosts.observe { _ in told.add() }, limits.observe { _ in told.add() }]
@@ -33,7 +33,7 @@ struct SameValueParityTests {
             }
             try suite.setStoredValue(["a", "b", "c"], forKey: "hosts")
             try suite.reset("nothing")
-            try suite.fold()
+            try suite.checkpoint()
 
             #expect(try path.fileContents == file)
             #expect(try JournalFile(of: path).records == journal)

@@ -68,7 +68,7 @@ struct SuitesParityTests {
             suite[.low] = 3
             try Setting<Set<String>>("hosts", default: [], suite: suite).set(["b.example", "a.example"])
             try Setting("ratio", default: 0.5, suite: suite).set(0.1)
-            try suite.fold()
+            try suite.checkpoint()
             let expected = """
                 {
                   "hosts": [

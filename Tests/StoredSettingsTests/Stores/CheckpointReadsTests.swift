@@ -37,9 +37,9 @@ struct CheckpointReadsTests {
     func editWithTimesKept(isNoticedByCheckpoint: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let stores = (0..<2).map { _ in FileStore(path: path, foldsInBackground: false) }
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             try stores[0].commit { $0["a"] = 1 }
-            try stores[0].fold()
+            try stores[0].checkpoint()
             for store in stores {
                 store.look()
                 #expect(store.contents() == ["a": 1])
@@ -61,15 +61,15 @@ struct CheckpointReadsTests {
             close(descriptor)
             if isNoticedByCheckpoint {
                 try stores[0].commit { $0["z"] = 9 }
-                try stores[0].fold()
+                try stores[0].checkpoint()
             }
             for store in stores {
                 store.look()
                 #expect(store.value(forKey: "a") == 2)
             }
             try stores[1].commit { $0["y"] = 8 }
-            try stores[1].fold()
-            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "a") == 2)
+            try stores[1].checkpoint()
+            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "a") == 2)
         }
     }
 
@@ -78,10 +78,10 @@ struct CheckpointReadsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let counter = ReadCounter(path)
-            let writer = FileStore(path: path, system: Self.ticking, foldsInBackground: false)
+            let writer = FileStore(path: path, system: Self.ticking, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 0 }
-            try writer.fold()
-            let reader = FileStore(path: path, system: counter.system, foldsInBackground: false)
+            try writer.checkpoint()
+            let reader = FileStore(path: path, system: counter.system, checkpointsInBackground: false)
             #expect(reader.contents() == ["n": 0])
             let before = counter.count
             for round in 1...3 {
@@ -89,7 +89,7 @@ struct CheckpointReadsTests {
                 for turn in 1...round {
                     try writer.commit { $0["n"] = .integer(Int128(round * 10 + turn)) }
                     #expect(reader.value(forKey: "n") == .integer(Int128(round * 10 + turn)))
-                    try writer.fold()
+                    try writer.checkpoint()
                 }
                 reader.look()
                 #expect(reader.value(forKey: "n") == .integer(Int128(round * 11)))
@@ -111,7 +111,7 @@ struct CheckpointReadsTests {
             #expect(afterEdit > before)
             try writer.commit { $0["n"] = 50 }
             #expect(reader.value(forKey: "n") == 50)
-            try writer.fold()
+            try writer.checkpoint()
             reader.look()
             #expect(reader.contents() == ["n": 50, "edited": true])
             #expect(counter.count == afterEdit)
@@ -122,16 +122,16 @@ struct CheckpointReadsTests {
     func mergedEdit() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let writer = FileStore(path: path, system: Self.ticking, foldsInBackground: false)
+            let writer = FileStore(path: path, system: Self.ticking, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 1 }
-            try writer.fold()
-            let reader = FileStore(path: path, foldsInBackground: false)
+            try writer.checkpoint()
+            let reader = FileStore(path: path, checkpointsInBackground: false)
             #expect(reader.contents() == ["n": 1])
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
             try writer.commit { $0["m"] = 1 }
-            try writer.fold()
+            try writer.checkpoint()
             try writer.commit { $0["m"] = 2 }
-            try writer.fold()
+            try writer.checkpoint()
             reader.look()
             #expect(reader.contents() == ["n": 1, "m": 2, "edited": true])
         }
@@ -151,8 +151,8 @@ struct CheckpointReadsTests {
                 _ = mayEnd.wait(timeout: .now() + 60)
                 return nil
             })
-            let reader = FileStore(path: path, system: system, foldsInBackground: false)
-            let writer = FileStore(path: path, foldsInBackground: false)
+            let reader = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.write { $0["other"] = 1 }
             #expect(reader.contents() == ["n": 1, "other": 1])
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
@@ -188,9 +188,9 @@ struct CheckpointReadsTests {
     func slowReads() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let writer = FileStore(path: path, foldsInBackground: false)
+            let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 0 }
-            try writer.fold()
+            try writer.checkpoint()
             let reporter = RecordingReporter()
             let left = Mutex(12)
             let number = Mutex(Int128(0))
@@ -204,14 +204,14 @@ struct CheckpointReadsTests {
                         return $0
                     }
                     try writer.commit { $0["n"] = .integer(next) }
-                    if let lock = try writer.tryToLockFolding() { try writer.fold(under: lock, patience: .seconds(5)) }
+                    if let lock = try writer.tryToLockForCheckpoint() { try writer.checkpoint(under: lock, patience: .seconds(5)) }
                 } catch {
                     Issue.record(error)
                 }
                 return nil
             })
             let reader = SettingsSuite(
-                store: FileStore(path: path, system: system, foldsInBackground: false),
+                store: FileStore(path: path, system: system, checkpointsInBackground: false),
                 reporter: reporter
             )
             await eventually("the newest value is read") {
@@ -229,7 +229,7 @@ struct CheckpointReadsTests {
             try path.overwriteFile(with: #"{"a": 1, "b": 1}"#)
             let old = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
             try FileManager.default.setAttributes(old, ofItemAtPath: path)
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             #expect(a.value == 1 && b.value == 1)
@@ -248,7 +248,7 @@ struct CheckpointReadsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             let recorder = CommitRecording()
             store.setObserver(recorder)
             #expect(store.contents() == ["a": 1])
@@ -270,9 +270,9 @@ struct CheckpointReadsTests {
     func changingJournal() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let writer = FileStore(path: path, foldsInBackground: false)
+            let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.write { $0["n"] = 1 }
-            try writer.fold()
+            try writer.checkpoint()
             let isDue = Mutex(false)
             let system = SystemCalls(fault: { call, other in
                 let isNow = isDue.withLock { isDue in
@@ -282,7 +282,7 @@ struct CheckpointReadsTests {
                 }
                 guard isNow else { return nil }
                 do {
-                    try writer.fold()
+                    try writer.checkpoint()
                     try writer.write { $0["n"] = 3 }
                 } catch {
                     Issue.record(error)
@@ -290,7 +290,7 @@ struct CheckpointReadsTests {
                 return nil
             })
             let reporter = RecordingReporter()
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let reader = SettingsSuite(store: store, reporter: reporter)
             #expect(reader.storedValue(forKey: "n") == 1)
             try writer.write { $0["n"] = 2 }
@@ -306,12 +306,12 @@ struct CheckpointReadsTests {
         try await withTemporaryDirectory { directory in
             let (path, target) = (directory + "/settings.json", directory + "/target.json")
             try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "target.json")
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             #expect(store.contents() == [:])
             try target.overwriteFile(with: #"{"a": 1}"#)
             await eventually("the target is read") { store.contents() == ["a": 1] }
             try store.commit { $0["b"] = 2 }
-            try store.fold()
+            try store.checkpoint()
             #expect(try JSONReader.readObject(Array(target.fileContents.utf8)) == ["a": 1, "b": 2])
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "target.json")
         }

@@ -57,18 +57,18 @@ struct ClearedSpaceTests {
     func removed(length: Int, isStored: Bool) async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
             try store.commit { $0["token"] = Self.value(length) }
             if isStored {
-                try store.fold()
+                try store.checkpoint()
                 #expect(try holders(in: directory).contains("settings.json"))
             }
             try store.commit { $0["token"] = nil }
-            try store.fold()
+            try store.checkpoint()
             #expect(try holders(in: directory) == [])
             try store.commit { $0["kept"] = 2 }
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == ["kept": 2])
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["kept": 2])
         }
     }
 
@@ -76,12 +76,12 @@ struct ClearedSpaceTests {
     func byTurns() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let stores = (0..<3).map { _ in FileStore(path: path, foldsInBackground: false) }
+            let stores = (0..<3).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             for round in 0..<30 {
                 try stores[round % 3].commit { $0["token"] = Self.value(round * 37 % 500) }
                 try stores[round % 2].commit { $0["token"] = nil }
                 try stores[(round * 7 + 1) % 3].commit { $0["round"] = .integer(Int128(round)) }
-                try stores[(round * 5 + 2) % 3].fold()
+                try stores[(round * 5 + 2) % 3].checkpoint()
                 #expect(try holders(in: directory) == [], "round \(round)")
                 for store in stores { #expect(store.contents() == ["round": .integer(Int128(round))]) }
             }
@@ -93,26 +93,26 @@ struct ClearedSpaceTests {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
             let during = DuringCheckpoint()
-            let other = FileStore(path: path, foldsInBackground: false)
-            let store = FileStore(path: path, system: during.system, foldsInBackground: false, journalBound: bound)
-            let reader = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let store = FileStore(path: path, system: during.system, checkpointsInBackground: false, journalBound: bound)
+            let reader = FileStore(path: path, checkpointsInBackground: false)
             for _ in 0..<10 { try store.commit { $0["token"] = Self.value(500) } }
             #expect(reader.value(forKey: "token") == Self.value(500))
             try store.commit { $0["token"] = nil }
             during.once { try other.commit { $0["late"] = 1 } }
-            try store.fold()
+            try store.checkpoint()
             #expect(other.value(forKey: "late") == 1)
             #expect(try holders(in: directory) == [])
-            for store in [store, reader, FileStore(path: path, foldsInBackground: false)] {
+            for store in [store, reader, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(store.contents() == ["late": 1])
             }
             // What was moved to the front is cleared by the next checkpoint.
             try other.commit { $0["token"] = Self.value(500) }
             try other.commit { $0["token"] = nil }
             during.once { try other.commit { $0["late"] = 2 } }
-            try store.fold()
+            try store.checkpoint()
             #expect(try holders(in: directory) == [])
-            for store in [store, reader, FileStore(path: path, foldsInBackground: false)] {
+            for store in [store, reader, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(store.contents() == ["late": 2])
             }
         }
@@ -126,16 +126,16 @@ struct ClearedSpaceTests {
             let system = SystemCalls(fault: { call, called in
                 isFailing.withLock(\.self) && call == .write && called == path + ".journal" ? EIO : nil
             })
-            let (store, catcher) = (FileStore(path: path, system: system, foldsInBackground: false), FailureCatcher())
+            let (store, catcher) = (FileStore(path: path, system: system, checkpointsInBackground: false), FailureCatcher())
             store.setObserver(catcher)
             try store.commit { $0["token"] = Self.value(10) }
             try store.commit { $0["token"] = nil }
             isFailing.withLock { $0 = true }
-            try store.fold()
+            try store.checkpoint()
             isFailing.withLock { $0 = false }
             #expect(catcher.errors.map(\.code) == [.writeFailed])
             #expect(try holders(in: directory) == ["settings.json.journal"])
-            try store.fold()
+            try store.checkpoint()
             #expect(try holders(in: directory) == [])
         }
     }
@@ -144,15 +144,15 @@ struct ClearedSpaceTests {
     func damaged() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
             let end = try JournalFile(of: path).end
             try store.commit { $0["token"] = Self.value(10) }
             try store.commit { $0["token"] = nil }
             try JournalFile(of: path).overwriteWord(at: end + 8, with: 1)
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             try other.commit { $0["kept"] = 2 }
-            try other.fold()
+            try other.checkpoint()
             #expect(try holders(in: directory) == [])
             #expect(store.contents()["kept"] == 2)
         }
@@ -183,13 +183,13 @@ struct ClearedSpaceTests {
                     leaks.withLock { $0.append("\(error)") }
                 }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             try store.commit { $0["token"] = Self.value(10) }
             try store.commit { $0["token"] = nil }
             try setMode(0o644, of: path)
-            try store.fold()
+            try store.checkpoint()
             #expect(leaks.withLock(\.self) == [])
             // By now it holds nothing that was set before.
             #expect(try (path + ".journal").filePermissions == 0o644)
@@ -201,12 +201,12 @@ struct ClearedSpaceTests {
     func narrowed() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             try setMode(0o666, of: path)
             try store.commit { $0["kept"] = 2 }
-            try store.fold()
+            try store.checkpoint()
             #expect(try (path + ".journal").filePermissions == 0o666)
             try setMode(0o600, of: path)
             // The system reports the change to a watch, and a process that begins looks at the file.

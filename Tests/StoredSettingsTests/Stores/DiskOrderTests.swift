@@ -15,7 +15,7 @@ struct DiskOrderTests {
     func tail() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             let syncs = Mutex(0)
             let safe = Mutex<[UInt8]>([])
             let system = SystemCalls(witness: { call, called in
@@ -25,7 +25,7 @@ struct DiskOrderTests {
                     return $0
                 }
                 do {
-                    // While the file is folded, and before the journal's space is used again.
+                    // While the file is checkpointed, and before the journal's space is used again.
                     if number == 2 {
                         try other.commit { $0["late"] = 1 }
                         try other.synchronize()
@@ -34,11 +34,11 @@ struct DiskOrderTests {
                     safe.withLock { $0 = bytes }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false, journalBound: 20_000)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 20_000)
             for number in 0..<10 {
                 try store.commit { $0["big\(number)"] = .string(String(repeating: "x", count: 3_000)) }
             }
-            try store.fold()
+            try store.checkpoint()
             let now = try JournalFile(of: path).bytes
             let before = safe.withLock { $0 }
             #expect(now[..<4_096] != before[..<4_096], "an epoch was begun with the late record")
@@ -48,7 +48,7 @@ struct DiskOrderTests {
             try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
             try Data(now[..<4_096] + before[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
-            let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
             #expect(found.count == 11)
             #expect(found["late"] == 1, "it was synchronized")
         }
@@ -58,7 +58,7 @@ struct DiskOrderTests {
     func longTail() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             let syncs = Mutex(0)
             let safe = Mutex<[UInt8]>([])
             // Longer than the room before it, and shorter than all that comes before it.
@@ -77,11 +77,11 @@ struct DiskOrderTests {
                     safe.withLock { $0 = bytes }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false, journalBound: 20_000)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 20_000)
             for number in 0..<10 {
                 try store.commit { $0["big\(number)"] = .string(String(repeating: "x", count: 3_000)) }
             }
-            try store.fold()
+            try store.checkpoint()
             #expect(store.value(forKey: "late") == late)
             // The power fails: the disk has the header from before, and what was written behind it since.
             let (before, now) = (safe.withLock { $0 }, try JournalFile(of: path).bytes)
@@ -89,7 +89,7 @@ struct DiskOrderTests {
             try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
             try Data(before[..<4_096] + now[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
-            let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
             #expect(found.count == 11)
             #expect(found["late"] == late, "it was synchronized")
         }
@@ -99,7 +99,7 @@ struct DiskOrderTests {
     func limit() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             let calls = Mutex<[SystemCalls.Name]>([])
             let syncs = Mutex(0)
             let system = SystemCalls(witness: { call, called in
@@ -114,11 +114,11 @@ struct DiskOrderTests {
                     if isSecond { try other.commit { $0["late"] = 1 } }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false, journalBound: 20_000)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 20_000)
             let big = StoredValue.string(String(repeating: "x", count: 3_000))
             for number in 0..<10 { try store.commit { $0["big\(number)"] = big } }
             let limit = try JournalFile(of: path).end
-            try store.fold()
+            try store.checkpoint()
             var end = try JournalFile(of: path).end
             #expect(end < limit, "the late record was moved to the front")
             for number in 0..<20 where end <= limit {
@@ -153,12 +153,12 @@ struct DiskOrderTests {
                     } catch { Issue.record(error) }
                 }
             )
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let big = StoredValue.string(String(repeating: "x", count: 5_000))
             try store.commit { $0["a"] = 1 }
             try store.commit { $0["big"] = big }
             try store.commit { $0["a"] = 2 }
-            #expect(throws: SettingsError.self) { try store.fold() }
+            #expect(throws: SettingsError.self) { try store.checkpoint() }
             try store.commit { $0["big"] = .string(String(repeating: "y", count: 6_000)) }
             let now = try JournalFile(of: path).bytes
             let before = old.withLock { $0 }
@@ -168,8 +168,8 @@ struct DiskOrderTests {
             // Pages reach the disk in any order: here the third alone.
             try Data(before[..<8_192] + now[8_192...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
             #expect(try path.fileContents.contains("\"a\": 2"))
-            let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
-            #expect(found["a"] == 2, "it was folded and synchronized")
+            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
+            #expect(found["a"] == 2, "it was checkpointed and synchronized")
         }
     }
 
@@ -185,9 +185,9 @@ struct DiskOrderTests {
                     safe.withLock { $0 = bytes }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["b"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             // A record as long as a page, and one behind it, in an epoch that the disk has no header of.
             let page = 4_096
             func text(_ letter: Character) -> StoredValue { .string(String(repeating: letter, count: page - 34)) }
@@ -200,9 +200,9 @@ struct DiskOrderTests {
             let stale = try safe.withLock { Array($0.prefix(page)) } + JournalFile(of: path).bytes.dropFirst(page)
             try Data(stale).write(to: URL(fileURLWithPath: first + "/settings.json.journal"))
             // The epoch begins again under the same number, and its first record is synchronized.
-            let next = FileStore(path: first + "/settings.json", foldsInBackground: false)
+            let next = FileStore(path: first + "/settings.json", checkpointsInBackground: false)
             try next.commit { $0["b"] = 2 }
-            try next.fold()
+            try next.checkpoint()
             try next.commit { $0["a"] = text("n") }
             try next.synchronize()
             try next.commit { $0["b"] = "other" }
@@ -217,7 +217,7 @@ struct DiskOrderTests {
             #expect(old != new)
             let image: [UInt8] = now.prefix(2 * page) + old
             try Data(image).write(to: URL(fileURLWithPath: second + "/settings.json.journal"))
-            let found = FileStore(path: second + "/settings.json", foldsInBackground: false).contents()
+            let found = FileStore(path: second + "/settings.json", checkpointsInBackground: false).contents()
             #expect(found == ["a": text("n"), "b": 2], "what was synchronized is there, and nothing older is over it")
         }
     }

@@ -108,8 +108,8 @@ final class FaultyPlace: StoreObserver {
     /// Lets a commit come in that is on its way.
     func waitForCommit() {
         guard state.withLock({ $0.commitsUnderWay > 0 }) else { return }
-        let generation = memory.generation()
+        let version = memory.version()
         let deadline = DispatchTime.now() + .milliseconds(100)
-        while memory.generation() == generation, recorded.wait(timeout: deadline) == .success {}
+        while memory.version() == version, recorded.wait(timeout: deadline) == .success {}
     }
 }

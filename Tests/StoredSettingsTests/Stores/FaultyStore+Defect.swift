@@ -18,8 +18,8 @@ extension FaultyStore {
         case noExclusion
         case recordsInDisorder
         case readsWait
-        case flippingGeneration
-        case restlessGeneration
+        case flippingVersion
+        case restlessVersion
         case recordsInPieces
         case recordsNoOld
         case recordsAsExternal
@@ -37,7 +37,7 @@ extension FaultyStore {
         case recordsOthersAsLocal
         case recordsOthersWhenRead
 
-        /// The clauses that a store with this defect breaks.
+        /// The clauses that a store with this readFailure breaks.
         var clauses: Set<SettingsStoreContract.Clause> {
             switch self {
             case .lateContents: [.reads, .blindWrites]
@@ -47,7 +47,7 @@ extension FaultyStore {
             case .nullForRemoved: [.removal, .blindWrites]
             case .writesOneByOne: [.blindWrites]
             // What is kept is a change.
-            case .keepsUnfinished: [.throwing, .steadyGeneration]
+            case .keepsUnfinished: [.throwing, .steadyVersion]
             case .recordsUnfinished: [.throwing]
             case .recordsNothing: [.equalValues]
             case .tornCommits: [.wholeness]
@@ -55,8 +55,8 @@ extension FaultyStore {
             case .noExclusion: [.exclusion, .sharedExclusion]
             case .recordsInDisorder: [.exclusion]
             case .readsWait: [.freeReads]
-            case .flippingGeneration: [.changingGeneration]
-            case .restlessGeneration: [.steadyGeneration]
+            case .flippingVersion: [.changingVersion]
+            case .restlessVersion: [.steadyVersion]
             case .recordsInPieces: [.records, .blindWrites]
             // The order of records is seen by their old values, and so is what was removed.
             case .recordsNoOld: [.records, .removal, .exclusion, .blindWrites]

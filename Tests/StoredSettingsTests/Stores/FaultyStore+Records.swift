@@ -13,7 +13,7 @@ extension FaultyStore {
                 state.ownContents[change.key] = change.new
             }
         }
-        switch defect {
+        switch readFailure {
         case .recordsInPieces:
             return changes.map { observe([$0], .local) }.last ?? .none
         case .recordsNoOld:
@@ -39,7 +39,7 @@ extension FaultyStore {
     }
 
     private func hearOther(_ changes: [StoreChange]) -> StoreDelivery {
-        switch defect {
+        switch readFailure {
         case .recordsOwnCommitsOnly: return .none
         case .recordsOthersAsLocal: return observe(changes, .local)
         case .recordsOthersWhenRead:

@@ -18,22 +18,22 @@ final class FaultyStore: SettingsStore {
     }
 
     private let place: FaultyPlace
-    let defect: Defect?
+    let readFailure: Defect?
     let state = Mutex(State())
     private let gate = NSLock()
     private let ownWriter = NSLock()
     private let hiddenKeys: Set<String>
 
-    init(_ defect: Defect? = nil) {
-        (self.defect, place, hiddenKeys) = (defect, FaultyPlace(), [])
+    init(_ readFailure: Defect? = nil) {
+        (self.readFailure, place, hiddenKeys) = (readFailure, FaultyPlace(), [])
         place.add(self)
     }
 
     /// Makes another store over the same place.
     init(reopening other: FaultyStore) {
-        (defect, place) = (other.defect, other.place)
+        (readFailure, place) = (other.readFailure, other.place)
         let contents = place.memory.contents()
-        hiddenKeys = defect == .forgetsBeforeOpening ? Set(contents.keys) : []
+        hiddenKeys = readFailure == .forgetsBeforeOpening ? Set(contents.keys) : []
         state.withLock { $0.ownContents = contents }
         place.add(self)
     }
@@ -41,7 +41,7 @@ final class FaultyStore: SettingsStore {
     func setObserver(_ observer: any StoreObserver) {
         state.withLock { state in
             state.observer = observer
-            if defect == .keepsObserver { state.keptObserver = observer }
+            if readFailure == .keepsObserver { state.keptObserver = observer }
         }
     }
 
@@ -49,15 +49,15 @@ final class FaultyStore: SettingsStore {
 
     var persistence: SettingsPersistence { place.memory.persistence }
 
-    func generation() -> UInt64 {
+    func version() -> UInt64 {
         gated { place in
-            let generation = place.memory.generation()
+            let version = place.memory.version()
             let (idleCommits, ownCommits) = state.withLock { ($0.idleCommits, $0.ownCommits) }
-            return switch defect {
-            case .flippingGeneration: generation % 2
-            case .restlessGeneration: generation + idleCommits
+            return switch readFailure {
+            case .flippingVersion: version % 2
+            case .restlessVersion: version + idleCommits
             case .countsOwnCommitsOnly: ownCommits
-            default: generation
+            default: version
             }
         }
     }
@@ -66,13 +66,13 @@ final class FaultyStore: SettingsStore {
         gated { place in
             let contents = place.memory.contents()
             place.noteRead()
-            return defect == .lateContents ? state.withLock { $0.contentsBefore } : contents
+            return readFailure == .lateContents ? state.withLock { $0.contentsBefore } : contents
         }
     }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         gated { place in
-            if defect == .gapAfterRead {
+            if readFailure == .gapAfterRead {
                 let value = place.memory.value(forKey: key)
                 place.waitForCommit()
                 return body(value)
@@ -84,7 +84,7 @@ final class FaultyStore: SettingsStore {
     }
 
     private func seen(_ value: StoredValue?, forKey key: String, _ state: State) -> StoredValue? {
-        switch defect {
+        switch readFailure {
         case .readsOwnCommitsOnly: state.ownContents[key]
         case .forgetsAtClose where state.isClosed: nil
         default: hiddenKeys.contains(key) ? nil : value
@@ -92,12 +92,12 @@ final class FaultyStore: SettingsStore {
     }
 
     private func gated<Result>(_ body: (FaultyPlace) -> Result) -> Result {
-        if defect == .readsWait { gate.withLock {} }
+        if readFailure == .readsWait { gate.withLock {} }
         let (observer, postponed) = state.withLock { state in
             defer { state.postponed = [] }
             return (state.observer, state.postponed)
         }
-        for commit in postponed where defect == .recordsOthersWhenRead {
+        for commit in postponed where readFailure == .recordsOthersWhenRead {
             observer?.record(commit).perform()
         }
         return body(place)
@@ -106,7 +106,7 @@ final class FaultyStore: SettingsStore {
     // MARK: - The rest
 
     func synchronize() throws {
-        if defect == .cannotSynchronize { throw SettingsError(.writeFailed, fact: "this store cannot synchronize") }
+        if readFailure == .cannotSynchronize { throw SettingsError(.writeFailed, fact: "this store cannot synchronize") }
     }
 
     func close() {
@@ -119,7 +119,7 @@ final class FaultyStore: SettingsStore {
 extension FaultyStore {
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         try place.whileCommitting {
-            switch defect {
+            switch readFailure {
             case .noExclusion: try commitUnlocked(body)
             case .noSharedExclusion: try ownWriter.withLock { try commitUnlocked(body) }
             case .readsWait: try place.writer.withLock { try gate.withLock { try commitUnlocked(body) } }
@@ -129,7 +129,7 @@ extension FaultyStore {
     }
 
     func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        guard defect == .writesOneByOne else { return try commit(body) }
+        guard readFailure == .writesOneByOne else { return try commit(body) }
         var transaction = StoreTransaction(base: contents())
         let result = try body(&transaction)
         for change in transaction.changes { try commit { $0[change.key] = change.new } }
@@ -145,8 +145,8 @@ extension FaultyStore {
             try keep(transaction.changes)
             return result
         } catch {
-            if defect == .keepsUnfinished { try keep(transaction.changes) }
-            if defect == .recordsUnfinished { _ = observe(transaction.changes, .local) }
+            if readFailure == .keepsUnfinished { try keep(transaction.changes) }
+            if readFailure == .recordsUnfinished { _ = observe(transaction.changes, .local) }
             throw error
         }
     }
@@ -154,9 +154,9 @@ extension FaultyStore {
     private func keep(_ changes: [StoreChange]) throws {
         if changes.isEmpty {
             state.withLock { $0.idleCommits += 1 }
-            if defect == .recordsNothing { _ = observe([], .local) }
+            if readFailure == .recordsNothing { _ = observe([], .local) }
         }
-        try place.apply(changes.map(changed), by: self, inTwo: defect == .tornCommits)
+        try place.apply(changes.map(changed), by: self, inTwo: readFailure == .tornCommits)
     }
 
     private func changed(_ change: StoreChange) -> StoreChange {
@@ -164,12 +164,12 @@ extension FaultyStore {
     }
 
     private func changed(_ key: String) -> String {
-        guard defect == .dottedKeys, let dot = key.firstIndex(of: ".") else { return key }
+        guard readFailure == .dottedKeys, let dot = key.firstIndex(of: ".") else { return key }
         return String(key[..<dot])
     }
 
     private func changed(_ value: StoredValue?) -> StoredValue? {
-        switch (defect, value) {
+        switch (readFailure, value) {
         case (.wholeSeconds, .date(let date)):
             .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate.rounded()))
         case (.integersThroughDouble, .integer(let integer)):

@@ -157,20 +157,20 @@ struct SlowCheckpointTests {
             })
             let counter = CallCounter(path + ".lock")
             let patience = Duration.milliseconds(50)
-            let holder = FileStore(path: path, system: slow, foldsInBackground: false)
+            let holder = FileStore(path: path, system: slow, checkpointsInBackground: false)
             let waiter = FileStore(
                 path: path,
                 system: counter.system,
-                foldsInBackground: false,
+                checkpointsInBackground: false,
                 lockPatience: patience
             )
             try holder.write { $0["a"] = 1 }
             try waiter.write { $0["b"] = 2 }
-            async let first: Void = onThread { #expect(throws: Never.self) { try holder.fold() } }
+            async let first: Void = onThread { #expect(throws: Never.self) { try holder.checkpoint() } }
             await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
             let outcome = Mutex<Result<Void, any Error>?>(nil)
             async let second: Void = onThread {
-                let result = Result { try waiter.fold() }
+                let result = Result { try waiter.checkpoint() }
                 outcome.withLock { $0 = result }
             }
             await eventually("it has waited for a multiple of its patience") {
@@ -194,12 +194,12 @@ struct SlowCheckpointTests {
             let store = FileStore(
                 path: path,
                 system: counter.system,
-                foldsInBackground: false,
+                checkpointsInBackground: false,
                 lockPatience: .seconds(600)
             )
             try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")
-            async let fold: Void = onThread { #expect(throws: Never.self) { try store.fold() } }
+            async let checkpoint: Void = onThread { #expect(throws: Never.self) { try store.checkpoint() } }
             await eventually("it waits") { counter.count(.lock) > 30 }
             try FileManager.default.removeItem(atPath: path + ".lock")
             let second = try HeldLock(path + ".lock")
@@ -210,7 +210,7 @@ struct SlowCheckpointTests {
             await eventually("it waits for the second lock") { counter.count(.lock) > tries + 30 }
             #expect(!FileManager.default.fileExists(atPath: path))
             second.release()
-            await fold
+            await checkpoint
             #expect(FileManager.default.fileExists(atPath: path))
         }
     }

@@ -23,7 +23,7 @@ struct FileStoreEditTests {
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             port.value = 2
-            try suite.fold()
+            try suite.checkpoint()
             let broken = "{\n  \"port\": 3,\n  oops\n}"
             try path.overwriteFile(with: broken)
             await eventually("the broken file is reported") {
@@ -42,7 +42,7 @@ struct FileStoreEditTests {
             #expect(port.value == 5)
             try suite.synchronize()
             #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
-            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.fold() }
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
             #expect(try path.fileContents == broken)
             #expect(reporter.errors.isEmpty)
 
@@ -59,7 +59,7 @@ struct FileStoreEditTests {
     func brokenAgain() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             for line in 1...3 {
                 // Old enough not to be one that an editor is writing.
@@ -84,7 +84,7 @@ struct FileStoreEditTests {
             for value in [2, 3] as [StoredValue] {
                 let suite = suite(path)
                 try suite.setStoredValue(value, forKey: "port")
-                // What finishing folds is in the file before it is broken.
+                // What finishing checkpoints is in the file before it is broken.
                 suite.finish()
             }
             try path.overwriteFile(with: "")
@@ -102,7 +102,7 @@ struct FileStoreEditTests {
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             try port.set(2)
-            try suite.fold()
+            try suite.checkpoint()
             let changes = port.changes
             try FileManager.default.moveItem(atPath: path, toPath: path + "~")
             #expect(port.value == 2)
@@ -119,7 +119,7 @@ struct FileStoreEditTests {
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             try port.set(2)
-            try suite.fold()
+            try suite.checkpoint()
             var values = port.values.makeAsyncIterator()
             #expect(await values.next() == 2)
             for suffix in [".journal", ".last-good", ""] {
@@ -127,7 +127,7 @@ struct FileStoreEditTests {
             }
             #expect(await values.next() == 1)
             try suite.setStoredValue(5, forKey: "other")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try path.fileContents == "{\n  \"other\": 5\n}\n")
         }
     }
@@ -147,7 +147,7 @@ struct FileStoreEditTests {
             #expect(port.explain().place == .durable(path: path))
             #expect(port.explain().problem?.code == .malformedFile)
             try path.overwriteFile(with: "{\"port\": 2}")
-            try await eventually("the change is folded") { try path.fileContents == "{\n  \"port\": 3\n}\n" }
+            try await eventually("the change is checkpointed") { try path.fileContents == "{\n  \"port\": 3\n}\n" }
             #expect(try port.load() == 3)
             #expect(port.explain().problem == nil)
         }
@@ -165,7 +165,7 @@ struct FileStoreEditTests {
             #expect(suite.keys == [])
             #expect(reporter.errors.map(\.code) == [.malformedFile])
             try suite.setStoredValue(1, forKey: "x")
-            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.fold() }
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
             #expect(suite.snapshot() == ["x": 1])
             #expect(try path.fileContents == text)
         }
@@ -180,7 +180,7 @@ struct FileStoreEditTests {
             #expect(suite.keys.isEmpty)
             #expect(reporter.errors.map(\.code) == [.readFailed])
             try suite.setStoredValue(1, forKey: "x")
-            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.fold() }
+            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
             #expect(suite.snapshot() == ["x": 1])
             #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
         }
@@ -194,7 +194,7 @@ struct FileStoreEditTests {
             let suite = suite(path)
             #expect(suite.keys.isEmpty)
             try suite.setStoredValue(1, forKey: "x")
-            #expect(throws: SettingsError.self) { try suite.fold() }
+            #expect(throws: SettingsError.self) { try suite.checkpoint() }
             #expect(suite.keys == ["x"])
         }
     }

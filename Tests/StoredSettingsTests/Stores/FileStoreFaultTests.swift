@@ -27,7 +27,7 @@ struct FileStoreFaultTests {
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             port.value = 2
-            try suite.fold()
+            try suite.checkpoint()
             faults.fail(call, with: number)
             port.value = 3
             #expect(port.value == 3)
@@ -68,31 +68,31 @@ struct FileStoreFaultTests {
     }
 
     @Test(
-        "a fold that fails leaves the file as it was, is told, stops no set, and is tried again",
+        "a checkpoint that fails leaves the file as it was, is told, stops no set, and is tried again",
         arguments: [
             (SystemCalls.Name.open, EMFILE), (.write, ENOSPC), (.sync, EIO), (.rename, EIO), (.rename, EROFS),
             (.rename, EACCES), (.open, EACCES), (.lock, ENOLCK),
         ]
     )
-    func failingFold(call: SystemCalls.Name, number: CInt) async throws {
+    func failingCheckpoint(call: SystemCalls.Name, number: CInt) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             port.value = 2
-            try suite.fold()
+            try suite.checkpoint()
             port.value = 3
             faults.fail(call, with: number) { $0 != path + ".journal" }
-            let error = try #require(settingsError { try suite.fold() })
+            let error = try #require(settingsError { try suite.checkpoint() })
             try expectAdvice(of: error)
             try port.set(4)
             #expect(port.value == 4)
             #expect(try path.fileContents == "{\n  \"port\": 2\n}\n")
-            // Another process sees what was set, folded or not.
+            // Another process sees what was set, checkpointed or not.
             #expect(SettingsSuite(store: FileStore(path: path)).snapshot() == ["port": 4])
             faults.stop()
-            try await eventually("it is folded in the end") { try path.fileContents == "{\n  \"port\": 4\n}\n" }
-            try suite.fold()
+            try await eventually("it is checkpointed in the end") { try path.fileContents == "{\n  \"port\": 4\n}\n" }
+            try suite.checkpoint()
             try expectFiles(of: directory)
         }
     }
@@ -144,7 +144,7 @@ struct FileStoreFaultTests {
             let suite = SettingsSuite(store: store, reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
             left.withLock { $0 = 20 }
-            try suite.fold()
+            try suite.checkpoint()
             #expect(suite.storedValue(forKey: "a") == 1)
             #expect(reporter.errors.isEmpty)
         }
@@ -245,7 +245,7 @@ struct FileStoreFaultTests {
             faults.fail(.changeOwner, with: number)
             let suite = suite(path)
             try suite.setStoredValue(2, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try path.filePermissions == 0o600)
         }
     }

@@ -16,7 +16,7 @@ struct FileStorePermissionTests {
         SettingsSuite(fileAt: path, reporter: reporter)
     }
 
-    /// What lies in the directory of a suite whose changes have been folded.
+    /// What lies in the directory of a suite whose changes have been checkpointed.
     private static let fileNames: Set = [
         "settings.json", "settings.json.journal", "settings.json.last-good", "settings.json.lock",
     ]
@@ -27,7 +27,7 @@ struct FileStorePermissionTests {
             let path = directory + "/new/settings.json"
             let suite = suite(path)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try (directory + "/new").filePermissions == 0o700)
             let names = try FileManager.default.contentsOfDirectory(atPath: directory + "/new")
             #expect(Set(names) == Self.fileNames)
@@ -36,7 +36,7 @@ struct FileStorePermissionTests {
             }
             try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
             try suite.setStoredValue(2, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try path.filePermissions == 0o640)
         }
     }
@@ -53,7 +53,7 @@ struct FileStorePermissionTests {
             try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
             let suite = suite(path)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             for suffix in ["", ".journal", ".lock", ".last-good"] {
                 let attributes = try FileManager.default.attributesOfItem(atPath: path + suffix)
                 #expect(attributes[.ownerAccountID] as? Int == 4_321)
@@ -75,7 +75,7 @@ struct FileStorePermissionTests {
             let system = SystemCalls { call, _ in call == .changeOwner && !mayKeepGroup ? EPERM : nil }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try path.filePermissions == (path.fileGroup == group ? 0o664 : 0o604))
             #expect(try path.fileGroup == group || !mayKeepGroup)
         }
@@ -90,12 +90,12 @@ struct FileStorePermissionTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
             #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o660) == 0)
-            try FileStore(path: path, foldsInBackground: false).commit { $0["b"] = 2 }
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["b"] = 2 }
             #expect(try (path + ".journal").filePermissions == 0o660)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == ["a": 1, "b": 2])
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
             #expect(try (path + ".journal").filePermissions == 0o660, "the group is the same")
             #expect(chown(path + ".journal", 0, 4_323) == 0)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == ["a": 1, "b": 2])
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
             #expect(try (path + ".journal").filePermissions == 0o600)
         }
     }

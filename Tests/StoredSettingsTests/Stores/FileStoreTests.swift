@@ -16,7 +16,7 @@ struct FileStoreTests {
         SettingsSuite(fileAt: path, reporter: reporter)
     }
 
-    @Test("what was set is in the file once it is folded, pretty, with sorted keys and a final newline")
+    @Test("what was set is in the file once it is checkpointed, pretty, with sorted keys and a final newline")
     func text() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -24,7 +24,7 @@ struct FileStoreTests {
             let expected = "{\n  \"a\": [\n    \"x\"\n  ],\n  \"b\": 2\n}\n"
             Setting("b", default: 0, suite: suite).value = 2
             Setting("a", default: [String](), suite: suite).value = ["x"]
-            try suite.fold()
+            try suite.checkpoint()
             let text = try path.fileContents
             #expect(text == expected)
         }
@@ -59,19 +59,19 @@ struct FileStoreTests {
             let (suite, date) = (suite(path), Date(timeIntervalSinceReferenceDate: 0.1))
             let setting = Setting("date", default: Date(), suite: suite)
             setting.value = date
-            try suite.fold()
+            try suite.checkpoint()
             let (inode, journal) = (try path.inode, try JournalFile(of: path).bytes)
-            let generation = suite.engine.store.generation()
+            let version = suite.engine.store.version()
             setting.value = date
             try setting.update { _ in }
             #expect(try JournalFile(of: path).bytes == journal)
-            #expect(suite.engine.store.generation() == generation)
-            try suite.fold()
+            #expect(suite.engine.store.version() == version)
+            try suite.checkpoint()
             #expect(try path.inode == inode)
             setting.value = date + 1
             #expect(try JournalFile(of: path).bytes != journal)
-            #expect(suite.engine.store.generation() != generation)
-            try suite.fold()
+            #expect(suite.engine.store.version() != version)
+            try suite.checkpoint()
             #expect(try path.inode != inode)
         }
     }
@@ -102,7 +102,7 @@ struct FileStoreTests {
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../b/real.json")
             let suite = suite(link)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "../b/real.json")
             #expect(try target.fileContents == "{\n  \"a\": 1\n}\n")
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/a") == ["settings.json"])
@@ -118,7 +118,7 @@ struct FileStoreTests {
             )
             let suite = suite(path)
             try suite.setStoredValue(true, forKey: "new")
-            try suite.fold()
+            try suite.checkpoint()
             let expected: StoredValue = ["deep": [1, nil, 18_446_744_073_709_551_615, .double(-0.0)]]
             let contents = try JSONReader.readObject(Array(path.fileContents.utf8))
             #expect(contents == ["future": expected, "port": "text", "new": true])

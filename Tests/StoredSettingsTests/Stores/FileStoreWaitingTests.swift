@@ -41,22 +41,22 @@ struct FileStoreWaitingTests {
         }
     }
 
-    @Test("who cannot fold, because somebody else does not end doing so, can set all the same")
-    func stuckFold() async throws {
+    @Test("who cannot checkpoint, because somebody else does not end doing so, can set all the same")
+    func stuckCheckpoint() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let suite = suite(path)
             let lock = try HeldLock(path + ".lock")
             try suite.setStoredValue(1, forKey: "a")
             await onThread {
-                #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try suite.fold() }
+                #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try suite.checkpoint() }
             }
             try suite.setStoredValue(2, forKey: "b")
             try suite.synchronize()
             #expect(suite.snapshot() == ["a": 1, "b": 2])
             #expect(!FileManager.default.fileExists(atPath: path))
             lock.release()
-            try await eventually("what was set is folded") {
+            try await eventually("what was set is checkpointed") {
                 guard FileManager.default.fileExists(atPath: path) else { return false }
                 return try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
             }
@@ -70,7 +70,7 @@ struct FileStoreWaitingTests {
             #expect(mkfifo(path + ".lock", 0o600) == 0)
             let suite = suite(path)
             try suite.setStoredValue(1, forKey: "a")
-            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.fold() }
+            #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.checkpoint() }
         }
     }
 

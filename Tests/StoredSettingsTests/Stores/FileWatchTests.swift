@@ -14,11 +14,11 @@ struct FileWatchTests {
     func busyDirectory() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["n"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             store.watch()
-            let before = store.freshness.ticket.local
+            let before = store.versionStamp.version.local
             for round in 0..<200 {
                 for name in ["other", "settings.json.lock", "settings.json.last-good", "settings.json.new"] {
                     try "\(directory)/\(name)".overwriteFile(with: "\(round)")
@@ -28,10 +28,10 @@ struct FileWatchTests {
             }
             try path.replaceFile(with: #"{"n": 2}"#)
             await eventually("the edit is noticed") {
-                store.freshness.generation.map { _ in store.withValue(forKey: "n") { $0 } == 2 } ?? false
+                store.versionStamp.version.map { _ in store.withValue(forKey: "n") { $0 } == 2 } ?? false
             }
             // A look for each event of the edit, and one when it has settled.
-            #expect(store.freshness.ticket.local - before < 20)
+            #expect(store.versionStamp.version.local - before < 20)
             store.close()
         }
     }
@@ -118,18 +118,18 @@ struct FileWatchTests {
     @Test("until there is a journal, a cached value is read again before the file is watched")
     func firstSet() async throws {
         try await withTemporaryDirectory { directory in
-            let cached = Mutex<(freshness: Freshness, ticket: Freshness.Ticket)?>(nil)
+            let cached = Mutex<(versionStamp: VersionStamp, version: VersionStamp.Version)?>(nil)
             let isStale = Mutex<Bool?>(nil)
             let system = SystemCalls { call, path in
                 guard call == .watch, path.hasPrefix(directory), let cached = cached.withLock({ $0 }) else {
                     return nil
                 }
-                isStale.withLock { $0 = $0 ?? !cached.freshness.isCurrent(cached.ticket) }
+                isStale.withLock { $0 = $0 ?? !cached.versionStamp.isCurrent(cached.version) }
                 return nil
             }
             let store = FileStore(path: directory + "/settings.json", system: system)
             #expect(store.contents() == [:])
-            cached.withLock { $0 = (store.freshness, store.freshness.ticket) }
+            cached.withLock { $0 = (store.versionStamp, store.versionStamp.version) }
             await eventually("the directory is watched") { isStale.withLock { $0 != nil } }
             #expect(isStale.withLock { $0 } == true)
             store.close()
@@ -141,9 +141,9 @@ struct FileWatchTests {
         let events = Mutex<[String]>([])
         try withDirectory { directory in
             let path = directory + "/settings.json"
-            let isFolding = Atomic(false)
+            let isCheckpointing = Atomic(false)
             let system = SystemCalls { call, callPath in
-                guard isFolding.load(ordering: .relaxed) else { return nil }
+                guard isCheckpointing.load(ordering: .relaxed) else { return nil }
                 do {
                     // The edit falls between the last look and the checkpoint.
                     if call == .lock, callPath.hasSuffix(".lock") { try path.replaceFile(with: #"{"n": 2}"#) }
@@ -153,15 +153,15 @@ struct FileWatchTests {
                 if call == .sync { events.withLock { $0.append("sync") } }
                 return nil
             }
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let observer = WokenObserver { events.withLock { $0.append("change") } }
             try store.commit { $0["n"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             try store.commit { $0["other"] = 1 }
             store.setObserver(observer)
-            isFolding.store(true, ordering: .relaxed)
-            try store.fold()
-            isFolding.store(false, ordering: .relaxed)
+            isCheckpointing.store(true, ordering: .relaxed)
+            try store.checkpoint()
+            isCheckpointing.store(false, ordering: .relaxed)
             #expect(events.withLock { $0.first } == "change")
             #expect(events.withLock { $0.contains("sync") })
             store.close()
@@ -183,7 +183,7 @@ struct FileWatchTests {
 }
 
 /// An observer of a store, and its one subscriber.
-private final class WokenObserver: StoreObserver, ChangeSink {
+private final class WokenObserver: StoreObserver, ChangeSubscriber {
     private let didWake: @Sendable () -> Void
 
     init(didWake: @escaping @Sendable () -> Void) {
@@ -191,7 +191,7 @@ private final class WokenObserver: StoreObserver, ChangeSink {
     }
 
     func record(_ commit: StoreCommit) -> StoreDelivery {
-        StoreDelivery(sinks: [self], origin: commit.origin, recorder: self)
+        StoreDelivery(subscribers: [self], origin: commit.origin, recorder: self)
     }
 
     func report(_ error: SettingsError) {

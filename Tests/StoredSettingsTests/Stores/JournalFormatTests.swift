@@ -42,7 +42,7 @@ struct JournalFormatTests {
     @Test("the facts of an epoch that were stored last are the newest, also when their number begins again at 0")
     func serialNumbers() async throws {
         try await withTemporaryDirectory { directory in
-            let store = FileStore(path: directory + "/settings.json", foldsInBackground: false)
+            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             let journal = try #require(store.state.withLock { $0.journal.journal })
             var epoch = try #require(journal.current?.epoch)
@@ -57,7 +57,7 @@ struct JournalFormatTests {
     @Test("facts of an epoch that do not continue what was published are none")
     func unpublishedEpoch() async throws {
         try await withTemporaryDirectory { directory in
-            let store = FileStore(path: directory + "/settings.json", foldsInBackground: false)
+            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             let journal = try #require(store.state.withLock { $0.journal.journal })
             var epoch = try #require(journal.current?.epoch)
@@ -69,7 +69,7 @@ struct JournalFormatTests {
                 let current = journal.current
                 epoch.serial &+= 1
                 #expect((current != nil) == isContinued)
-                #expect(current.map { $0.generation == epoch.beginning } ?? true)
+                #expect(current.map { $0.version == epoch.beginning } ?? true)
             }
         }
     }
@@ -78,10 +78,10 @@ struct JournalFormatTests {
     func replacing() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             let old = try #require(store.state.withLock { $0.journal.journal })
             old.distrust()
             try suite.setStoredValue(2, forKey: "a")
@@ -89,12 +89,12 @@ struct JournalFormatTests {
             #expect(store.state.withLock { $0.journal.journal } !== old)
             // The copy is known to be this library's, whatever it holds.
             try (path + ".last-good").overwriteFile(with: "damaged by a disk")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(reporter.errors.map(\.message) == [])
             #expect(try (path + ".last-good").fileContents == path.fileContents)
             // There was a file, so that its absence is no fresh start.
             for suffix in ["", ".last-good"] { try FileManager.default.removeItem(atPath: path + suffix) }
-            #expect(FileStore(path: path, foldsInBackground: false).problem?.code == .readFailed)
+            #expect(FileStore(path: path, checkpointsInBackground: false).problem?.code == .readFailed)
         }
     }
 
@@ -102,7 +102,7 @@ struct JournalFormatTests {
     func written() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["port"] = 9090 }
             try store.commit {
                 $0["port"] = nil
@@ -155,9 +155,9 @@ struct JournalFormatTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
             try writeJournal(version: version, beside: path)
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             #expect(store.contents() == ["a": 10, "b": 2, "c": "é"])
-            try store.fold()
+            try store.checkpoint()
             #expect(try path.fileContents == "{\n  \"a\": 10,\n  \"b\": 2,\n  \"c\": \"é\"\n}\n")
         }
     }
@@ -168,7 +168,7 @@ struct JournalFormatTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
             try writeJournal(version: 1, beside: path)
-            let (store, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            let (store, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
             #expect(reader.contents() == ["a": 10, "b": 2, "c": "é"])
             let old = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             try store.commit { $0["d"] = 4 }
@@ -179,19 +179,19 @@ struct JournalFormatTests {
             let contents: [String: StoredValue] = ["a": 10, "b": 2, "c": "é", "d": 4]
             #expect(reader.contents() == contents)
             #expect(store.contents() == contents)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == contents)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == contents)
             try reader.commit { $0["d"] = 5 }
             #expect(store.value(forKey: "d") == 5)
-            try store.fold()
+            try store.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 10, "b": 2, "c": "é", "d": 5])
         }
     }
 
-    @Test("when all is folded, the space of the journal is used again, and its readers go on")
+    @Test("when all is checkpointed, the space of the journal is used again, and its readers go on")
     func reuse() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let (store, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            let (store, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
             for round in 1...50 {
                 for key in ["a", "b", "c"] { try store.commit { $0[key] = .integer(Int128(round)) } }
                 #expect(
@@ -199,7 +199,7 @@ struct JournalFormatTests {
                         "a": .integer(Int128(round)), "b": .integer(Int128(round)), "c": .integer(Int128(round)),
                     ]
                 )
-                if round % 3 > 0 { try store.fold() }
+                if round % 3 > 0 { try store.checkpoint() }
                 if round % 4 > 0 { #expect(reader.value(forKey: "a") == .integer(Int128(round))) }
             }
             #expect(try Data(contentsOf: URL(filePath: path + ".journal")).count < 4_096 + 1_000)

@@ -41,9 +41,9 @@ struct JournalGrowthTests {
             let path = directory + "/settings.json"
             let attempts = Attempts()
             let store = FileStore(path: path, system: attempts.system, journalBound: Self.bound)
-            let reader = FileStore(path: path, foldsInBackground: false)
+            let reader = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             try path.overwriteFile(with: "{\"kept\": 1")
             try ScriptPlayer.makeOld(path)
             store.look()
@@ -58,7 +58,7 @@ struct JournalGrowthTests {
             }
             #expect(longest < Self.bound * 3)
             #expect(attempts.count - before < 20)
-            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "n") == .integer(Int128(Self.count)))
+            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == .integer(Int128(Self.count)))
             try path.replaceFile(with: "{\"kept\": 2}")
             store.look()
             let stored: [String: StoredValue] = ["kept": 2, "n": .integer(Int128(Self.count))]
@@ -90,7 +90,7 @@ struct JournalGrowthTests {
                 }
                 #expect(catcher.errors.map(\.code) == Array(repeating: .writeFailed, count: round))
                 attempts.isDiskFull.withLock { $0 = false }
-                try store.fold()
+                try store.checkpoint()
             }
             store.close()
         }
@@ -105,17 +105,17 @@ struct JournalGrowthTests {
             let store = FileStore(
                 path: path,
                 system: attempts.system,
-                foldsInBackground: false,
+                checkpointsInBackground: false,
                 journalBound: 1_000
             )
             store.setObserver(catcher)
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
             #expect(catcher.errors.map(\.code) == [.writeFailed])
-            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "n") == 1_000)
+            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 1_000)
             attempts.isDiskFull.withLock { $0 = false }
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
             #expect(try JournalFile(of: path).bytes.count < 4_096 + 2_000 + 100)
-            #expect(FileStore(path: path, foldsInBackground: false).value(forKey: "n") == 1_000)
+            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 1_000)
         }
     }
 }

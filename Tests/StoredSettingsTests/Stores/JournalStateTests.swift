@@ -15,22 +15,22 @@ struct JournalStateTests {
     /// Three keys whose records end one behind another.
     private func state() -> JournalState {
         var state = JournalState()
-        state.position = JournalGeneration(epoch: 7, end: Self.front + 192)
-        state.unfolded = ["a": Self.front + 64, "b": Self.front + 128, "c": Self.front + 192]
+        state.position = JournalPosition(epoch: 7, end: Self.front + 192)
+        state.journaled = ["a": Self.front + 64, "b": Self.front + 128, "c": Self.front + 192]
         return state
     }
 
     @Test("a record that ends where a checkpoint has stopped is in the file")
-    func dropFolded() {
+    func dropCheckpointed() {
         var state = state()
-        state.dropFolded(upTo: Self.front + 128)
-        #expect(state.unfolded == ["c": Self.front + 192])
+        state.dropCheckpointed(upTo: Self.front + 128)
+        #expect(state.journaled == ["c": Self.front + 192])
     }
 
     @Test("an epoch is followed by one that begins where it was read to, with what the file lacks")
     func goOn() {
         var (state, next) = (state(), JournalEpoch.first(endingAt: Self.front + 40))
-        (next.epoch, next.previousEnd, next.previousFolded) = (8, Self.front + 192, Self.front + 128)
+        (next.epoch, next.previousEnd, next.previousCheckpointed) = (8, Self.front + 192, Self.front + 128)
         #expect(state.continues(into: next))
         for end in [0, Self.front + 128, Self.front + 200] {
             var other = next
@@ -38,12 +38,12 @@ struct JournalStateTests {
             #expect(!state.continues(into: other))
         }
         state.goOn(into: next)
-        #expect(state.unfolded == ["c": Self.front + 40])
-        #expect(state.position == JournalGeneration(epoch: 8, end: Self.front + 40))
+        #expect(state.journaled == ["c": Self.front + 40])
+        #expect(state.position == JournalPosition(epoch: 8, end: Self.front + 40))
     }
 
     private func store(_ path: String) -> FileStore {
-        FileStore(path: path, foldsInBackground: false)
+        FileStore(path: path, checkpointsInBackground: false)
     }
 
     @Test("a value that another process has taken over from a journal that was cut, and removed since, stays removed")
@@ -57,7 +57,7 @@ struct JournalStateTests {
             try other.commit { $0["b"] = 1 }
             #expect(other.contents() == ["a": 1, "b": 1])
             try other.commit { $0["a"] = nil }
-            try other.fold()
+            try other.checkpoint()
             #expect(store.contents() == ["b": 1])
         }
     }
@@ -74,7 +74,7 @@ struct JournalStateTests {
             try self.store(path).commit { $0["b"] = 1 }
             for knowing in [store, other] { #expect(knowing.contents() == ["a": 1, "b": 1]) }
             try other.commit { $0["a"] = nil }
-            try other.fold()
+            try other.checkpoint()
             try store.commit { $0["c"] = 1 }
             for reader in [store, other, self.store(path)] { #expect(reader.contents() == ["b": 1, "c": 1]) }
         }

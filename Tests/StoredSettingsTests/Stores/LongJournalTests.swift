@@ -45,7 +45,7 @@ struct LongJournalTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (store, reader) = (
-                FileStore(path: path, foldsInBackground: false), FileStore(path: path, foldsInBackground: false)
+                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
             )
             try store.commit { $0["before"] = 1 }
             #expect(reader.contents() == ["before": 1])
@@ -55,22 +55,22 @@ struct LongJournalTests {
             let contents: [String: StoredValue] = ["before": 1, "long": long, "after": 2]
             // One that has followed the journal, and one that begins to read it.
             #expect(reader.contents() == contents)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == contents)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == contents)
         }
     }
 
-    @Test("records that come while it is folded are moved to the front, and everybody goes on", .timeLimit(.minutes(2)))
+    @Test("records that come while it is checkpointed are moved to the front, and everybody goes on", .timeLimit(.minutes(2)))
     func moved() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let setter = Setter()
             let bound = 20_000
-            let store = FileStore(path: path, system: setter.system, foldsInBackground: false, journalBound: bound)
-            let (other, reader) = (FileStore(path: path, foldsInBackground: false), FileStore(path: path))
+            let store = FileStore(path: path, system: setter.system, checkpointsInBackground: false, journalBound: bound)
+            let (other, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
             for number in 0..<10 { try store.commit { $0["big\(number)"] = Self.text } }
             #expect(reader.contents().count == 10)
             setter.begin(with: other)
-            try store.fold()
+            try store.checkpoint()
             await eventually("the late set is made") { other.value(forKey: "late1") == 1 }
             setter.begin(with: nil)
             #expect(
@@ -81,11 +81,11 @@ struct LongJournalTests {
             #expect(expected.count == 11)
             #expect(reader.contents() == expected)
             #expect(other.contents() == expected)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == expected)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == expected)
             for number in 0..<10 { try other.commit { $0["big\(number)"] = .integer(Int128(number)) } }
             #expect(store.contents() == other.contents())
             #expect(reader.contents() == other.contents())
-            try store.fold()
+            try store.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == other.contents())
         }
     }
@@ -96,7 +96,7 @@ struct LongJournalTests {
             let path = directory + "/settings.json"
             let calls = Mutex<[SystemCalls.Name]>([])
             let system = SystemCalls(witness: { call, _ in calls.withLock { $0.append(call) } })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), system))
             let end = journal.published.end

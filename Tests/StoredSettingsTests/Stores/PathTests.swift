@@ -16,10 +16,10 @@ struct PathTests {
             let target = FilePath(directory)
                 .appending(FilePath(bytes: Array("caf".utf8) + [0xE9] + Array(".json".utf8)))
             #expect(target.name.withCString { name in path.withCString { symlink(name, $0) } } == 0)
-            let suite = SettingsSuite(store: FileStore(path: path, foldsInBackground: false))
+            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false))
             try suite.setStoredValue(1, forKey: "a")
             try suite.synchronize()
-            try suite.fold()
+            try suite.checkpoint()
             let file = try #require(try SystemCalls().openIfPresent(target, O_RDONLY))
             #expect(try String(decoding: SystemCalls().contents(of: file), as: UTF8.self) == "{\n  \"a\": 1\n}\n")
             let handle = try #require(try SystemCalls().openDirectory(FilePath(directory)))
@@ -37,8 +37,8 @@ struct PathTests {
             let (first, second) = (SettingsSuite(fileAt: one), SettingsSuite(fileAt: two))
             try first.setStoredValue(1, forKey: "a")
             try second.setStoredValue(2, forKey: "a")
-            try first.fold()
-            try second.fold()
+            try first.checkpoint()
+            try second.checkpoint()
             #expect(first.storedValue(forKey: "a") == 1)
             #expect(try one.fileContents == "{\n  \"a\": 1\n}\n")
             #expect(try two.fileContents == "{\n  \"a\": 2\n}\n")
@@ -85,20 +85,20 @@ struct PathTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let reporter = RecordingReporter()
-            let suite = SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(truncate(path, 1 << 40) == 0)
-            let other = SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+            let other = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
             for suite in [suite, other] {
                 #expect(suite.storedValue(forKey: "a") == 1)
                 try suite.setStoredValue(3, forKey: "c")
-                #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.fold() }
+                #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
             }
             let error = try #require(reporter.errors.first)
             #expect(error.message.contains("512"))
             try path.replaceFile(with: #"{"b": 2}"#)
-            try other.fold()
+            try other.checkpoint()
             #expect(other.snapshot() == ["b": 2, "c": 3])
         }
     }

@@ -32,7 +32,7 @@ struct RareMomentsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (store, other) = (
-                FileStore(path: path, foldsInBackground: false), FileStore(path: path, foldsInBackground: false)
+                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
             )
             try store.commit { $0["a"] = 1 }
             #expect(throws: SettingsError(.writeFailed, fact: "")) {
@@ -47,7 +47,7 @@ struct RareMomentsTests {
             #expect(store.contents() == ["a": 1, "other": 1])
             #expect(other.contents() == ["other": 1])
             try store.commit { $0["mine"] = 2 }
-            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(reader.contents() == ["a": 1, "other": 1, "mine": 2])
             }
         }
@@ -58,7 +58,7 @@ struct RareMomentsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (store, other) = (
-                FileStore(path: path, foldsInBackground: false), FileStore(path: path, foldsInBackground: false)
+                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
             )
             try store.commit { $0["a"] = 1 }
             try store.commit { transaction in
@@ -69,22 +69,22 @@ struct RareMomentsTests {
             #expect(store.value(forKey: "a") == 1)
             #expect(store.value(forKey: "mine") == 1)
             try store.synchronize()
-            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(reader.contents() == ["a": 1, "other": 1, "mine": 1])
             }
         }
     }
 
-    @Test("a value of a journal that was removed is not put over one that was set and folded since")
+    @Test("a value of a journal that was removed is not put over one that was set and checkpointed since")
     func strandedOverNewer() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try JournalFile(of: path).remove()
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             try other.commit { $0["a"] = 2 }
-            try other.fold()
+            try other.checkpoint()
             try store.commit { $0["b"] = 1 }
             #expect(store.contents() == ["a": 2, "b": 1])
             #expect(other.contents() == ["a": 2, "b": 1])
@@ -95,15 +95,15 @@ struct RareMomentsTests {
     func grownAfterCut() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             // What a commit leaves that appends its record just after the cut.
             let journal = JournalFile(of: path)
             try journal.truncate(to: 8)
             try journal.truncate(to: JournalFile.headerSize + 64)
             let other = SettingsSuite(
-                store: FileStore(path: path, foldsInBackground: false),
+                store: FileStore(path: path, checkpointsInBackground: false),
                 reporter: reporter
             )
             #expect(other.snapshot() == ["a": 1])
@@ -111,7 +111,7 @@ struct RareMomentsTests {
             #expect(other.snapshot() == ["a": 1, "b": 2])
             #expect(store.contents() == ["a": 1, "b": 2])
             #expect(reporter.errors.map(\.code) == [.malformedJournal])
-            try other.fold()
+            try other.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
         }
     }
@@ -121,7 +121,7 @@ struct RareMomentsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (store, other) = (
-                FileStore(path: path, foldsInBackground: false), FileStore(path: path, foldsInBackground: false)
+                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
             )
             try other.commit { $0["b"] = 1 }
             _ = store.contents()
@@ -164,7 +164,7 @@ struct RareMomentsTests {
     }
 
     @Test("a commit that no other process can see throws, and its values are nowhere")
-    func publishedToNobody() async throws {
+    func publishedToNoProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let address = Mutex<UInt?>(nil)
@@ -173,19 +173,19 @@ struct RareMomentsTests {
                 // The record is written; the page that would announce it becomes this process's own.
                 if let page = address.withLock({ $0.take() }) { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
-            let other = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             let page = try #require(store.state.withLock { $0.journal.journal?.page.address(ofWord: 0) })
             address.withLock { $0 = page }
             #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.commit { $0["a"] = 2 } }
             #expect(address.withLock { $0 } == nil, "the page was replaced")
-            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(reader.contents() == ["a": 1])
             }
             try store.commit { $0["b"] = 1 }
-            for reader in [store, other, FileStore(path: path, foldsInBackground: false)] {
+            for reader in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(reader.contents() == ["a": 1, "b": 1])
             }
         }

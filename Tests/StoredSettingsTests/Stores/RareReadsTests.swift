@@ -29,7 +29,7 @@ struct RareReadsTests {
                 _ = mayEnd.wait(timeout: .now() + 60)
                 return nil
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             let text = Setting("text", default: "", suite: suite)
@@ -58,9 +58,9 @@ struct RareReadsTests {
     func withoutCheckpointLock() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let writer = FileStore(path: path, foldsInBackground: false)
+            let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 0 }
-            try writer.fold()
+            try writer.checkpoint()
             let reporter = RecordingReporter()
             let number = Mutex(0)
             let system = SystemCalls(fault: { call, other in
@@ -73,14 +73,14 @@ struct RareReadsTests {
                     try writer.commit { $0["n"] = .integer(Int128(next)) }
                     // So that the reader, which has locked it by now, excludes no checkpoint.
                     try FileManager.default.removeItem(atPath: path + ".lock")
-                    try writer.fold()
+                    try writer.checkpoint()
                 } catch {
                     Issue.record(error)
                 }
                 return nil
             })
             let reader = SettingsSuite(
-                store: FileStore(path: path, system: system, foldsInBackground: false),
+                store: FileStore(path: path, system: system, checkpointsInBackground: false),
                 reporter: reporter
             )
             #expect(reader.storedValue(forKey: "n") == 8)
@@ -98,10 +98,10 @@ struct RareReadsTests {
                 if call == .rename { SystemCalls.sleep(seconds: 0.03) }
                 return nil
             })
-            let writer = FileStore(path: path, system: ticking, foldsInBackground: false)
+            let writer = FileStore(path: path, system: ticking, checkpointsInBackground: false)
             try writer.commit { $0["a"] = 1 }
-            try writer.fold()
-            let reader = FileStore(path: path, foldsInBackground: false)
+            try writer.checkpoint()
+            let reader = FileStore(path: path, checkpointsInBackground: false)
             await eventually("the file has settled") {
                 reader.look()
                 _ = reader.contents()
@@ -109,7 +109,7 @@ struct RareReadsTests {
             }
             try writer.commit { $0["b"] = 1 }
             #expect(reader.contents() == ["a": 1, "b": 1])
-            try writer.fold()
+            try writer.checkpoint()
             var status = stat()
             #expect(stat(path, &status) == 0)
             let placed = FileStatus(status)
@@ -136,9 +136,9 @@ struct RareReadsTests {
             let inode = try path.inode
             // As for a file that is mounted alone.
             let system = SystemCalls(fault: { call, other in call == .rename && other == path ? EBUSY : nil })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 2 }
-            try store.fold()
+            try store.checkpoint()
             #expect(store.state.withLock { $0.reading?.isCertain } == false)
             #expect(try path.inode == inode)
             #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")

@@ -22,16 +22,16 @@ struct ReadOnlyJournalTests {
         })
     }
 
-    @Test("is read, and takes no sets and no folds")
+    @Test("is read, and takes no sets and no checkpoints")
     func readOnly() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let writer = FileStore(path: path, foldsInBackground: false)
+            let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["a"] = 1 }
-            let reader = FileStore(path: path, system: system(path), foldsInBackground: false)
+            let reader = FileStore(path: path, system: system(path), checkpointsInBackground: false)
             #expect(reader.contents() == ["a": 1])
             #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.commit { $0["b"] = 2 } }
-            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.fold() }
+            #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.checkpoint() }
             try writer.commit { $0["a"] = 2 }
             #expect(reader.contents() == ["a": 2])
         }
@@ -41,7 +41,7 @@ struct ReadOnlyJournalTests {
     func damaged() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let writer = FileStore(path: path, foldsInBackground: false)
+            let writer = FileStore(path: path, checkpointsInBackground: false)
             try writer.commit { $0["a"] = 1 }
             try JournalFile(of: path).overwriteWord(at: 4_096 + 24, with: 0)
             let reader = FileStore(path: path, system: system(path))
@@ -60,19 +60,19 @@ struct ReadOnlyJournalTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: "{}")
             try FileManager.default.setAttributes([.posixPermissions: 0o440], ofItemAtPath: path)
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(try (path + ".journal").filePermissions == 0o640)
-            try store.fold()
+            try store.checkpoint()
             #expect(try path.filePermissions == 0o440)
             #expect(try (path + ".journal").filePermissions == 0o640)
         }
     }
 }
 
-@Suite("Who is told of a failed fold")
-struct FoldReporterTests {
-    private final class Folder: SettingsReporter {
+@Suite("Who is told of a failed checkpoint")
+struct CheckpointReporterTests {
+    private final class Checkpointer: SettingsReporter {
         let suite = Mutex<SettingsSuite?>(nil)
         let outcomes = Mutex<[SettingsError.Code?]>([])
 
@@ -80,7 +80,7 @@ struct FoldReporterTests {
             guard let suite = suite.withLock(\.self) else { return }
             var code: SettingsError.Code?
             do {
-                try suite.fold()
+                try suite.checkpoint()
             } catch {
                 code = (error as? SettingsError)?.code
             }
@@ -88,19 +88,19 @@ struct FoldReporterTests {
         }
     }
 
-    @Test("may fold at once")
-    func folding() async throws {
+    @Test("may checkpoint at once")
+    func checkpointing() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let system = SystemCalls(fault: { call, other in
                 call == .rename && other.hasSuffix(".last-good") ? EIO : nil
             })
-            let reporter = Folder()
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let reporter = Checkpointer()
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
             reporter.suite.withLock { $0 = suite }
-            try suite.fold()
+            try suite.checkpoint()
             reporter.suite.withLock { $0 = nil }
             #expect(reporter.outcomes.withLock(\.self) == [nil])
         }

@@ -23,7 +23,7 @@ struct ReplacedJournalTests {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
             let catchers = (0..<2).map { _ in FailureCatcher() }
-            let stores = (0..<2).map { _ in FileStore(path: path, foldsInBackground: false) }
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             for (store, catcher) in zip(stores, catchers) { store.setObserver(catcher) }
             let progress = Progress()
             await withTaskGroup(of: Void.self) { group in
@@ -82,7 +82,7 @@ struct ReplacedJournalTests {
     func cached() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let stores = (0..<2).map { _ in FileStore(path: path, foldsInBackground: false) }
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             let (writer, reader) = (SettingsSuite(store: stores[0]), SettingsSuite(store: stores[1]))
             let (number, text) = (Setting("n", default: 0, suite: reader), Setting("text", default: "", suite: reader))
             for round in 1...3 {
@@ -114,8 +114,8 @@ struct ReplacedJournalTests {
                 renames.withLock { $0 += 1 }
                 #expect(known.withLock { $0?.isBeingReplaced } == true)
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
-            let reader = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let reader = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(reader.contents() == ["a": 1])
             let journal = try #require(reader.state.withLock { $0.journal.journal })
@@ -131,7 +131,7 @@ struct ReplacedJournalTests {
     func mappings() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, foldsInBackground: false)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let setting = Setting("n", default: 0, suite: suite)
             for number in 1...100 {

@@ -33,33 +33,33 @@ struct SettingsStoreContractTests {
         }
     }
 
-    private static func faulty(_ defect: FaultyStore.Defect?, patience: Duration = .seconds(10)) -> Contract {
+    private static func faulty(_ readFailure: FaultyStore.Defect?, patience: Duration = .seconds(10)) -> Contract {
         Contract(
             named: "FaultyStore",
             patience: patience,
-            makeStore: { FaultyStore(defect) },
+            makeStore: { FaultyStore(readFailure) },
             reopen: FaultyStore.init(reopening:)
         )
     }
 
     @Test(
-        "a store with one defect breaks the clauses that forbid it, and no others",
+        "a store with one readFailure breaks the clauses that forbid it, and no others",
         arguments: FaultyStore.Defect.allCases
     )
-    func defects(_ defect: FaultyStore.Defect) async {
+    func defects(_ readFailure: FaultyStore.Defect) async {
         var broken: Set<Contract.Clause> = []
         for clause in Contract.Clause.all {
-            let isExpected = defect.clauses.contains(clause)
-            let isWaitedFor = defect.isWaitedFor && isExpected
-            let contract = Self.faulty(defect, patience: isWaitedFor ? .milliseconds(50) : .seconds(10))
-            for _ in 0..<(defect.isRace && isExpected ? 20 : 1) where !broken.contains(clause) {
+            let isExpected = readFailure.clauses.contains(clause)
+            let isWaitedFor = readFailure.isWaitedFor && isExpected
+            let contract = Self.faulty(readFailure, patience: isWaitedFor ? .milliseconds(50) : .seconds(10))
+            for _ in 0..<(readFailure.isRace && isExpected ? 20 : 1) where !broken.contains(clause) {
                 if await !contract.violations(of: clause).isEmpty { broken.insert(clause) }
             }
         }
-        #expect(Set(broken.map(\.name)) == Set(defect.clauses.map(\.name)))
+        #expect(Set(broken.map(\.name)) == Set(readFailure.clauses.map(\.name)))
     }
 
-    @Test("a store with no defect breaks no clause, and there is a defect for each")
+    @Test("a store with no readFailure breaks no clause, and there is a readFailure for each")
     func noDefect() async {
         let violations = await Self.faulty(nil).violations()
         #expect(violations == [])

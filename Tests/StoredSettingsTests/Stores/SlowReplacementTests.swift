@@ -28,7 +28,7 @@ struct SlowReplacementTests {
                 }
                 return nil
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false, journalBound: 1_000)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 1_000)
             try store.commit { $0["a"] = 1 }
             let sets = Mutex<Result<Void, any Error>?>(nil)
             Thread.detachNewThread {
@@ -53,7 +53,7 @@ struct SlowReplacementTests {
             let new = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             #expect(new.id != journal.id)
             #expect(LockHolder(of: .journal, in: new.page) == nil)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == store.contents())
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == store.contents())
         }
     }
 }

@@ -13,8 +13,8 @@ struct UnknownContentsTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
 
-    private func suite(_ path: String, foldsInBackground: Bool = false) -> SettingsSuite {
-        let store = FileStore(path: path, system: faults.system, foldsInBackground: foldsInBackground)
+    private func suite(_ path: String, checkpointsInBackground: Bool = false) -> SettingsSuite {
+        let store = FileStore(path: path, system: faults.system, checkpointsInBackground: checkpointsInBackground)
         return SettingsSuite(store: store, reporter: reporter)
     }
 
@@ -55,7 +55,7 @@ struct UnknownContentsTests {
             let counter = Setting("counter", default: 0, suite: suite)
             #expect(try counter.update { $0 += 1 } == 42)
             #expect(suite.snapshot() == ["counter": 42, "port": 2])
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["counter": 42, "port": 2])
         }
     }
@@ -113,7 +113,7 @@ struct UnknownContentsTests {
             let path = directory + "/settings.json"
             let first = suite(path)
             try first.setStoredValue(41, forKey: "counter")
-            try first.fold()
+            try first.checkpoint()
             try path.overwriteFile(with: "{\"counter\": ")
             try makeOld(path)
             let second = suite(path)
@@ -143,7 +143,7 @@ struct MissingFileTests {
     private let reporter = RecordingReporter()
 
     private func suite(_ path: String) -> SettingsSuite {
-        SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+        SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
     }
 
     private func stored(at path: String) throws -> [String: StoredValue] {
@@ -154,7 +154,7 @@ struct MissingFileTests {
     private func makeFile(_ path: String) throws -> SettingsSuite {
         let suite = suite(path)
         try suite.setStoredValue(41, forKey: "counter")
-        try suite.fold()
+        try suite.checkpoint()
         return suite
     }
 
@@ -168,7 +168,7 @@ struct MissingFileTests {
             #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
             #expect(reporter.errors.map(\.code) == [.readFailed])
             try suite.setStoredValue(true, forKey: "new")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 42, "new": true])
             #expect(suite.storedValue(forKey: "counter") == 42)
             #expect(reporter.errors.count == 1)
@@ -188,7 +188,7 @@ struct MissingFileTests {
             }
             #expect(suite.storedValue(forKey: "counter") == 41)
             #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 42])
             #expect(reporter.errors.map(\.code) == [.readFailed])
         }
@@ -200,7 +200,7 @@ struct MissingFileTests {
             let path = directory + "/settings.json"
             try makeFile(path).finish()
             try FileManager.default.removeItem(atPath: path)
-            try suite(path).fold()
+            try suite(path).checkpoint()
             #expect(try stored(at: path) == ["counter": 41])
         }
     }
@@ -236,9 +236,9 @@ struct MissingFileTests {
             #expect(settingsError { try counter.update { $0 += 1 } }?.code == .readFailed)
             try counter.set(1)
             #expect(counter.value == 1)
-            #expect(settingsError { try suite.fold() }?.code == .readFailed)
+            #expect(settingsError { try suite.checkpoint() }?.code == .readFailed)
             try path.replaceFile(with: #"{"host": "a"}"#)
-            try suite.fold()
+            try suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 1, "host": "a"])
         }
     }

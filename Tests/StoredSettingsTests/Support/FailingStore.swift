@@ -35,7 +35,7 @@ final class FailingStore: SettingsStore {
 
     var persistence: SettingsPersistence { memory.persistence }
     func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
-    func generation() -> UInt64 { memory.generation() }
+    func version() -> UInt64 { memory.version() }
     func contents() -> [String: StoredValue] { memory.contents() }
     func synchronize() throws {
         if let error = synchronizingFailure.withLock({ $0 }) { throw error }

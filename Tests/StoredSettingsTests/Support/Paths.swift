@@ -8,14 +8,14 @@ extension FileStore {
     convenience init(
         path: String,
         system: SystemCalls = SystemCalls(),
-        foldsInBackground: Bool = true,
+        checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
         lockPatience: Duration = FileLock.patience
     ) {
         self.init(
             path: FilePath(path),
             system: system,
-            foldsInBackground: foldsInBackground,
+            checkpointsInBackground: checkpointsInBackground,
             journalBound: journalBound,
             lockPatience: lockPatience
         )

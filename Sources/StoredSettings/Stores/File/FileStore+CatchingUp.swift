@@ -2,18 +2,18 @@
 
 extension FileStore {
     /// Takes over the records that were appended since the last time.
-    func catchUp(_ state: inout State, _ news: inout News) {
+    func replayJournal(_ state: inout State, _ effects: inout Effects) {
         var mayBeSuperseded = true
         // What is going to be read anew begins with the newest records.
         while state.reload != .everything, let journal = state.journal.journal {
             if mayBeSuperseded, journal.isSuperseded {
                 mayBeSuperseded = false
-                if findJournal(&state, &news) { return beginAnew(&state, &news) }
+                if findJournal(&state, &effects) { return requireReload(&state, &effects) }
                 continue
             }
             if !journal.isAlive || journal.isRetired || journal.isBeingReplaced {
                 // It was cut off, removed or replaced, and another one may be at the path.
-                if findJournal(&state, &news) { return beginAnew(&state, &news) }
+                if findJournal(&state, &effects) { return requireReload(&state, &effects) }
                 guard journal.isAlive, !journal.isRetired else { return }
             }
             let published = journal.published
@@ -21,17 +21,17 @@ extension FileStore {
             do {
                 let position = state.journal.position
                 if published.epoch == position.epoch, published.end >= position.end, !state.journal.isDamaged {
-                    guard try takeRecords(of: journal, to: published, &state, &news) else { continue }
+                    guard try takeRecords(of: journal, to: published, &state, &effects) else { continue }
                 } else if let (epoch, _) = journal.current, state.journal.continues(into: epoch) {
                     state.journal.goOn(into: epoch)
                 } else {
                     if let (epoch, _) = journal.current { state.journal.strand(by: epoch) { state.contents[$0] } }
-                    if state.journal.stranded != nil { news.needsRepair = true }
-                    return beginAnew(&state, &news)
+                    if state.journal.stranded != nil { effects.needsRepair = true }
+                    return requireReload(&state, &effects)
                 }
                 state.journal.unreadable = nil
             } catch {
-                return reportUnreadable(error, &state, &news)
+                return reportUnreadable(error, &state, &effects)
             }
         }
     }
@@ -39,43 +39,43 @@ extension FileStore {
     /// - Returns: Whether all was as it should be, so that the loop makes progress.
     private func takeRecords(
         of journal: Journal,
-        to published: JournalGeneration,
+        to published: JournalPosition,
         _ state: inout State,
-        _ news: inout News
+        _ effects: inout Effects
     ) throws -> Bool {
         let position = state.journal.position
         let salt = state.journal.salt
         let reading = try journal.records(from: position.end, to: published.end, epoch: position.epoch, salt: salt)
         for record in reading.records {
-            apply(record, &state, &news)
+            apply(record, &state, &effects)
         }
         state.journal.position.end = reading.end
-        if !reading.records.isEmpty { news.isFoldDue = true }
+        if !reading.records.isEmpty { effects.isCheckpointDue = true }
         if reading.isWhole {
             state.journal.seen = published.word
             return true
         }
-        if let (epoch, _) = journal.current, epoch.epoch == position.epoch, epoch.folded > reading.end {
+        if let (epoch, _) = journal.current, epoch.epoch == position.epoch, epoch.checkpointed > reading.end {
             // They are in the file by now, and their place is being used again.
-            beginAnew(&state, &news)
+            requireReload(&state, &effects)
             return true
         }
         // Unless somebody has begun to write over them, they are damaged.
         guard journal.published == published, journal.isAlive else { return false }
         state.journal.isDamaged = true
         state.journal.seen = published.word
-        reportDamage(journal, &news)
+        reportDamage(journal, &effects)
         return true
     }
 
     /// Has the file and the journal read again once the lock is free.
-    func beginAnew(_ state: inout State, _ news: inout News) {
+    func requireReload(_ state: inout State, _ effects: inout Effects) {
         state.needs(.everything)
-        freshness.mustLook()
+        versionStamp.mustLook()
     }
 
     /// Takes over what a record says.
-    private func apply(_ record: JournalRecord, _ state: inout State, _ news: inout News) {
+    private func apply(_ record: JournalRecord, _ state: inout State, _ effects: inout Effects) {
         var changes: [StoreChange] = []
         for (key, value) in record.values {
             // Newer than what is still to be carried over from the journal before this one.
@@ -88,7 +88,7 @@ extension FileStore {
             }
         }
         changes.sort { $0.key < $1.key }
-        apply(changes, end: UInt32(record.end), .external, &state, &news)
+        apply(changes, end: UInt32(record.end), .external, &state, &effects)
     }
 
     /// Makes the changes of a record visible and takes them down.
@@ -97,15 +97,15 @@ extension FileStore {
         end: UInt32,
         _ origin: SettingChangeOrigin,
         _ state: inout State,
-        _ news: inout News
+        _ effects: inout Effects
     ) {
         for change in changes { noteRecord(of: change.key, over: change.old, end: end, &state) }
-        publish(changes, origin, &state, &news)
+        publish(changes, origin, &state, &effects)
     }
 
     /// Notes that the journal has a newer value than the file.
     private func noteRecord(of key: String, over old: StoredValue?, end: UInt32, _ state: inout State) {
-        if state.journal.unfolded.updateValue(end, forKey: key) == nil {
+        if state.journal.journaled.updateValue(end, forKey: key) == nil {
             state.fileValues.updateValue(old, forKey: key)
         }
         state.keysNewerThanFile?.insert(key)
@@ -116,9 +116,9 @@ extension FileStore {
         _ contents: [String: StoredValue],
         _ origin: SettingChangeOrigin,
         _ state: inout State,
-        _ news: inout News
+        _ effects: inout Effects
     ) {
-        publish([StoreChange](from: state.contents, to: contents), origin, &state, &news)
+        publish([StoreChange](from: state.contents, to: contents), origin, &state, &effects)
     }
 
     /// Makes changes visible and takes them down.
@@ -127,13 +127,13 @@ extension FileStore {
     ///   - changes: The changes.
     ///   - origin: Where they were made.
     ///   - state: The store's state.
-    ///   - news: Receives what is to be done afterwards.
+    ///   - effects: Receives what is to be done afterwards.
     ///   - contents: What they lead to, if that is known; it takes the place of the contents.
     func publish(
         _ changes: [StoreChange],
         _ origin: SettingChangeOrigin,
         _ state: inout State,
-        _ news: inout News,
+        _ effects: inout Effects,
         _ contents: [String: StoredValue]? = nil
     ) {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
@@ -143,10 +143,10 @@ extension FileStore {
         } else {
             for change in changes { state.contents[change.key] = change.new }
         }
-        state.generation &+= 1
+        state.version &+= 1
         if let observer = state.observer {
-            news.observers.append(observer)
-            news.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
+            effects.observers.append(observer)
+            effects.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
         }
     }
 }

@@ -30,18 +30,18 @@ extension FileStore {
         mustBeTrusted: Bool = false,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
-        var news = News()
-        defer { deliver(news) }
+        var effects = Effects()
+        defer { deliver(effects) }
         let arrival = ContinuousClock.now
         // A failure that has passed must not make one more change fail.
-        if !isBlind, state.withLock({ $0.defect?.isUnknown == true }) { freshness.mustLook() }
+        if !isBlind, state.withLock({ $0.readFailure?.isUnknown == true }) { versionStamp.mustLook() }
         var isChanged = false
         let result = try writer.withLock { failure in
             // Those who waited here while another waited for the lock in vain would each wait as long again.
             if let failure, failure.time > arrival { throw failure.error }
-            let journal = try beginAlone(&failure, mustBeTrusted: mustBeTrusted, &news)
+            let journal = try beginAlone(&failure, mustBeTrusted: mustBeTrusted, &effects)
             defer { unlock(journal) }
-            let (base, generation, failure) = state.withLock { ($0.contents, $0.generation, $0.unknownContents) }
+            let (base, version, failure) = state.withLock { ($0.contents, $0.version, $0.unknownContents) }
             if let failure, !isBlind { throw failure }
             var transaction = StoreTransaction(base: consume base)
             let result = try body(&transaction)
@@ -49,12 +49,12 @@ extension FileStore {
             // value that equals the one in memory may be another than the stored one.
             let changes = (consume transaction).storedAsJSON(includingEqual: failure != nil)
             if !changes.isEmpty {
-                try append(changes, to: journal, since: generation, &news)
+                try append(changes, to: journal, since: version, &effects)
                 isChanged = true
             }
             return result
         }
-        if isChanged { foldLater(isOwn: true, isUrgent: freshness.journalEnd > schedule.journalBound) }
+        if isChanged { checkpointLater(isOwn: true, isUrgent: versionStamp.journalEnd > schedule.journalBound) }
         return result
     }
 
@@ -63,14 +63,14 @@ extension FileStore {
     /// - Parameters:
     ///   - changes: The changes.
     ///   - journal: The journal.
-    ///   - generation: That of the contents in which the changes were made.
-    ///   - news: Receives what is to be done afterwards.
+    ///   - version: That of the contents in which the changes were made.
+    ///   - effects: Receives what is to be done afterwards.
     /// - Throws: ``SettingsError`` when they cannot be appended; then nothing is changed.
     private func append(
         _ changes: [StoreChange],
         to journal: Journal,
-        since generation: UInt64,
-        _ news: inout News
+        since version: UInt64,
+        _ effects: inout Effects
     ) throws {
         do {
             // The body has forked, and this is the child: the lock is the parent's. Other locks may be held by threads that
@@ -89,10 +89,10 @@ extension FileStore {
                 // Readers wait meanwhile: else they would take the record for another process's.
                 state.journal.position = try journal.append(record, after: state.journal.position)
                 state.journal.seen = state.journal.position.word
-                let isEdited = state.generation != generation
+                let isEdited = state.version != version
                 let changes = isEdited ? changes.map { $0.since(state.contents[$0.key]) } : changes
-                apply(changes, end: state.journal.position.end, .local, &state, &news)
-                freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
+                apply(changes, end: state.journal.position.end, .local, &state, &effects)
+                versionStamp.update(journal.page, seen: state.journal.seen, version: state.version)
             }
         } catch {
             throw writeError(error)
@@ -111,17 +111,17 @@ extension FileStore {
     ///   - failure: What `writer` protects.
     ///   - patience: How long to wait while another process that has the lock gets nothing done.
     ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
-    ///   - news: Receives what is to be done afterwards.
+    ///   - effects: Receives what is to be done afterwards.
     /// - Returns: The journal, locked.
     /// - Throws: ``SettingsError`` when it cannot be had.
     func beginAlone(
         _ failure: inout LockFailure?,
         patience: Duration = FileLock.patience,
         mustBeTrusted: Bool,
-        _ news: inout News
+        _ effects: inout Effects
     ) throws -> Journal {
         do {
-            return try lockJournal(patience, mustBeTrusted: mustBeTrusted, &news)
+            return try lockJournal(patience, mustBeTrusted: mustBeTrusted, &effects)
         } catch {
             let error = writeError(error)
             if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
@@ -132,13 +132,13 @@ extension FileStore {
     private func lockJournal(
         _ patience: Duration,
         mustBeTrusted: Bool,
-        _ news: inout News
+        _ effects: inout Effects
     ) throws -> Journal {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
-            let journal = try writableJournal(mustOpen: mustOpen, &news)
+            let journal = try writableJournal(mustOpen: mustOpen, &effects)
             // Before the lock is taken: other processes should not wait for the reading of a file.
-            reloadIfDue(&news)
+            reloadIfDue(&effects)
             try FileLock.acquire(
                 journal.file,
                 file.system,
@@ -151,7 +151,7 @@ extension FileStore {
                 // The path may lead to another file by now, which those who come after lock.
                 let place = try journal.place(at: state.withLock { $0.journal.path })
                 mustOpen = place == .elsewhere
-                if let new = try putInOrder(journal, place, mustBeTrusted: mustBeTrusted, &news) {
+                if let new = try recover(journal, place, mustBeTrusted: mustBeTrusted, &effects) {
                     if new !== journal { unlock(journal) }
                     return new
                 }
@@ -167,27 +167,27 @@ extension FileStore {
     /// Takes over all records of a journal that is locked, and repairs or replaces it.
     ///
     /// - Returns: The journal at the path, locked: another one if it was replaced. `nil` when this one is not at the path.
-    private func putInOrder(
+    private func recover(
         _ journal: Journal,
         _ place: Journal.Place,
         mustBeTrusted: Bool,
-        _ news: inout News
+        _ effects: inout Effects
     ) throws -> Journal? {
         for _ in 0..<Self.mostRepairs {
             let (inOrder, reload) = try state.withLock { state -> (Journal?, Reload?) in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
-                refresh(&state, &news, lookingAtFile: place == .elsewhere)
+                refresh(&state, &effects, lookingAtFile: place == .elsewhere)
                 guard place != .elsewhere, state.journal.journal === journal else { return (nil, nil) }
                 guard state.reload != .everything else { return (nil, .everything) }
-                try putInOrder(journal, isCut: place == .cut, &state, &news)
+                try recover(journal, isCut: place == .cut, &state, &effects)
                 // Another process may have taken over what this one knew.
                 guard state.reload != .everything else { return (nil, .everything) }
                 return (journal, nil)
             }
-            if let inOrder { return try replaced(inOrder, mustBeTrusted: mustBeTrusted, &news) }
+            if let inOrder { return try replaced(inOrder, mustBeTrusted: mustBeTrusted, &effects) }
             guard let reload else { return nil }
             // What is read here cannot become outdated: a process that changes it needs the lock.
-            self.reload(reload, &news)
+            self.reload(reload, &effects)
         }
         throw SystemError(call: .read, path: file.path, number: EAGAIN)
     }
@@ -223,13 +223,13 @@ extension FileStore {
     ///
     /// - Parameters:
     ///   - mustOpen: Whether the one that is known is not at its path any more.
-    ///   - news: Receives what is to be done afterwards.
+    ///   - effects: Receives what is to be done afterwards.
     /// - Returns: The journal.
     /// - Throws: ``SystemError``, or ``SettingsError``, when there can be none.
-    private func writableJournal(mustOpen: Bool, _ news: inout News) throws -> Journal {
+    private func writableJournal(mustOpen: Bool, _ effects: inout Effects) throws -> Journal {
         let known = try state.withLock { state in
             guard !state.isClosed else { throw SettingsError.suiteFinished }
-            if state.journal.journal == nil { refresh(&state, &news, lookingAtFile: true) }
+            if state.journal.journal == nil { refresh(&state, &effects, lookingAtFile: true) }
             return state.journal.journal
         }
         // A lock that is shared with the process this one was forked from excludes nobody, and is not to be let go of here.
@@ -238,17 +238,17 @@ extension FileStore {
         let path = try journalPath()
         state.withLock { $0.journal.path = path }
         try file.system.makeDirectories(path.directory)
-        // What cannot be folded is not to be committed.
+        // What cannot be checkpointed is not to be committed.
         try checkWritable()
         if let known, isUsable { return known }
         let journal = try Journal.openOrCreate(at: path, like: try file.status(), file.system) {
             try FileLock.acquire($0, file.system) { 0 }
         } cut: {
-            news.errors.append(.cutJournal(path))
+            effects.errors.append(.cutJournal(path))
         }
         state.withLock { state in
             let isOther = state.journal.adopt(journal) { state.contents[$0] }
-            if isOther { beginAnew(&state, &news) }
+            if isOther { requireReload(&state, &effects) }
         }
         return journal
     }

@@ -115,28 +115,28 @@ extension FileStore {
         var status: FileStatus?
         var error: SettingsError
         /// Whether another program may be in the middle of writing the file.
-        var isPassing: Bool
+        var isTransient: Bool
         /// Whether the file is not there, although there was one.
         var isMissing: Bool
         /// Whether other values may be stored than those in memory, so that no change can be based on these.
         var isUnknown: Bool
 
-        init(_ error: any Error, of store: FileStore, status: FileStatus?, isPassing: Bool, isUnknown: Bool) {
+        init(_ error: any Error, of store: FileStore, status: FileStatus?, isTransient: Bool, isUnknown: Bool) {
             self.error = store.readError(error)
-            (self.status, self.isPassing, self.isUnknown) = (status, isPassing, isUnknown)
+            (self.status, self.isTransient, self.isUnknown) = (status, isTransient, isUnknown)
             isMissing = false
         }
 
         init(missing store: FileStore, hasCopy: Bool, isUnknown: Bool) {
             error = store.missingFile(hasCopy: hasCopy)
-            (status, isPassing, isMissing, self.isUnknown) = (nil, false, true, isUnknown)
+            (status, isTransient, isMissing, self.isUnknown) = (nil, false, true, isUnknown)
         }
 
         /// Whether the same file may be found good at another look.
-        var mayPass: Bool { isPassing || isMissing || error.code != .malformedFile }
+        var isRetryable: Bool { isTransient || isMissing || error.code != .malformedFile }
 
         func isSame(as other: ReadFailure) -> Bool {
-            status == other.status && error.code == other.error.code && isPassing == other.isPassing
+            status == other.status && error.code == other.error.code && isTransient == other.isTransient
                 && isMissing == other.isMissing
         }
     }
@@ -145,8 +145,8 @@ extension FileStore {
 extension FileStore.State {
     /// Why no change can be based on the contents; `nil` when it can.
     var unknownContents: SettingsError? {
-        guard let defect, defect.isUnknown else { return nil }
-        var error = defect.error
+        guard let readFailure, readFailure.isUnknown else { return nil }
+        var error = readFailure.error
         error.consequence = "nothing is changed, since the change depends on stored values that cannot be read"
         return error
     }

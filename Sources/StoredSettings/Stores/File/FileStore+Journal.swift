@@ -9,7 +9,7 @@ extension FileStore {
     /// Finds the journal that is at the path, if it is another one than is known.
     ///
     /// - Returns: Whether it is, so that the contents have to be made anew.
-    func findJournal(_ state: inout State, _ news: inout News) -> Bool {
+    func findJournal(_ state: inout State, _ effects: inout Effects) -> Bool {
         do {
             let path = try journalPath()
             state.journal.path = path
@@ -21,25 +21,25 @@ extension FileStore {
             state.journal.problem = nil
             guard let journal else {
                 // It was removed, or nobody has made one yet. What is in the file needs none.
-                state.journal.forgetFolded()
-                if !state.journal.unfolded.isEmpty { news.needsRepair = true }
+                state.journal.forgetCheckpointed()
+                if !state.journal.journaled.isEmpty { effects.needsRepair = true }
                 return false
             }
             let isOther = state.journal.adopt(journal) { state.contents[$0] }
-            if state.journal.stranded != nil { news.needsRepair = true }
+            if state.journal.stranded != nil { effects.needsRepair = true }
             return isOther
         } catch {
             let error = journalError(error)
-            if state.journal.problem?.fact != error.fact { news.errors.append(error) }
+            if state.journal.problem?.fact != error.fact { effects.errors.append(error) }
             state.journal.problem = error
             return false
         }
     }
 
     /// Looks for the journal at the path if the one that is known was cut off, or its records are in another one.
-    func findUsableJournal(_ state: inout State, _ news: inout News) -> Journal? {
+    func findUsableJournal(_ state: inout State, _ effects: inout Effects) -> Journal? {
         if let journal = state.journal.journal, journal.isAlive, !journal.isRetired { return journal }
-        _ = findJournal(&state, &news)
+        _ = findJournal(&state, &effects)
         return usableJournal(state)
     }
 
@@ -55,25 +55,25 @@ extension FileStore {
     }
 
     /// Keeps the journal from being readable by more users than the file, whose permissions may have been changed.
-    func narrowJournal(to status: FileStatus, _ state: State, _ news: inout News) {
+    func narrowJournal(to status: FileStatus, _ state: State, _ effects: inout Effects) {
         guard let journal = state.journal.journal, journal.isWritable else { return }
         do {
             try journal.narrowPermissions(to: status)
         } catch {
             var error = writeError(error)
             error.consequence = "the journal can be read by users who cannot read the file"
-            news.errors.append(error)
+            effects.errors.append(error)
         }
     }
 
-    func reportDamage(_ journal: Journal, _ news: inout News) {
-        news.errors.append(.damagedJournal(journal.file.path))
-        news.needsRepair = true
+    func reportDamage(_ journal: Journal, _ effects: inout Effects) {
+        effects.errors.append(.damagedJournal(journal.file.path))
+        effects.needsRepair = true
     }
 
-    func reportUnreadable(_ error: any Error, _ state: inout State, _ news: inout News) {
+    func reportUnreadable(_ error: any Error, _ state: inout State, _ effects: inout Effects) {
         let error = journalError(error)
-        if state.journal.unreadable == nil { news.errors.append(error) }
+        if state.journal.unreadable == nil { effects.errors.append(error) }
         state.journal.unreadable = error
     }
 }

@@ -6,20 +6,20 @@ extension FileStore {
     /// Makes the contents anew from those of the file and the journal's records that are not in it.
     ///
     /// - Returns: Whether the contents are up to date.
-    func rebuild(_ request: ReloadRequest, _ wrongLooks: inout Int, _ news: inout News) -> Bool {
+    func rebuild(_ request: ReloadRequest, _ wrongLooks: inout Int, _ effects: inout Effects) -> Bool {
         let base = readBase(request)
         let old = request.contents ?? [:]
         var contents = base.contents ?? old
         guard let journal = request.journal else {
             return state.withLock { state in
-                guard usableJournal(state) == nil, state.generation == request.generation else { return false }
-                for key in state.journal.unfolded.keys { contents[key] = old[key] }
-                publish(contents, .external, &state, &news)
-                settle(base, &state, &news)
+                guard usableJournal(state) == nil, state.version == request.version else { return false }
+                for key in state.journal.journaled.keys { contents[key] = old[key] }
+                publish(contents, .external, &state, &effects)
+                settle(base, &state, &effects)
                 return true
             }
         }
-        guard let replay = replay(journal, request, &wrongLooks, &news) else { return false }
+        guard let replay = replay(journal, request, &wrongLooks, &effects) else { return false }
         let fileContents = contents
         for record in replay.records {
             for (key, value) in record.values { contents[key] = value }
@@ -27,9 +27,9 @@ extension FileStore {
         let changes = [StoreChange](from: old, to: contents)
         return state.withLock { state in
             guard !state.isClosed else { return true }
-            guard state.journal.journal === journal, state.generation == request.generation else { return false }
-            install(replay, over: fileContents, base.reading, (contents, changes), &state, &news)
-            settle(base, &state, &news)
+            guard state.journal.journal === journal, state.version == request.version else { return false }
+            install(replay, over: fileContents, base.reading, (contents, changes), &state, &effects)
+            settle(base, &state, &effects)
             return true
         }
     }
@@ -41,7 +41,7 @@ extension FileStore {
         _ journal: Journal,
         _ request: ReloadRequest,
         _ wrongLooks: inout Int,
-        _ news: inout News
+        _ effects: inout Effects
     ) -> Journal.Replay? {
         do {
             if let facts = request.facts, let replay = try journal.replay(from: facts) {
@@ -58,13 +58,13 @@ extension FileStore {
             }
             wrongLooks += 1
             guard wrongLooks >= Self.mostWrongLooks else { return nil }
-            reportDamage(journal, &news)
+            reportDamage(journal, &effects)
             return try journal.salvage()
         } catch {
             // What is in memory is used further; the next read tries again.
             return state.withLock { state in
-                reportUnreadable(error, &state, &news)
-                let known = state.journal.unfolded.map { key, end in
+                reportUnreadable(error, &state, &effects)
+                let known = state.journal.journaled.map { key, end in
                     JournalRecord(values: [key: state.contents[key]], end: Int(end))
                 }
                 return Journal.Replay(
@@ -86,30 +86,30 @@ extension FileStore {
         _ reading: SettingsFile.Reading?,
         _ found: (contents: [String: StoredValue], changes: [StoreChange]),
         _ state: inout State,
-        _ news: inout News
+        _ effects: inout Effects
     ) {
         var (contents, changes) = found
         let old = state.journal
-        var unfolded: [String: UInt32] = [:]
+        var journaled: [String: UInt32] = [:]
         for record in replay.records {
-            for key in record.values.keys { unfolded[key] = UInt32(record.end) }
+            for key in record.values.keys { journaled[key] = UInt32(record.end) }
         }
         var others: [String: StoredValue?] = [:]
         if !replay.isWhole, old.position.epoch == replay.position.epoch {
             // What this process knows to be committed is not lost with its record.
-            for (key, end) in old.unfolded where unfolded[key] == nil {
+            for (key, end) in old.journaled where journaled[key] == nil {
                 others.updateValue(state.contents[key], forKey: key)
-                unfolded[key] = end
+                journaled[key] = end
             }
         }
         for (key, value) in old.stranded?.values ?? [:] {
             // What other processes have set since is newer, in the journal or in the file.
-            guard unfolded[key] == nil, isUnchanged(key, in: base, reading, state) else {
+            guard journaled[key] == nil, isUnchanged(key, in: base, reading, state) else {
                 state.journal.stranded?.values.removeValue(forKey: key)
                 continue
             }
             others.updateValue(value, forKey: key)
-            unfolded[key] = replay.position.end
+            journaled[key] = replay.position.end
         }
         if !others.isEmpty {
             changes.removeAll { others[$0.key] != nil }
@@ -121,12 +121,12 @@ extension FileStore {
         }
         (state.journal.position, state.journal.salt) = (replay.position, replay.salt)
         state.journal.seen = replay.word
-        state.journal.unfolded = unfolded
+        state.journal.journaled = journaled
         state.journal.isDamaged = !replay.isWhole
         state.fileValues = [:]
-        for key in unfolded.keys { state.fileValues.updateValue(base[key], forKey: key) }
-        if !unfolded.isEmpty { news.isFoldDue = true }
-        publish(changes, .external, &state, &news, contents)
+        for key in journaled.keys { state.fileValues.updateValue(base[key], forKey: key) }
+        if !journaled.isEmpty { effects.isCheckpointDue = true }
+        publish(changes, .external, &state, &effects, contents)
     }
 
     /// Whether the file has the value under a key that it had when it was read last.

@@ -22,72 +22,72 @@ extension FileStore {
     ///
     /// - Parameters:
     ///   - state: The store's state. If its `reload` is set, the caller has it read once the lock is free.
-    ///   - news: Receives what is to be done afterwards.
+    ///   - effects: Receives what is to be done afterwards.
     ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
-    func refresh(_ state: inout State, _ news: inout News, lookingAtFile: Bool = false) {
+    func refresh(_ state: inout State, _ effects: inout Effects, lookingAtFile: Bool = false) {
         guard !state.isClosed else { return }
-        let isLookDue = freshness.takeLookDue()
+        let isLookDue = versionStamp.takeLookDue()
         if lookingAtFile || isLookDue || !state.isOpened || isLookOverdue(state) {
-            lookAtFile(&state, &news)
+            lookAtFile(&state, &effects)
         } else {
-            catchUp(&state, &news)
+            replayJournal(&state, &effects)
         }
-        if state.isTransientFailure { news.isTransientFailure = true }
-        noteFreshness(state)
+        if state.isTransientFailure { effects.isTransientFailure = true }
+        publishVersion(state)
     }
 
     /// Publishes which contents are in memory, for reads without a lock.
-    func noteFreshness(_ state: State) {
-        freshness.update(state.journal.journal?.page, seen: state.journal.seen, generation: state.generation)
+    func publishVersion(_ state: State) {
+        versionStamp.update(state.journal.journal?.page, seen: state.journal.seen, version: state.version)
         // Until everything is read, every reader comes to wait for it; a file is read by the first to come.
         if state.reload == .everything || (state.reload == .file && state.keysNewerThanFile == nil) {
-            freshness.mustLook()
+            versionStamp.mustLook()
         }
     }
 
     private func isLookOverdue(_ state: State) -> Bool {
-        let isUntold = state.journal.journal == nil || state.missingSince != nil || state.defect?.mayPass == true
-        guard isUntold || WorkScheduler.shared.isStarved else { return false }
+        let isUnwatched = state.journal.journal == nil || state.missingSince != nil || state.readFailure?.isRetryable == true
+        guard isUnwatched || WorkScheduler.shared.isStarved else { return false }
         return state.lookedAt.map { .now - $0 > .seconds(Self.lookInterval) } ?? true
     }
 
-    private func lookAtFile(_ state: inout State, _ news: inout News) {
+    private func lookAtFile(_ state: inout State, _ effects: inout Effects) {
         state.lookedAt = .now
-        if findJournal(&state, &news) || !state.isOpened { state.needs(.everything) }
+        if findJournal(&state, &effects) || !state.isOpened { state.needs(.everything) }
         do {
             let status = try file.status()
             if status != nil { state.missingSince = nil }
-            if try isNews(status, state), !isMissingForAMoment(status, &state, &news),
-                !adoptPlacedFile(status, &state, &news)
+            if try mustRead(status, state), !isMissingForAMoment(status, &state, &effects),
+                !adoptPlacedFile(status, &state, &effects)
             {
                 state.needs(.file)
             }
         } catch {
-            note(ReadFailure(error, of: self, status: nil, isPassing: false, isUnknown: true), &state, &news)
+            note(ReadFailure(error, of: self, status: nil, isTransient: false, isUnknown: true), &state, &effects)
         }
-        catchUp(&state, &news)
+        replayJournal(&state, &effects)
     }
 
     /// Whether a file in some state has to be read: when it is not the one that was read, or reading it failed for a
     /// reason that may have gone.
-    private func isNews(_ status: FileStatus?, _ state: State) throws -> Bool {
+    private func mustRead(_ status: FileStatus?, _ state: State) throws -> Bool {
         guard state.isOpened else { return true }
-        guard let defect = state.defect else {
+        guard let readFailure = state.readFailure else {
             return status != state.reading?.status || !(state.reading?.isCertain ?? true)
         }
-        if defect.isMissing {
+        if readFailure.isMissing {
             guard status == nil else { return true }
             return try !hasEvidenceOfFile(state.journal.journal)
         }
-        return defect.mayPass || status != defect.status
+        return readFailure.isRetryable || status != readFailure.status
     }
 
     /// Whether a file that was there may only be on its way: some editors move it aside before they write it anew.
-    private func isMissingForAMoment(_ status: FileStatus?, _ state: inout State, _ news: inout News) -> Bool {
+    private func isMissingForAMoment(_ status: FileStatus?, _ state: inout State, _ effects: inout Effects) -> Bool {
         guard status == nil, state.reading != nil else { return false }
         guard let since = state.missingSince else {
             state.missingSince = .now
-            news.isUnsettled = true
+            effects.isUnsettled = true
             return true
         }
         return .now - since < .seconds(Self.settlingTime)
@@ -97,15 +97,15 @@ extension FileStore {
     ///
     /// - Returns: Whether it is one whose contents are known: it was made of the file that was read last, or of one that
     ///   differs from it by records of the journal alone, and those records have all been followed.
-    private func adoptPlacedFile(_ status: FileStatus?, _ state: inout State, _ news: inout News) -> Bool {
-        guard state.isOpened, state.reload == nil, state.defect == nil, let journal = state.journal.journal,
+    private func adoptPlacedFile(_ status: FileStatus?, _ state: inout State, _ effects: inout Effects) -> Bool {
+        guard state.isOpened, state.reload == nil, state.readFailure == nil, let journal = state.journal.journal,
             // A file that was put in place is another one than was read; the same one with another status was edited.
             let reading = state.reading, reading.isCertain, status?.isSameFile(as: reading.status) == false,
             let placed = PlacedFile(in: journal.page), placed.isUnchanged(status, in: journal.page),
             placed.lineage == state.lineage || placed.replaced == PlacedFile.fingerprintWithChange(of: reading.status)
         else { return false }
         // After the header's words were read: the records that the file holds were published before those.
-        catchUp(&state, &news)
+        replayJournal(&state, &effects)
         guard state.reload == nil, state.journal.unreadable == nil, !state.journal.isDamaged else { return false }
         do {
             guard let reading = try file.open(), placed.isUnchanged(reading.status, in: journal.page) else {
@@ -113,10 +113,10 @@ extension FileStore {
             }
             state.reading = reading
             state.lineage = placed.lineage
-            narrowJournal(to: reading.status, state, &news)
+            narrowJournal(to: reading.status, state, &effects)
             // Those that the journal overrides may be others than before.
             state.fileValues = [:]
-            if !reading.isCertain { news.isUnsettled = true }
+            if !reading.isCertain { effects.isUnsettled = true }
             return true
         } catch {
             // Reading the file fails as well, and that is reported.
@@ -127,13 +127,13 @@ extension FileStore {
     // MARK: - Files that are not as they should be
 
     /// Notes why the file cannot be read now, and reports it once for each failure and state of the file.
-    func note(_ failure: ReadFailure, _ state: inout State, _ news: inout News) {
-        let isKnown = state.defect?.isSame(as: failure) ?? false
-        state.defect = failure
-        if failure.isPassing {
-            news.isUnsettled = true
+    func note(_ failure: ReadFailure, _ state: inout State, _ effects: inout Effects) {
+        let isKnown = state.readFailure?.isSame(as: failure) ?? false
+        state.readFailure = failure
+        if failure.isTransient {
+            effects.isUnsettled = true
         } else if !isKnown {
-            news.errors.append(failure.error)
+            effects.errors.append(failure.error)
         }
     }
 
@@ -188,7 +188,7 @@ extension FileStore {
         guard WorkScheduler.shared.isStarved, TransactionScope.current == nil else { return }
         if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
             // What was read before that was known may be in a cache.
-            freshness.invalidate()
+            versionStamp.invalidate()
             state.withLock { $0.observer }?.report(.noThread(file.path))
         }
         WorkScheduler.shared.helpIfStarved()
@@ -210,7 +210,7 @@ extension FileStore {
             guard let self else { return }
             // Not exactly zero at the end.
             guard delay - pause > Self.lookInterval / 2 else { return watch(makingDirectories: false) }
-            freshness.mustLook()
+            versionStamp.mustLook()
             watch(after: delay - pause)
         }
     }
@@ -219,7 +219,7 @@ extension FileStore {
 extension FileStore.State {
     /// Whether the file or the journal could not be read for a reason that may be gone in a moment.
     fileprivate var isTransientFailure: Bool {
-        [defect?.error, journal.problem, journal.unreadable]
+        [readFailure?.error, journal.problem, journal.unreadable]
             .contains { error in
                 (error?.underlying as? SystemError)?.isTransient ?? false
             }

@@ -19,10 +19,10 @@ extension FileStore {
     /// - Parameters:
     ///   - journal: The journal, which is locked and in order.
     ///   - mustBeTrusted: Whether the caller needs to know what the disk has.
-    ///   - news: Receives what is to be reported.
+    ///   - effects: Receives what is to be reported.
     /// - Returns: The journal that is at the path now, locked. If it is another one, the caller unlocks the old one.
     /// - Throws: ``SystemError`` or ``SettingsError`` when a journal that cannot be used on cannot be replaced.
-    func replaced(_ journal: Journal, mustBeTrusted: Bool, _ news: inout News) throws -> Journal {
+    func replaced(_ journal: Journal, mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
         let isDue = mustBeTrusted || journal.page[JournalHeader.limitWord] != 0
         let isRequired = journal.isUnsalted || journal.isDistrusted && isDue
         guard isRequired || state.withLock({ isTooLong(journal, $0) }) else { return journal }
@@ -40,7 +40,7 @@ extension FileStore {
             }
             var error = writeError(error)
             error.consequence = "the journal goes on growing; what was set is safe in it"
-            if isFirst { news.errors.append(error) }
+            if isFirst { effects.errors.append(error) }
             return journal
         }
     }
@@ -58,12 +58,12 @@ extension FileStore {
     /// Puts a new journal in the place of one, with all that is not in the settings file as one record.
     ///
     /// The new one is on the disk before it gets its name. Whichever of the two a loss of power leaves at the path, it has
-    /// all that was synchronized. Processes that use the old one find the new one: by a bit of the generation that is set
+    /// all that was synchronized. Processes that use the old one find the new one: by a bit of the position that is set
     /// before the new one gets its name, and by the word that retires the old one afterwards.
     private func replace(_ old: Journal) throws -> Journal {
         let directory = try file.directory()
         // Neither changes meanwhile: both locks are held.
-        let (changes, position) = state.withLock { ($0.unfoldedChanges, $0.journal.position) }
+        let (changes, position) = state.withLock { ($0.journaledChanges, $0.journal.position) }
         let draft = try Journal.draft(changes, replacing: old, at: position, in: directory)
         do {
             try state.withLock { state in
@@ -78,7 +78,7 @@ extension FileStore {
                     throw error
                 }
                 state.journal.move(to: draft.journal, draft.epoch)
-                freshness.update(draft.journal.page, seen: state.journal.seen, generation: state.generation)
+                versionStamp.update(draft.journal.page, seen: state.journal.seen, version: state.version)
             }
         } catch {
             Journal.discard(draft.name, in: directory)
@@ -114,7 +114,7 @@ extension Journal {
     static func draft(
         _ changes: [StoreChange],
         replacing old: Journal,
-        at position: JournalGeneration,
+        at position: JournalPosition,
         in directory: SettingsDirectory
     ) throws -> JournalDraft {
         let system = directory.system

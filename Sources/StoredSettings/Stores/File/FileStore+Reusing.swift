@@ -16,47 +16,47 @@ extension FileStore {
         let end = state.journal.position.end
         let front = UInt32(JournalHeader.size)
         var tail: [StoreChange] = []
-        if end > epoch.folded {
+        if end > epoch.checkpointed {
             // New records have come. They are moved only when the file has become long, and there is room before them.
-            guard Int(end) > schedule.journalBound, end - epoch.folded < epoch.folded / 2 else { return }
-            tail = state.unfoldedChanges
+            guard Int(end) > schedule.journalBound, end - epoch.checkpointed < epoch.checkpointed / 2 else { return }
+            tail = state.journaledChanges
         } else if end == front {
             return
         }
-        let limit = tail.isEmpty ? 0 : epoch.folded
-        state.journal.dropFolded(upTo: epoch.folded)
-        let new = try journal.begin(at: front, with: tail, folded: epoch.folded, previousEnd: end, limit: limit)
+        let limit = tail.isEmpty ? 0 : epoch.checkpointed
+        state.journal.dropCheckpointed(upTo: epoch.checkpointed)
+        let new = try journal.begin(at: front, with: tail, checkpointed: epoch.checkpointed, previousEnd: end, limit: limit)
         state.journal.enter(new)
         if state.journal.cleared?.epoch == epoch.epoch {
             // What is behind the records of the old epoch is clear, so what has to be cleared ends where they did.
             state.journal.cleared = JournalState.Cleared(epoch: new.epoch, front: front, end: end)
         }
-        freshness.update(journal.page, seen: state.journal.seen, generation: state.generation)
+        versionStamp.update(journal.page, seen: state.journal.seen, version: state.version)
     }
 
     /// Clears the space of records that are in the file, and gives the journal the permissions of the file when it is empty.
     ///
-    /// The disk must have a header with the folded records of this epoch, or of the one before when this one has none.
+    /// The disk must have a header with the checkpointed records of this epoch, or of the one before when this one has none.
     func clearUnused(_ journal: Journal, _ state: inout State) throws {
-        guard let (epoch, generation) = journal.current else { return }
+        guard let (epoch, position) = journal.current else { return }
         let front = UInt32(JournalHeader.size)
         let known = state.journal.cleared?.epoch == epoch.epoch ? state.journal.cleared : nil
         try journal.removeAbandonedDrafts(in: file.directory())
-        try journal.clear(from: known?.front ?? front, to: epoch.folded)
+        try journal.clear(from: known?.front ?? front, to: epoch.checkpointed)
         let limit = journal.page[JournalHeader.limitWord]
         if limit != 0 {
             // The header on the disk still needs what follows, so it is cleared by the next checkpoint.
-            try journal.clear(from: generation.end, to: UInt32(clamping: limit))
+            try journal.clear(from: position.end, to: UInt32(clamping: limit))
             state.journal.cleared = nil
             return
         }
-        if let end = known?.end, end - min(end, generation.end) <= Journal.keptSize {
-            try journal.clear(from: generation.end, to: end)
+        if let end = known?.end, end - min(end, position.end) <= Journal.keptSize {
+            try journal.clear(from: position.end, to: end)
         } else {
-            try journal.clear(behind: generation.end)
+            try journal.clear(behind: position.end)
         }
-        state.journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.folded, end: generation.end)
-        guard generation.end == front, let status = state.reading?.status else { return }
+        state.journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.checkpointed, end: position.end)
+        guard position.end == front, let status = state.reading?.status else { return }
         do {
             try file.system.copyPermissions(of: status.writableByOwner, to: journal.file)
         } catch {

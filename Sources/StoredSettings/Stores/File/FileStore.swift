@@ -4,15 +4,15 @@ import Synchronization
 
 /// The store that keeps a suite in a JSON file which people can read and edit, shared by any number of processes.
 ///
-/// A commit appends one record to the journal beside the file; a little later the journal is folded into the file. So the
-/// contents are those of the file with the records of the journal over it that are not folded. A read looks at one word
+/// A commit appends one record to the journal beside the file; a little later the journal is checkpointed into the file. So the
+/// contents are those of the file with the records of the journal over it that are not checkpointed. A read looks at one word
 /// that all processes share: as long as it is the one that was seen last, what is in memory is right.
 ///
-/// Locks are taken in this order: the lock for folding, `writer`, the journal's, `reloader`, `state`.
-final class FileStore: FreshStore {
+/// Locks are taken in this order: the lock for checkpointing, `writer`, the journal's, `reloader`, `state`.
+final class FileStore: VersionedStore {
     struct State {
         var contents: [String: StoredValue] = [:]
-        var generation: UInt64 = 1
+        var version: UInt64 = 1
         /// What is known of the journal, and how far it has been read.
         var journal: JournalState = JournalState()
         /// The file that was read, or written, last, without its contents; `nil` when there was none.
@@ -28,7 +28,7 @@ final class FileStore: FreshStore {
         /// Whether the contents rest on a settings file or its last good copy, or on there being none.
         var hasBase = false
         /// The state of the file that could not be read, and why; `contents` are then the last good ones.
-        var defect: ReadFailure?
+        var readFailure: ReadFailure?
         /// Since when the file that was read is not there; `contents` are still those.
         var missingSince: ContinuousClock.Instant?
         /// When the file was looked at last.
@@ -39,8 +39,8 @@ final class FileStore: FreshStore {
         var watch: FileWatch?
 
         /// What the journal has to say, as the changes of one record.
-        var unfoldedChanges: [StoreChange] {
-            journal.unfolded.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
+        var journaledChanges: [StoreChange] {
+            journal.journaled.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
         }
 
         mutating func needs(_ reload: Reload) {
@@ -68,8 +68,8 @@ final class FileStore: FreshStore {
     let writer = Locked<LockFailure?>(nil)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
-    let freshness = Freshness()
-    let schedule: FoldSchedule
+    let versionStamp = VersionStamp()
+    let schedule: CheckpointSchedule
     /// How long an explicit checkpoint waits for a process that gets nothing done.
     let lockPatience: Duration
     /// The thread that closes the store; 0 while none does.
@@ -80,20 +80,20 @@ final class FileStore: FreshStore {
     /// - Parameters:
     ///   - path: Where the file is, or is to be.
     ///   - system: Makes the calls.
-    ///   - foldsInBackground: Whether the file is written by itself, a little after the last set.
-    ///   - journalBound: How long the journal may become before it is folded at once, and shortened although new records
+    ///   - checkpointsInBackground: Whether the file is written by itself, a little after the last set.
+    ///   - journalBound: How long the journal may become before it is checkpointed at once, and shortened although new records
     ///     come, in bytes.
     ///   - lockPatience: How long an explicit checkpoint waits for a process that gets nothing done.
     init(
         path: FilePath,
         system: SystemCalls = SystemCalls(),
-        foldsInBackground: Bool = true,
+        checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
         lockPatience: Duration = FileLock.patience
     ) {
         self.lockPatience = lockPatience
         file = SettingsFile(path: path, system: system)
-        schedule = FoldSchedule(isActive: foldsInBackground, journalBound: journalBound)
+        schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
     }
 
     deinit {
@@ -108,37 +108,37 @@ final class FileStore: FreshStore {
 // MARK: - Reading
 
 extension FileStore {
-    func generation() -> UInt64 {
-        freshness.generation ?? withFreshState { $0.generation }
+    func version() -> UInt64 {
+        versionStamp.contentsVersion ?? withCurrentState { $0.version }
     }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
-        withFreshState { body($0.contents[key]) }
+        withCurrentState { body($0.contents[key]) }
     }
 
     func contents() -> [String: StoredValue] {
-        withFreshState { $0.contents }
+        withCurrentState { $0.contents }
     }
 
     var problem: SettingsError? {
-        withFreshState { $0.defect?.error ?? $0.journal.problem ?? $0.journal.unreadable }
+        withCurrentState { $0.readFailure?.error ?? $0.journal.problem ?? $0.journal.unreadable }
     }
 
     /// Runs a body on the newest contents that can be read.
-    private func withFreshState<Result>(_ body: (inout State) -> Result) -> Result {
-        var news = News()
+    private func withCurrentState<Result>(_ body: (inout State) -> Result) -> Result {
+        var effects = Effects()
         // The observer is notified outside the locks.
-        defer { deliver(news) }
+        defer { deliver(effects) }
         for _ in 0..<Self.mostRefreshes {
             let (result, reload): (Result?, Reload?) = state.withLock { state in
-                refresh(&state, &news)
+                refresh(&state, &effects)
                 // While another thread reads an edited file, all that was set is known without it.
                 let isUsable = state.reload == .file && state.keysNewerThanFile != nil
                 guard let reload = state.reload, !isUsable, !state.isClosed else { return (body(&state), nil) }
                 return (nil, reload)
             }
             if let result { return result }
-            if let reload { self.reload(reload, &news) }
+            if let reload { self.reload(reload, &effects) }
         }
         return state.withLock { body(&$0) }
     }
@@ -152,22 +152,22 @@ extension FileStore {
     /// - Returns: Whether there was anything new.
     @discardableResult
     func look(isFileChanged: Bool = true) -> Bool {
-        if isFileChanged { freshness.mustLook() }
-        guard freshness.generation == nil else { return false }
-        withFreshState { _ in }
+        if isFileChanged { versionStamp.mustLook() }
+        guard versionStamp.contentsVersion == nil else { return false }
+        withCurrentState { _ in }
         return true
     }
 
     /// What is to be told and done once the locks are free.
-    struct News {
+    struct Effects {
         var deliveries: [StoreDelivery] = []
         var errors: [SettingsError] = []
         /// Whether the file has to be looked at again when it has had time to settle.
         var isUnsettled = false
         /// Whether reading failed for a reason that may be gone in a moment.
         var isTransientFailure = false
-        /// Whether there are records that somebody should fold.
-        var isFoldDue = false
+        /// Whether there are records that somebody should checkpoint.
+        var isCheckpointDue = false
         /// Whether the journal needs a commit to put it in order.
         var needsRepair = false
         var isFirstLook = false
@@ -175,21 +175,21 @@ extension FileStore {
         var observers: [any StoreObserver] = []
     }
 
-    func deliver(_ news: News) {
-        for delivery in news.deliveries {
+    func deliver(_ effects: Effects) {
+        for delivery in effects.deliveries {
             delivery.perform()
         }
-        if !news.errors.isEmpty {
+        if !effects.errors.isEmpty {
             let observer = state.withLock { $0.observer }
-            for error in news.errors {
+            for error in effects.errors {
                 observer?.report(error)
             }
         }
-        if news.isUnsettled { lookAgain() }
-        if news.isTransientFailure { retryReading() }
-        if news.isFirstLook { watchLater() }
-        if news.needsRepair { repairLater() }
-        if news.isFoldDue { foldLater(isOwn: false) }
+        if effects.isUnsettled { lookAgain() }
+        if effects.isTransientFailure { retryReading() }
+        if effects.isFirstLook { watchLater() }
+        if effects.needsRepair { repairLater() }
+        if effects.isCheckpointDue { checkpointLater(isOwn: false) }
         helpIfStarved()
     }
 }
@@ -264,7 +264,7 @@ extension FileStore {
         look()
     }
 
-    /// Folds what is not folded, and lets go of files and watches.
+    /// Checkpoints what is not checkpointed, and lets go of files and watches.
     ///
     /// Whoever calls this while another thread is doing so waits for it.
     func close() {
@@ -275,10 +275,10 @@ extension FileStore {
             while closer != thread, !state.withLock({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
             return
         }
-        foldAtEnd()
+        checkpointAtEnd()
         let (watch, reading, journal) = state.withLock { state in
             state.isClosed = true
-            freshness.close()
+            versionStamp.close()
             defer { (state.watch, state.reading, state.journal.journal) = (nil, nil, nil) }
             return (state.watch, state.reading, state.journal.journal)
         }

@@ -14,7 +14,7 @@ extension Journal {
     /// - Parameters:
     ///   - start: Where to write. What the header on the disk counts on must not be written over.
     ///   - changes: The changes.
-    ///   - folded: What of the epoch before is in the settings file.
+    ///   - checkpointed: What of the epoch before is in the settings file.
     ///   - previousEnd: Where the one before ended, when these changes and the file are what it had come to.
     ///   - limit: Where records have to stop until the disk has the new header.
     /// - Returns: The facts of the epoch.
@@ -22,7 +22,7 @@ extension Journal {
     func begin(
         at start: UInt32,
         with changes: [StoreChange],
-        folded: UInt32,
+        checkpointed: UInt32,
         previousEnd: UInt32,
         limit: UInt32 = 0
     ) throws -> JournalEpoch {
@@ -42,10 +42,10 @@ extension Journal {
             serial: last?.serial ?? 0,
             epoch: number,
             start: start,
-            folded: start,
+            checkpointed: start,
             firstEnd: end,
             previousEnd: previousEnd,
-            previousFolded: folded,
+            previousCheckpointed: checkpointed,
             salt: salt
         )
         page[JournalHeader.limitWord] = UInt64(limit)

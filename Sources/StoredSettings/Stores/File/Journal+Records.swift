@@ -72,7 +72,7 @@ extension Journal {
     /// The records that are not in the file, and how far the journal has come with them.
     struct Replay {
         var records: [JournalRecord]
-        var position: JournalGeneration
+        var position: JournalPosition
         /// The salt of the epoch.
         var salt: UInt64
         /// The published word.
@@ -87,14 +87,14 @@ extension Journal {
     /// - Throws: ``SystemError`` when they cannot be read.
     func replay(from facts: JournalEpoch) throws(SystemError) -> Replay? {
         let word = published.word
-        guard let (epoch, generation) = current, epoch.epoch == facts.epoch, generation.end >= facts.folded else {
+        guard let (epoch, position) = current, epoch.epoch == facts.epoch, position.end >= facts.checkpointed else {
             return nil
         }
-        let reading = try records(from: facts.folded, to: generation.end, epoch: epoch.epoch, salt: epoch.salt)
+        let reading = try records(from: facts.checkpointed, to: position.end, epoch: epoch.epoch, salt: epoch.salt)
         guard reading.isWhole else { return nil }
         return Replay(
             records: reading.records,
-            position: generation,
+            position: position,
             salt: epoch.salt,
             word: word,
             isWhole: true
@@ -111,12 +111,12 @@ extension Journal {
         var reading = try records(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch, salt: salt)
         if let epoch = newest, reading.records.isEmpty || epoch.epoch == published.epoch {
             var end: UInt32?
-            if epoch.epoch == published.epoch, published.end >= epoch.folded {
+            if epoch.epoch == published.epoch, published.end >= epoch.checkpointed {
                 end = try min(published.end, UInt32(clamping: system.status(of: file).size))
             }
-            reading = try records(from: epoch.folded, to: end, epoch: epoch.epoch, salt: salt)
+            reading = try records(from: epoch.checkpointed, to: end, epoch: epoch.epoch, salt: salt)
         }
-        let position = JournalGeneration(epoch: published.epoch, end: reading.end)
+        let position = JournalPosition(epoch: published.epoch, end: reading.end)
         return Replay(
             records: reading.records,
             position: position,
@@ -129,14 +129,14 @@ extension Journal {
     /// Appends a record and publishes it.
     ///
     /// - Returns: How far the journal has come with it.
-    func append(_ record: [UInt8], after generation: JournalGeneration) throws -> JournalGeneration {
-        let (end, isOverflow) = generation.end.addingReportingOverflow(UInt32(clamping: record.count))
+    func append(_ record: [UInt8], after position: JournalPosition) throws -> JournalPosition {
+        let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
         try keepLimit(for: end)
-        try system.write(record, to: file, at: Int(generation.end))
-        let generation = JournalGeneration(epoch: generation.epoch, end: end)
-        try publish(generation)
-        return generation
+        try system.write(record, to: file, at: Int(position.end))
+        let position = JournalPosition(epoch: position.epoch, end: end)
+        try publish(position)
+        return position
     }
 
     /// Makes the disk have the header before records are written over that the header on the disk counts on.
@@ -148,8 +148,8 @@ extension Journal {
     }
 
     /// Makes all processes see how far the journal has come.
-    func publish(_ generation: JournalGeneration) throws(SystemError) {
-        page[JournalHeader.generationWord] = generation.word
+    func publish(_ position: JournalPosition) throws(SystemError) {
+        page[JournalHeader.positionWord] = position.word
         page.didPublish()
         // A page that could not be written to has been replaced by one that nobody else sees.
         guard isAlive else { throw SystemError(call: .write, path: file.path, number: EIO) }

@@ -153,13 +153,13 @@ final class Journal: Sendable {
 
 extension Journal {
     /// How far the journal has come, as it was published last.
-    var published: JournalGeneration {
-        JournalGeneration(word: page[JournalHeader.generationWord])
+    var published: JournalPosition {
+        JournalPosition(word: page[JournalHeader.positionWord])
     }
 
     /// The facts of the epoch, and how far it has come; `nil` when they do not fit together, because somebody is just
     /// changing them, or the header is damaged.
-    var current: (epoch: JournalEpoch, generation: JournalGeneration)? {
+    var current: (epoch: JournalEpoch, position: JournalPosition)? {
         guard let epoch = JournalHeader.epoch(in: page) else { return nil }
         let published = published
         if published.epoch == epoch.epoch, published.end >= epoch.start { return (epoch, published) }
@@ -172,7 +172,7 @@ extension Journal {
     var isAlive: Bool { page[JournalHeader.idWord] == id }
 
     /// Whether the file has to be opened again to see what other processes write: see ``SharedPage/mayBeSuperseded``.
-    var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.generationWord) }
+    var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.positionWord) }
 
     /// Whether an older version of this library made it, which an old process may still be using.
     var isUnsalted: Bool { page[JournalHeader.versionWord] == JournalHeader.unsaltedVersion }
@@ -204,11 +204,11 @@ extension Journal {
     ///
     /// It stays so when the process that replaces it dies before the end. Then readers look at the path at every read until
     /// the next commit, whichever journal is there.
-    var isBeingReplaced: Bool { page[JournalHeader.generationWord] & JournalHeader.replacingBit != 0 }
+    var isBeingReplaced: Bool { page[JournalHeader.positionWord] & JournalHeader.replacingBit != 0 }
 
-    /// Makes readers look at the path until the journal is replaced, or has another generation.
+    /// Makes readers look at the path until the journal is replaced, or has another position.
     func beginReplacing() {
-        page[JournalHeader.generationWord] |= JournalHeader.replacingBit
+        page[JournalHeader.positionWord] |= JournalHeader.replacingBit
         page.didPublish()
     }
 
@@ -218,8 +218,8 @@ extension Journal {
     /// Tells all who use it that another one has taken its place and its records.
     func retire() throws(SystemError) {
         page[JournalHeader.retiredWord] = 1
-        var generation = published
-        generation.epoch &+= 1
-        try publish(generation)
+        var position = published
+        position.epoch &+= 1
+        try publish(position)
     }
 }

@@ -4,7 +4,7 @@
 ///
 /// In the header it is one word, so that publishing a record is storing one number, and a reader who finds the number
 /// it knows has missed nothing.
-struct JournalGeneration: Hashable {
+struct JournalPosition: Hashable {
     var epoch: UInt32
     var end: UInt32
 
@@ -28,13 +28,13 @@ struct JournalEpoch: Equatable {
     /// Where its records begin.
     var start: UInt32
     /// The records before this are in the settings file.
-    var folded: UInt32
+    var checkpointed: UInt32
     /// Where the records ended when the epoch began: those were taken over from the one before.
     var firstEnd: UInt32
     /// Where the epoch before this one ended, for those who have read so far; 0 when they have to begin anew.
     var previousEnd: UInt32
     /// How much of the epoch before was in the settings file.
-    var previousFolded: UInt32
+    var previousCheckpointed: UInt32
     /// A random number, part of the checksum of these facts and of each record.
     ///
     /// After a loss of power, an epoch number can be used again in a file that still has records of its first use. They
@@ -42,7 +42,7 @@ struct JournalEpoch: Equatable {
     var salt: UInt64
 
     /// Where the epoch is when it begins.
-    var beginning: JournalGeneration { JournalGeneration(epoch: epoch, end: firstEnd) }
+    var beginning: JournalPosition { JournalPosition(epoch: epoch, end: firstEnd) }
 
     /// The first epoch of a new journal, whose number is random: readers of one that was there before must notice.
     ///
@@ -54,10 +54,10 @@ struct JournalEpoch: Equatable {
             serial: 1,
             epoch: .random(in: 1...UInt32.max / 2),
             start: start,
-            folded: start,
+            checkpointed: start,
             firstEnd: end,
             previousEnd: 0,
-            previousFolded: 0,
+            previousCheckpointed: 0,
             salt: .random(in: 1 ... .max)
         )
     }
@@ -84,16 +84,16 @@ enum JournalHeader {
     static let magicWord = 0
     static let versionWord = 1
     static let idWord = 2
-    static let generationWord = 8
+    static let positionWord = 8
     static let retiredWord = 9
     /// Where the records have to stop until the disk has the header as it is; 0 when they need not.
     static let limitWord = 10
     /// The number of the journal that was here before and is lost, and how far it had come for whoever took it over.
     static let lostIDWord = 11
-    static let lostGenerationWord = 12
+    static let lostPositionWord = 12
     /// Not 0 when the disk failed to take something that was written to the journal before.
     static let distrustedWord = 20
-    /// Set in the generation while the journal is being replaced.
+    /// Set in the position while the journal is being replaced.
     static let replacingBit: UInt64 = 1
     /// Not 0 once a checkpoint has written a settings file.
     static let checkpointedWord = 13
@@ -123,16 +123,16 @@ enum JournalHeader {
     private static func words(
         _ facts: JournalEpoch,
         replacing old: Journal? = nil,
-        at position: JournalGeneration? = nil
+        at position: JournalPosition? = nil
     ) -> [UInt64] {
         var words = [UInt64](repeating: 0, count: size / 8)
         words[magicWord] = magic
         words[versionWord] = version
         words[idWord] = .random(in: 1 ... .max)
-        words[generationWord] = facts.beginning.word
+        words[positionWord] = facts.beginning.word
         if let old, let position {
             words[lostIDWord] = old.id
-            words[lostGenerationWord] = position.word
+            words[lostPositionWord] = position.word
             for word in keptWords { words[word] = old.page[word] }
         }
         for (offset, word) in self.words(of: facts).enumerated() {
@@ -145,7 +145,7 @@ enum JournalHeader {
     static func bytes(
         _ facts: JournalEpoch,
         replacing old: Journal? = nil,
-        at position: JournalGeneration? = nil
+        at position: JournalPosition? = nil
     ) -> [UInt8] {
         words(facts, replacing: old, at: position)
             .flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
@@ -203,21 +203,21 @@ enum JournalHeader {
             serial: words[0],
             epoch: numbers[0],
             start: numbers[1],
-            folded: numbers[2],
+            checkpointed: numbers[2],
             firstEnd: numbers[3],
             previousEnd: numbers[4],
-            previousFolded: numbers[5],
+            previousCheckpointed: numbers[5],
             salt: words[8]
         )
         let isPossible =
-            epoch.start >= UInt32(size) && epoch.start % 8 == 0 && epoch.folded >= epoch.start && epoch.folded % 8 == 0
+            epoch.start >= UInt32(size) && epoch.start % 8 == 0 && epoch.checkpointed >= epoch.start && epoch.checkpointed % 8 == 0
             && epoch.firstEnd >= epoch.start
         return isPossible && words == self.words(of: epoch) ? epoch : nil
     }
 
     private static func words(of epoch: JournalEpoch) -> [UInt64] {
         let numbers = [
-            epoch.epoch, epoch.start, epoch.folded, epoch.firstEnd, epoch.previousEnd, epoch.previousFolded,
+            epoch.epoch, epoch.start, epoch.checkpointed, epoch.firstEnd, epoch.previousEnd, epoch.previousCheckpointed,
         ]
         var words = [epoch.serial] + numbers.map(UInt64.init)
         var checksum = Checksum(salt: epoch.salt)

@@ -9,13 +9,13 @@ struct JournalState {
     /// Which one that was, or was last.
     private(set) var id: UInt64 = 0
     /// How far the journal has been read.
-    var position = JournalGeneration(epoch: 0, end: 0)
+    var position = JournalPosition(epoch: 0, end: 0)
     /// The salt of that epoch.
     var salt: UInt64 = 0
     /// The published word when it was read.
     var seen: UInt64 = 0
     /// Where the record ends, in this epoch, that has set a key last; for those keys that the file has other values of.
-    var unfolded: [String: UInt32] = [:]
+    var journaled: [String: UInt32] = [:]
     /// Whether records were found that are not as they were written.
     var isDamaged = false
     /// What was committed to a journal that is not the one at the path any more, and has to be taken over.
@@ -44,13 +44,13 @@ struct JournalState {
 
     struct Lost {
         var id: UInt64
-        var position: JournalGeneration
+        var position: JournalPosition
         var salt: UInt64
 
         /// Whether all of it was taken over into a journal already.
         func isTakenOver(into journal: Journal) -> Bool {
             journal.page[JournalHeader.lostIDWord] == id
-                && journal.page[JournalHeader.lostGenerationWord] >= position.word
+                && journal.page[JournalHeader.lostPositionWord] >= position.word
         }
     }
 
@@ -69,14 +69,14 @@ struct JournalState {
     /// Goes on in a new epoch, whose first records were in the one before.
     mutating func goOn(into epoch: JournalEpoch) {
         // What was not in the file was written anew, as one record.
-        unfolded = unfolded.filter { $0.value > epoch.previousFolded }.mapValues { _ in epoch.firstEnd }
+        journaled = journaled.filter { $0.value > epoch.previousCheckpointed }.mapValues { _ in epoch.firstEnd }
         (position, salt) = (epoch.beginning, epoch.salt)
     }
 
     /// Takes an epoch that this process has begun with all that is not in the file.
     mutating func enter(_ epoch: JournalEpoch) {
         (position, salt, seen) = (epoch.beginning, epoch.salt, epoch.beginning.word)
-        unfolded = unfolded.mapValues { _ in epoch.firstEnd }
+        journaled = journaled.mapValues { _ in epoch.firstEnd }
     }
 
     /// Takes the journal that this process has put in the place of the one before, with all that is not in the file.
@@ -88,8 +88,8 @@ struct JournalState {
     }
 
     /// Forgets what is in the file by now.
-    mutating func dropFolded(upTo end: UInt32) {
-        unfolded = unfolded.filter { $0.value > end }
+    mutating func dropCheckpointed(upTo end: UInt32) {
+        journaled = journaled.filter { $0.value > end }
     }
 
     /// Takes another journal for the one that is known.
@@ -101,12 +101,12 @@ struct JournalState {
     mutating func adopt(_ new: Journal, value: (String) -> StoredValue?) -> Bool {
         defer { (journal, id, isNamed) = (new, new.id, false) }
         guard new.id != id else { return false }
-        forgetFolded()
-        if let old = journal, old.isAlive, old.isRetired { unfolded = [:] }
+        forgetCheckpointed()
+        if let old = journal, old.isAlive, old.isRetired { journaled = [:] }
         if id != 0 { lost = Lost(id: id, position: position, salt: salt) }
         forgetTakenOver(by: new)
         strand(in: journal, value)
-        (position, seen, unfolded, isDamaged) = (JournalGeneration(epoch: 0, end: 0), 0, [:], false)
+        (position, seen, journaled, isDamaged) = (JournalPosition(epoch: 0, end: 0), 0, [:], false)
         (salt, replacingEnd, cleared) = (0, 0, nil)
         return true
     }
@@ -114,11 +114,11 @@ struct JournalState {
     /// Forgets what another process has taken over already from the journal before.
     private mutating func forgetTakenOver(by new: Journal) {
         guard new.page[JournalHeader.lostIDWord] == id else { return }
-        let taken = JournalGeneration(word: new.page[JournalHeader.lostGenerationWord])
+        let taken = JournalPosition(word: new.page[JournalHeader.lostPositionWord])
         if taken.epoch == position.epoch {
-            dropFolded(upTo: taken.end)
+            dropCheckpointed(upTo: taken.end)
         } else if taken.epoch > position.epoch {
-            unfolded = [:]
+            journaled = [:]
         }
     }
 
@@ -126,8 +126,8 @@ struct JournalState {
     mutating func noteLost(in journal: Journal) {
         guard let lost else { return }
         let known = journal.page[JournalHeader.lostIDWord]
-        if known == 0 || known == lost.id, journal.page[JournalHeader.lostGenerationWord] < lost.position.word {
-            journal.page[JournalHeader.lostGenerationWord] = lost.position.word
+        if known == 0 || known == lost.id, journal.page[JournalHeader.lostPositionWord] < lost.position.word {
+            journal.page[JournalHeader.lostPositionWord] = lost.position.word
             journal.page[JournalHeader.lostIDWord] = lost.id
         }
         self.lost = nil
@@ -136,27 +136,27 @@ struct JournalState {
     /// Notes what is not in an epoch that was begun by a process which did not know of it.
     mutating func strand(by epoch: JournalEpoch, value: (String) -> StoredValue?) {
         guard epoch.previousEnd == 0, epoch.epoch == position.epoch &+ 1 else { return }
-        dropFolded(upTo: epoch.previousFolded)
+        dropCheckpointed(upTo: epoch.previousCheckpointed)
         strand(in: nil, value)
     }
 
     private mutating func strand(in journal: Journal?, _ value: (String) -> StoredValue?) {
-        guard !unfolded.isEmpty else { return }
+        guard !journaled.isEmpty else { return }
         var values = stranded?.values ?? [:]
-        for key in unfolded.keys { values.updateValue(value(key), forKey: key) }
+        for key in journaled.keys { values.updateValue(value(key), forKey: key) }
         stranded = Stranded(journal: journal, lost: Lost(id: id, position: position, salt: salt), values: values)
     }
 
     /// Forgets what is in the file by what the journal says, as long as that can be read.
-    mutating func forgetFolded() {
+    mutating func forgetCheckpointed() {
         guard let journal, journal.isAlive, let epoch = journal.current?.epoch else { return }
         if epoch.epoch == position.epoch {
-            dropFolded(upTo: epoch.folded)
+            dropCheckpointed(upTo: epoch.checkpointed)
         } else if continues(into: epoch) {
             goOn(into: epoch)
         } else if !isDamaged {
-            // All of it was folded while nobody looked.
-            unfolded = [:]
+            // All of it was checkpointed while nobody looked.
+            journaled = [:]
         }
     }
 }

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// The stores that have something to fold when the process ends.
+/// The stores that have something to checkpoint when the process ends.
 enum OpenStores {
     private struct Reference {
         weak var store: FileStore?
@@ -18,7 +18,7 @@ enum OpenStores {
 
     private static let references = Locked<[ObjectIdentifier: Reference]>([:])
 
-    private static let isWatchingExit = atexit { OpenStores.foldAll() } == 0
+    private static let isWatchingExit = atexit { OpenStores.checkpointAll() } == 0
 
     static func add(_ store: FileStore) {
         _ = isWatchingExit
@@ -29,16 +29,16 @@ enum OpenStores {
         references.withLock { $0[ObjectIdentifier(store)] = nil }
     }
 
-    private static func foldAll() {
+    private static func checkpointAll() {
         let stores = references.withLock { $0.values.compactMap(\.store) }
-        for store in stores { store.foldAtExit() }
+        for store in stores { store.checkpointAtExit() }
     }
 }
 
 extension FileStore {
-    /// Folds, unless a commit is under way: `exit` may have been called by its body, which then never ends.
-    fileprivate func foldAtExit() {
+    /// Checkpoints, unless a commit is under way: `exit` may have been called by its body, which then never ends.
+    fileprivate func checkpointAtExit() {
         guard writer.withLockIfAvailable({ _ in true }) ?? false else { return }
-        foldAtEnd()
+        checkpointAtEnd()
     }
 }

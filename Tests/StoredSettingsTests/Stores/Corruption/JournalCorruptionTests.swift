@@ -14,13 +14,13 @@ struct JournalCorruptionTests {
     struct Share: CustomTestStringConvertible {
         static let count = 4
 
-        var foldings: Int
+        var checkpoints: Int
         var number: Int
 
         /// Of three samples, each in a few shares.
-        static let all = (0..<3).flatMap { foldings in (0..<count).map { Share(foldings: foldings, number: $0) } }
+        static let all = (0..<3).flatMap { checkpoints in (0..<count).map { Share(checkpoints: checkpoints, number: $0) } }
 
-        var testDescription: String { "folded \(foldings) times, share \(number)" }
+        var testDescription: String { "checkpointed \(checkpoints) times, share \(number)" }
     }
 
     @Test("a journal that ends early serves its whole records, wherever it ends", arguments: Share.all)
@@ -30,7 +30,7 @@ struct JournalCorruptionTests {
             let end = ends.last ?? 0
             for count in stride(from: share.number, to: journal.count, by: Share.count) {
                 // Without a whole header it is no journal, but one that somebody is about to begin, whatever stands in it.
-                guard share.foldings == 0 || count >= JournalHeader.size else { continue }
+                guard share.checkpoints == 0 || count >= JournalHeader.size else { continue }
                 let whole = count < JournalHeader.size ? 0 : ends.lastIndex { $0 <= count } ?? 0
                 let expectation = Expectation(
                     counts: whole...whole,
@@ -76,14 +76,14 @@ struct JournalCorruptionTests {
                     expectation = Expectation(counts: 0...0, code: .malformedJournal, canSet: false)
                 case JournalHeader.versionWord:
                     expectation = Expectation(counts: 0...0, code: .newerFormat, canSet: false)
-                case JournalHeader.generationWord:
+                case JournalHeader.positionWord:
                     // It may tell of an end that was one.
                     expectation = Expectation(counts: 0...last, code: .malformedJournal, mayBeSilent: true)
                 case 64..<73, 128..<137:
                     expectation = Expectation(counts: 0...last, code: .malformedJournal, mayBeSilent: true)
                 default:
                     // Nothing depends on these. One sample is enough to see that.
-                    guard share.foldings == 1 || word < 16 else { continue }
+                    guard share.checkpoints == 1 || word < 16 else { continue }
                     expectation = Expectation(counts: last...last, code: nil)
                 }
                 try flip(bit, in: trial, isSetting: word < 16 || bit % 32 < Share.count, expectation)
@@ -95,7 +95,7 @@ struct JournalCorruptionTests {
     func highestSerial() async {
         await #expect(processExitsWith: .success) {
             try await withMemoryDirectory { directory in
-                let sample = try JournalSample(in: directory, foldings: 0)
+                let sample = try JournalSample(in: directory, checkpoints: 0)
                 var journal = sample.journal
                 for index in 512..<520 { journal[index] = .max }
                 var checksum = Checksum(salt: journal[576..<584].reversed().reduce(0) { $0 << 8 | UInt64($1) })
@@ -108,17 +108,17 @@ struct JournalCorruptionTests {
                 let path = directory + "/settings.json"
                 try sample.write(to: path)
                 try JournalSample.replace(path + ".journal", with: journal)
-                let store = FileStore(path: path, foldsInBackground: false)
+                let store = FileStore(path: path, checkpointsInBackground: false)
                 #expect(store.contents() == sample.last)
-                let reader = FileStore(path: path, foldsInBackground: false)
+                let reader = FileStore(path: path, checkpointsInBackground: false)
                 #expect(reader.contents() == sample.last)
                 try store.commit { $0["new"] = 9 }
-                try store.fold()
+                try store.checkpoint()
                 try store.commit { $0["a"] = 9 }
                 #expect(store.contents() == sample.last.merging(["new": 9, "a": 9]) { $1 })
                 #expect(reader.contents() == store.contents())
-                try store.fold()
-                #expect(FileStore(path: path, foldsInBackground: false).contents()["new"] == 9)
+                try store.checkpoint()
+                #expect(FileStore(path: path, checkpointsInBackground: false).contents()["new"] == 9)
             }
         }
     }
@@ -126,7 +126,7 @@ struct JournalCorruptionTests {
     @Test("a damaged journal that is as long as can be is not read to its end")
     func endless() async throws {
         try await withMemoryDirectory { directory in
-            let sample = try JournalSample(in: directory, foldings: 0)
+            let sample = try JournalSample(in: directory, checkpoints: 0)
             let path = directory + "/settings.json"
             try sample.write(to: path)
             // The records are gone, and the header says that there are 4 GB of them.
@@ -136,10 +136,10 @@ struct JournalCorruptionTests {
             #expect(truncate(path + ".journal", 5 << 30) == 0)
             let clock = ContinuousClock()
             let time = try clock.measure {
-                let store = FileStore(path: path, foldsInBackground: false)
+                let store = FileStore(path: path, checkpointsInBackground: false)
                 #expect(store.contents() == sample.states[0])
                 try store.commit { $0["new"] = 9 }
-                #expect(FileStore(path: path, foldsInBackground: false).contents()["new"] == 9)
+                #expect(FileStore(path: path, checkpointsInBackground: false).contents()["new"] == 9)
             }
             #expect(time < .seconds(20))
         }
@@ -153,7 +153,7 @@ struct JournalCorruptionTests {
 
     private func withTrial(of share: Share, _ body: (JournalTrial) throws -> Void) async throws {
         try await withMemoryDirectory { directory in
-            let sample = try JournalSample(in: directory, foldings: share.foldings)
+            let sample = try JournalSample(in: directory, checkpoints: share.checkpoints)
             try body(JournalTrial(of: sample, in: directory, what: share.testDescription))
         }
     }

@@ -17,14 +17,14 @@ struct JournalSample {
     /// Where the records begin, and where each of them ends.
     let ends: [Int]
 
-    /// Makes a journal in a directory, and folds it and begins it anew some times before the records are written.
+    /// Makes a journal in a directory, and checkpoints it and begins it anew some times before the records are written.
     ///
     /// The second epoch has records of the first behind its own, and the third has facts of the second beside its own.
-    init(in directory: String, foldings: Int) throws {
-        let path = directory + "/sample-\(foldings).json"
+    init(in directory: String, checkpoints: Int) throws {
+        let path = directory + "/sample-\(checkpoints).json"
         try path.overwriteFile(with: Self.settings)
-        let store = FileStore(path: path, foldsInBackground: false)
-        for number in 0..<foldings {
+        let store = FileStore(path: path, checkpointsInBackground: false)
+        for number in 0..<checkpoints {
             try store.commit {
                 $0["old"] =
                     "long enough that something of it stands behind all that is written over it in the next epoch"
@@ -33,7 +33,7 @@ struct JournalSample {
                 $0["old"] = .array([.integer(Int128(number)), "and some more of the same, with a record's beginning"])
             }
             try store.commit { $0["old"] = nil }
-            try store.fold()
+            try store.checkpoint()
         }
         var states = [store.contents()]
         var ends = [JournalHeader.size]

@@ -38,12 +38,12 @@ struct JournalTrial {
     /// The change that was made to it is for messages. Setting something, too, takes longer.
     func run(_ journal: [UInt8], _ change: @autoclosure () -> String, isSetting: Bool, _ expected: Expectation) throws {
         try JournalSample.replace(journalPath, with: journal)
-        let (store, catcher) = (FileStore(path: path, foldsInBackground: false), FailureCatcher())
+        let (store, catcher) = (FileStore(path: path, checkpointsInBackground: false), FailureCatcher())
         store.setObserver(catcher)
         let contents = store.contents()
 
-        let isServed = sample.states[expected.counts].contains(contents)
-        check(isServed, change(), "served \(contents)")
+        let isUsed = sample.states[expected.counts].contains(contents)
+        check(isUsed, change(), "served \(contents)")
         let codes = catcher.errors.map(\.code)
         let isTold = codes == (expected.code.map { [$0] } ?? []) || expected.mayBeSilent && codes.isEmpty
         check(isTold, change(), "told \(codes)")
@@ -66,7 +66,7 @@ struct JournalTrial {
             check(expected.canSet, change(), "a set was taken")
             let after = contents.merging(["new": 9]) { $1 }
             check(store.contents() == after, change(), "after a set, served \(store.contents())")
-            let (newcomer, catcher) = (FileStore(path: path, foldsInBackground: false), FailureCatcher())
+            let (newcomer, catcher) = (FileStore(path: path, checkpointsInBackground: false), FailureCatcher())
             newcomer.setObserver(catcher)
             check(newcomer.contents() == after, change(), "after a set, others are served \(newcomer.contents())")
             check(catcher.errors.isEmpty, change(), "after a set, others are told \(catcher.errors.map(\.code))")

@@ -54,7 +54,7 @@ struct SettingsFileCorruptionTests {
         let lastGood: [String: StoredValue] = ["good": 1]
         try write(file, to: path)
         try write(JSONWriter.text(of: lastGood), to: path + ".last-good")
-        let (store, catcher) = (FileStore(path: path, foldsInBackground: false), FailureCatcher())
+        let (store, catcher) = (FileStore(path: path, checkpointsInBackground: false), FailureCatcher())
         store.setObserver(catcher)
         let contents = store.contents()
         do throws(JSONSyntaxError) {
@@ -89,13 +89,13 @@ struct SettingsFileCorruptionTests {
         let after = contents.merging(["new": 9]) { $1 }
         check(store.contents() == after, what, file, "after a set, served \(store.contents())")
         do {
-            try store.fold()
-            let folded = try JSONReader.readObject(bytes(of: path))
-            check(!isBroken && folded == after, what, file, "a fold has written \(folded)")
+            try store.checkpoint()
+            let checkpointed = try JSONReader.readObject(bytes(of: path))
+            check(!isBroken && checkpointed == after, what, file, "a checkpoint has written \(checkpointed)")
         } catch let error as SettingsError {
-            check(isBroken && error.code == .malformedFile, what, file, "folding fails with \(error)")
+            check(isBroken && error.code == .malformedFile, what, file, "checkpointing fails with \(error)")
         }
-        let newcomer = FileStore(path: path, foldsInBackground: false)
+        let newcomer = FileStore(path: path, checkpointsInBackground: false)
         check(newcomer.contents() == after, what, file, "others are served \(newcomer.contents())")
     }
 

@@ -33,7 +33,7 @@ struct FailedSyncTests {
     func failedElsewhere() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             let isFailing = Mutex(true)
             let system = SystemCalls(fault: { call, called in
                 guard call == .sync, called == path + ".journal" else { return nil }
@@ -45,13 +45,13 @@ struct FailedSyncTests {
                 if isFirst { other.state.withLock { $0.journal.journal }?.distrust() }
                 return nil
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
             #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.synchronize() }
             try store.synchronize()
             #expect(!isFailing.withLock { $0 })
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == ["a": 1])
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])
         }
     }
 
@@ -60,7 +60,7 @@ struct FailedSyncTests {
         try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: false)
         let disk = LossyDisk(files, failingSync: number)
         let path = files + "/settings.json"
-        let stores = (0..<2).map { _ in FileStore(path: path, system: disk.system, foldsInBackground: false) }
+        let stores = (0..<2).map { _ in FileStore(path: path, system: disk.system, checkpointsInBackground: false) }
         var expected: [String: StoredValue] = [:]
         for (index, step) in Step.allCases.enumerated() {
             switch step {
@@ -76,7 +76,7 @@ struct FailedSyncTests {
                     // The failure is received by one process, and the next attempt may be another's.
                     let store = stores[isAnotherProcess ? (attempts + 1) % 2 : 0]
                     do {
-                        try isCheckpoint ? store.fold() : store.synchronize()
+                        try isCheckpoint ? store.checkpoint() : store.synchronize()
                         break
                     } catch {
                         #expect(attempts < 3, "sync \(number), of \(disk.victim ?? "none"), \(step): \(error)")
@@ -85,7 +85,7 @@ struct FailedSyncTests {
                 }
                 let image = "\(directory)/image-\(index)"
                 try disk.writeImage(to: image)
-                let found = FileStore(path: image + "/settings.json", foldsInBackground: false).contents()
+                let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
                 #expect(found == expected, "sync \(number), of \(disk.victim ?? "none"), \(step)")
             }
         }

@@ -86,10 +86,10 @@ final class FaultTrial {
         return (thrown, Array(player.reporter.errors.dropFirst(count)))
     }
 
-    private func expect(_ condition: Bool, _ defect: @autoclosure () -> String) {
+    private func expect(_ condition: Bool, _ readFailure: @autoclosure () -> String) {
         if !condition {
             // The directory is gone by the time somebody reads of it.
-            defects.append("\(place): \(defect())".replacingOccurrences(of: directory, with: ""))
+            defects.append("\(place): \(readFailure())".replacingOccurrences(of: directory, with: ""))
         }
     }
 
@@ -135,7 +135,7 @@ final class FaultTrial {
     private func finish() {
         place = "at the end, after \(fault.victim.map { "\(failure.testDescription) of \($0)" } ?? "no failure")"
         fault.isPaused = true
-        for step in [Script.Step.synchronize, .set("next", 1), .fold] {
+        for step in [Script.Step.synchronize, .set("next", 1), .checkpoint] {
             let (error, _) = play(step)
             expect(error == nil, "\(step) fails: \(error as Any)")
         }

@@ -58,29 +58,29 @@ final class ImageExaminer {
             let contents = suite.snapshot()
             let told = reporter.errors + (suite.engine.store.problem.map { [$0] } ?? [])
             let isFileBroken = told.contains { $0.code == .malformedFile }
-            let later = later(suite, expecting: contents, at: path, folds: !isFileBroken)
+            let later = later(suite, expecting: contents, at: path, checkpoints: !isFileBroken)
             suite.finish()
             return Finding(contents: contents, told: told, later: later)
         }
     }
 
-    /// Goes on after the crash: what is found and what is set then is there for others, before it is folded and after.
+    /// Goes on after the crash: what is found and what is set then is there for others, before it is checkpointed and after.
     private func later(
         _ suite: SettingsSuite,
         expecting contents: ScriptModel.Contents,
         at path: String,
-        folds: Bool
+        checkpoints: Bool
     ) -> String? {
         var contents = contents
         contents["next"] = 1
         do {
             try suite.setStoredValue(1, forKey: "next")
-            for isFolded in folds ? [false, true] : [false] {
-                if isFolded { try suite.fold() }
+            for isCheckpointed in checkpoints ? [false, true] : [false] {
+                if isCheckpointed { try suite.checkpoint() }
                 let other = ScriptPlayer.suite(path, SystemCalls(), RecordingReporter())
                 defer { other.finish() }
                 for found in [suite.snapshot(), other.snapshot()] where found != contents {
-                    return "reads \(difference(found, [contents]))\(isFolded ? " when folded" : "")"
+                    return "reads \(difference(found, [contents]))\(isCheckpointed ? " when checkpointed" : "")"
                 }
             }
             return nil

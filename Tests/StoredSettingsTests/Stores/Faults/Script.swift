@@ -15,8 +15,8 @@ struct Script: Sendable {
         case synchronize
         /// The disk fails to take what is in the journal, as any process may have noticed.
         case distrust
-        case fold
-        /// Somebody writes `settings.json` anew with some keys changed, ones that are not waiting to be folded.
+        case checkpoint
+        /// Somebody writes `settings.json` anew with some keys changed, ones that are not waiting to be checkpointed.
         case edit([String: StoredValue])
         /// The program ends the suite, and another one begins.
         case reopen
@@ -29,7 +29,7 @@ struct Script: Sendable {
         /// Whether it makes sure that the disk has everything.
         var isSynchronizing: Bool {
             switch self {
-            case .synchronize, .fold, .reopen: true
+            case .synchronize, .checkpoint, .reopen: true
             default: false
             }
         }
@@ -70,10 +70,10 @@ struct Script: Sendable {
         .distrust,
         .synchronize,
         .set("token", .string(secret + "?")),
-        .fold,
+        .checkpoint,
         .set("port", 1),
         .edit(["edited": true, "by": "hand"]),
-        .fold,
+        .checkpoint,
         .update("count", by: 5),
         .transaction(["port": nil, "limits": ["perSecond": 7, "burst": []], "ratio": -1.5]),
         .reopen,
@@ -82,8 +82,8 @@ struct Script: Sendable {
         .transaction(["port": 20, "added": 3]),
         .set("port", 21),
         .distrust,
-        .fold,
-        .fold,
+        .checkpoint,
+        .checkpoint,
         .set("port", 3),
         .transaction(["text": longText("b"), "token": nil]),
         .synchronize,
@@ -93,7 +93,7 @@ struct Script: Sendable {
         .read,
         .remove("edited"),
         .set("port", 4),
-        .fold,
+        .checkpoint,
         .set("last", [true]),
     ])
 }
@@ -109,7 +109,7 @@ extension Script.Step: CustomStringConvertible {
         case .remove(let key): "remove \(key)"
         case .synchronize: "synchronize"
         case .distrust: "distrust"
-        case .fold: "fold"
+        case .checkpoint: "checkpoint"
         case .edit(let changes): "edit of \(changes.keys.sorted())"
         case .reopen: "reopen"
         }

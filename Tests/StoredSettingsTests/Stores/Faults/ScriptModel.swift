@@ -12,7 +12,7 @@ struct ScriptModel: Sendable {
     /// The oldest of the states that a loss of power may leave.
     private var oldest = 0
     /// Assignments that were reported and are tried again.
-    private(set) var unsaved: Changes = [:]
+    private(set) var pendingWrites: Changes = [:]
     /// What the step changes that is being made.
     private var inFlight: Changes = [:]
     /// What was edited by hand and need not have been noticed yet.
@@ -21,7 +21,7 @@ struct ScriptModel: Sendable {
     private var saved: Contents { states[states.count - 1] }
 
     /// What is read now.
-    var contents: Contents { saved.applying(unsaved) }
+    var contents: Contents { saved.applying(pendingWrites) }
 
     mutating func begin(_ changes: Changes) {
         inFlight = changes
@@ -29,7 +29,7 @@ struct ScriptModel: Sendable {
 
     mutating func acknowledge() {
         states.append(contents.applying(inFlight))
-        unsaved = [:]
+        pendingWrites = [:]
         inFlight = [:]
     }
 
@@ -40,19 +40,19 @@ struct ScriptModel: Sendable {
 
     /// Takes note that an assignment has failed, and is kept.
     mutating func keep() {
-        unsaved.merge(inFlight) { $1 }
+        pendingWrites.merge(inFlight) { $1 }
         inFlight = [:]
     }
 
     /// Takes note that what was kept has been saved.
     mutating func flush() {
-        guard !unsaved.isEmpty else { return }
+        guard !pendingWrites.isEmpty else { return }
         acknowledge()
     }
 
     /// Takes note that what was kept is lost, as was reported.
     mutating func lose() {
-        unsaved = [:]
+        pendingWrites = [:]
     }
 
     mutating func synchronize() {

@@ -21,9 +21,9 @@ final class ScriptPlayer: Sendable {
         state = Mutex((Self.suite(path, system, reporter), model))
     }
 
-    /// A suite over a store of its own, as if another process had it, which folds when it is told to alone.
+    /// A suite over a store of its own, as if another process had it, which checkpoints when it is told to alone.
     static func suite(_ path: String, _ system: SystemCalls, _ reporter: RecordingReporter) -> SettingsSuite {
-        SettingsSuite(store: FileStore(path: path, system: system, foldsInBackground: false), reporter: reporter)
+        SettingsSuite(store: FileStore(path: path, system: system, checkpointsInBackground: false), reporter: reporter)
     }
 
     var suite: SettingsSuite { state.withLock(\.suite) }
@@ -58,8 +58,8 @@ final class ScriptPlayer: Sendable {
             change { $0.flush() }
             change { $0.synchronize() }
         case .distrust: (suite.engine.store as? FileStore)?.state.withLock { $0.journal.journal?.distrust() }
-        case .fold:
-            try suite.fold()
+        case .checkpoint:
+            try suite.checkpoint()
             change { $0.flush() }
             change { $0.synchronize() }
             change { $0.noticeEdits() }
@@ -84,7 +84,7 @@ final class ScriptPlayer: Sendable {
     private func assign(_ number: Int, to key: String) {
         change { $0.begin([key: .integer(Int128(number))]) }
         count(key).value = number
-        let isSaved = !suite.engine.isUnsaved(key)
+        let isSaved = !suite.engine.isPending(key)
         change { isSaved ? $0.acknowledge() : $0.keep() }
     }
 
@@ -112,11 +112,11 @@ final class ScriptPlayer: Sendable {
     }
 
     private func reopen() throws {
-        let (errors, keys) = (reporter.errors.count, model.unsaved.keys)
+        let (errors, keys) = (reporter.errors.count, model.pendingWrites.keys)
         let ended = suite
         ended.finish()
         try Self.makeOld(path)
-        let isLost = keys.contains { ended.engine.isUnsaved($0) }
+        let isLost = keys.contains { ended.engine.isPending($0) }
         let isSynchronized = reporter.errors.count == errors
         let next = Self.suite(path, system, reporter)
         state.withLock { state in

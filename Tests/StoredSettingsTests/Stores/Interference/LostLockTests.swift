@@ -19,7 +19,7 @@ struct LostLockTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let isPending = Mutex(true)
-            let other = FileStore(path: path, foldsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
             let system = SystemCalls { name, path in
                 guard name == call, isMoment(path) else { return nil }
                 let isFirst = isPending.withLock { pending in
@@ -30,13 +30,13 @@ struct LostLockTests {
                 do {
                     try FileManager.default.removeItem(atPath: directory + "/settings.json.lock")
                     try other.commit { $0["other"] = 2 }
-                    try other.fold()
+                    try other.checkpoint()
                 } catch {
                     Issue.record(error)
                 }
                 return nil
             }
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["own"] = 1 }
             try body(path, store, other)
             #expect(!isPending.withLock { $0 })
@@ -50,15 +50,15 @@ struct LostLockTests {
         } _: { path, store, other in
             // The other checkpoint has the lock's name now, so this one must not put its draft in place.
             do {
-                try store.fold()
+                try store.checkpoint()
             } catch let error as SettingsError {
                 #expect(error.code == .writeFailed)
             }
             let expected: [String: StoredValue] = ["own": 1, "other": 2]
             #expect(store.contents() == expected)
-            try store.fold()
+            try store.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == expected)
-            #expect(FileStore(path: path, foldsInBackground: false).contents() == expected)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == expected)
         }
     }
 
@@ -78,9 +78,9 @@ struct LostLockTests {
                 }
                 return nil
             }
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
         }
     }

@@ -16,7 +16,7 @@ struct PlantedFileTests {
     private let reporter = RecordingReporter()
 
     private func store(_ path: String) -> FileStore {
-        FileStore(path: path, foldsInBackground: false)
+        FileStore(path: path, checkpointsInBackground: false)
     }
 
     /// The values, as a process reads them that knows nothing yet.
@@ -52,17 +52,17 @@ struct PlantedFileTests {
                 try suite.setStoredValue(2, forKey: "a")
             }
             if suffix == ".last-good" {
-                try suite.fold()
+                try suite.checkpoint()
                 #expect(reporter.errors.map(\.code) == [.untrustedFile])
                 #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")
             } else {
-                #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.fold() }
+                #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.checkpoint() }
             }
             #expect(FileManager.default.fileExists(atPath: target) == (plant != .linkToNothing))
             if plant != .linkToNothing { #expect(try target.fileContents == "short") }
             try FileManager.default.removeItem(atPath: path + suffix)
             try suite.setStoredValue(3, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(values(path) == ["a": 3])
         }
     }
@@ -169,7 +169,7 @@ struct PlantedFileTests {
                 if call == .open, other == path { rename(link, path) }
                 return nil
             })
-            let store = FileStore(path: path, system: system, foldsInBackground: false)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             #expect(store.contents() == [:])
             #expect(!FileManager.default.fileExists(atPath: link), "the link has taken the place of the file")
         }
@@ -185,7 +185,7 @@ struct PlantedFileTests {
             }
             let suite = SettingsSuite(store: store(path), reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
-            try suite.fold()
+            try suite.checkpoint()
             #expect(values(path) == ["a": 1])
             for suffix in [".new", ".last-good", ".last-good.new", ".lock"] {
                 #expect(try (path + suffix).fileContents == text)
@@ -238,7 +238,7 @@ struct PlantedFileTests {
             }
             let store = store(path)
             try store.commit { $0["a"] = 1 }
-            try store.fold()
+            try store.checkpoint()
             let names = try FileManager.default.contentsOfDirectory(atPath: directory)
             #expect(
                 Set(names).subtracting(["", ".journal", ".lock", ".last-good"].map { "settings.json" + $0 })

@@ -9,7 +9,7 @@ import Testing
 /// Engines are told apart by paths, so two can be on one file when a path has changed its meaning since.
 @Suite("Two stores of one process on one file")
 struct TwoStoresTests {
-    @Test("their reads are coherent, their sums exact, and either folds for both")
+    @Test("their reads are coherent, their sums exact, and either checkpoints for both")
     func twoStores() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(atPath: "\(directory)/real", withIntermediateDirectories: false)
@@ -24,7 +24,7 @@ struct TwoStoresTests {
             for value in 1...100 {
                 try settings[value % 2].set(value)
                 #expect(settings[(value + 1) % 2].value == value)
-                if value % 10 == 0 { try suites[value / 10 % 2].fold() }
+                if value % 10 == 0 { try suites[value / 10 % 2].checkpoint() }
             }
             await withTaskGroup(of: Void.self) { group in
                 for setting in settings {
@@ -38,7 +38,7 @@ struct TwoStoresTests {
                 }
             }
             #expect(settings.map(\.value) == [2_100, 2_100])
-            try suites[0].fold()
+            try suites[0].checkpoint()
             let text = try "\(directory)/real/settings.json".fileContents
             #expect(text == "{\n  \"n\": 2100\n}\n")
             for suite in suites { suite.finish() }

@@ -38,7 +38,7 @@ struct UnreadableFileTests {
             let suite = suite(path)
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             try a.set(1)
-            try suite.fold()
+            try suite.checkpoint()
             let changes = b.changes
             let text = try path.fileContents
             try makeUnreadable(path, number)
@@ -49,7 +49,7 @@ struct UnreadableFileTests {
             try b.set(2)
             #expect(b.value == 2)
             try suite.synchronize()
-            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.fold() }
+            #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
             #expect(reporter.errors.map(\.code) == [.readFailed])
 
             // Another store, which has never read the file, has the last good copy.
@@ -59,7 +59,7 @@ struct UnreadableFileTests {
 
             try makeReadable(path)
             #expect(try path.fileContents == text)
-            try await eventually("it is folded") { try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n" }
+            try await eventually("it is checkpointed") { try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n" }
             #expect(try a.load() == 1)
             _ = changes
         }
@@ -70,7 +70,7 @@ struct UnreadableFileTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
-            let writer = SettingsSuite(store: FileStore(path: path, foldsInBackground: false), reporter: reporter)
+            let writer = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
             try writer.setStoredValue(2, forKey: "b")
             faults.fail(.open, with: EACCES) { $0 == path + ".journal" }
             let suite = suite(path)

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Assignments that could not be saved yet.
+///
+/// They lie over what the store holds, for readers and for subscribers, until a commit takes them along or stores
+/// another value. The order is that of the commits: a pending write ends with every later commit of its key.
+struct PendingWrites {
+    typealias Version = UInt64
+
+    struct Entry {
+        var value: StoredValue?
+        var version: Version
+    }
+
+    /// What a commit takes along.
+    struct Flush {
+        /// For each key, the pending value and what was stored when the commit began.
+        fileprivate var edits: [String: (value: StoredValue?, stored: StoredValue?)]
+    }
+
+    private var entries: [String: Entry] = [:]
+    private var version: Version = 0
+    /// The version up to which the commit that is under way takes entries along.
+    private var flushing: Version = 0
+    /// The keys of entries taken along that the commit under way leaves as they are stored, and what is stored.
+    private var unchanged: [String: StoredValue?] = [:]
+
+    /// Whether a later commit can save them; otherwise they last as long as the process.
+    private let isSavedLater: Bool
+
+    /// Whether a retry is under way; there is one at a time.
+    var isRetryScheduled: Bool {
+        get { retryMark == Forks.count + 1 }
+        set { retryMark = newValue ? Forks.count + 1 : 0 }
+    }
+
+    /// As in ``ScheduledFlag``: a forked child has no thread that would do what the parent has scheduled.
+    private var retryMark = 0
+    private var retryDelay = PendingWrites.firstRetryDelay
+
+    /// In seconds.
+    private static let firstRetryDelay = 0.1
+    private static let longestRetryDelay = 2.0
+
+    init(isSavedLater: Bool = true) {
+        self.isSavedLater = isSavedLater
+    }
+
+    var isEmpty: Bool { entries.isEmpty }
+    var count: Int { entries.count }
+
+    /// Whether there is anything for a commit to take along.
+    var isFlushNeeded: Bool { isSavedLater && !entries.isEmpty }
+
+    /// The version of each entry.
+    var versions: [String: Version] { entries.mapValues(\.version) }
+
+    func contains(_ key: String) -> Bool { entries[key] != nil }
+
+    func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
+        guard let entry = entries[key] else { return stored }
+        return entry.value
+    }
+
+    func applied(to contents: [String: StoredValue]) -> [String: StoredValue] {
+        entries.reduce(into: contents) { $0[$1.key] = $1.value.value }
+    }
+
+    mutating func keep(_ value: StoredValue?, forKey key: String) {
+        version += 1
+        entries[key] = Entry(value: value, version: version)
+    }
+
+    /// How many seconds to wait before the next retry; `nil` when none is needed, or one is on its way.
+    mutating func nextRetry() -> Double? {
+        guard isFlushNeeded, !isRetryScheduled else { return nil }
+        isRetryScheduled = true
+        defer { retryDelay = min(retryDelay * 2, Self.longestRetryDelay) }
+        return retryDelay
+    }
+
+    /// Puts entries into the transaction of a commit that begins.
+    ///
+    /// - Parameters:
+    ///   - key: The only key to take along; `nil` for all.
+    ///   - transaction: The transaction, on the newest contents of the store.
+    /// - Returns: What is taken along.
+    mutating func beginFlush(of key: String? = nil, into transaction: inout StoreTransaction) -> Flush {
+        flushing = version
+        unchanged = [:]
+        var flush = Flush(edits: [:])
+        for (name, entry) in entries where key == nil || key == name {
+            flush.edits[name] = (entry.value, transaction[name])
+            transaction[name] = entry.value
+        }
+        return flush
+    }
+
+    /// Completes the transaction of a commit whose body has returned.
+    ///
+    /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit that changes nothing
+    ///   cannot fail any more and is not recorded, so its entries end here.
+    mutating func endFlush(_ flush: Flush, in transaction: inout StoreTransaction) -> [StoreChange]? {
+        for (key, edit) in flush.edits {
+            if entries[key] == nil, transaction[key] == edit.value {
+                // Dropped meanwhile for a newer value, which must not be overwritten.
+                transaction[key] = edit.stored
+            }
+            let isUnchanged = Self.change(ofKey: key, from: edit.stored, to: transaction[key]) == nil
+            if isUnchanged { unchanged.updateValue(edit.stored, forKey: key) }
+        }
+        let isRecorded = transaction.changes.contains { Self.change(ofKey: $0.key, from: $0.old, to: $0.new) != nil }
+        return isRecorded ? nil : endUnchanged()
+    }
+
+    /// Ends the entries that a commit has left as they are stored.
+    ///
+    /// - Returns: What readers see change; `nil` when no entry has ended.
+    private mutating func endUnchanged() -> [StoreChange]? {
+        defer { unchanged = [:] }
+        var changes: [StoreChange]?
+        for (key, stored) in unchanged.sorted(by: { $0.key < $1.key }) {
+            guard let entry = remove(key, upTo: flushing) else { continue }
+            changes = (changes ?? []) + [Self.change(ofKey: key, from: entry.value, to: stored)].compactMap { $0 }
+        }
+        return changes
+    }
+
+    /// Forgets what has been taken along under a key.
+    ///
+    /// - Returns: What is forgotten; `nil` when nothing is.
+    mutating func remove(_ key: String, upTo version: Version) -> Entry? {
+        guard let entry = entries[key], entry.version <= version else { return nil }
+        entries[key] = nil
+        if entries.isEmpty { retryDelay = Self.firstRetryDelay }
+        return entry
+    }
+
+    /// What those see who saw one value and see another now, if it is another.
+    static func change(ofKey key: String, from old: StoredValue?, to new: StoredValue?) -> StoreChange? {
+        // What is pendingWrites has its own form still, where a store may give back the text that stands for it.
+        guard old != new, old?.storedAsJSON != new?.storedAsJSON else { return nil }
+        return StoreChange(key: key, old: old, new: new)
+    }
+
+    /// A commit as readers and subscribers see it, with the pending writes over the stored values.
+    struct Visible {
+        var commit: StoreCommit
+        /// Whether an entry has ended.
+        var isPendingChanged = false
+        /// The keys of entries that were dropped for another value.
+        var dropped: [String] = []
+    }
+
+    /// Orders a commit and the pending writes: an entry ends with every commit that is later and changes its key.
+    ///
+    /// A local commit is later than what it took along. An external one is later than every entry, because a write becomes
+    /// pending on the newest contents of the store.
+    mutating func masking(_ commit: StoreCommit) -> Visible {
+        var visible = Visible(commit: commit)
+        guard !entries.isEmpty else { return visible }
+        visible.commit.changes = commit.changes.compactMap { change in
+            guard let entry = entries[change.key] else { return change }
+            let last = commit.origin == .local ? flushing : entry.version
+            guard remove(change.key, upTo: last) != nil else { return nil }
+            visible.isPendingChanged = true
+            let shown = Self.change(ofKey: change.key, from: entry.value, to: change.new)
+            if shown != nil, commit.origin == .external { visible.dropped.append(change.key) }
+            return shown
+        }
+        if commit.origin == .local, let others = endUnchanged() {
+            visible.isPendingChanged = true
+            visible.commit.changes = (visible.commit.changes + others).sorted { $0.key < $1.key }
+        }
+        return visible
+    }
+}

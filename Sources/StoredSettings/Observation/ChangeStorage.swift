@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The lock and the continuation of one subscriber around its state machine.
+final class ChangeStorage<Change: CoalescingChange>: ChangeSubscriber {
+    private typealias Machine = ChangeStateMachine<Change, CheckedContinuation<Change?, Never>>
+
+    private let machine = Locked(Machine())
+    private let change: @Sendable (StoreCommit) -> Change?
+
+    /// Creates the storage of a subscriber.
+    ///
+    /// - Parameter change: What a commit means to this subscriber, if anything.
+    init(_ change: @escaping @Sendable (StoreCommit) -> Change?) {
+        self.change = change
+    }
+
+    @_specialize(where Change == StoredValueChange)
+    func offer(_ commit: StoreCommit) -> Bool {
+        guard let change = change(commit) else { return false }
+        return machine.withLock { $0.offer(change) }
+    }
+
+    @_specialize(where Change == StoredValueChange)
+    func wake(_ origin: SettingChangeOrigin) {
+        perform(machine.withLock { $0.wake() })
+    }
+
+    @_specialize(where Change == StoredValueChange)
+    func finish() {
+        perform(machine.withLock { $0.finish() })
+    }
+
+    /// The next change; `nil` at the end and when the task is cancelled.
+    @_specialize(where Change == StoredValueChange)
+    func next(isolation: isolated (any Actor)?) async -> Change? {
+        await withTaskCancellationHandler {
+            switch machine.withLock({ $0.next() }) {
+            case .take(let change):
+                return Task.isCancelled ? nil : change
+            case .end:
+                return nil
+            case .suspend:
+                return await withCheckedContinuation(isolation: isolation) { continuation in
+                    if case .resume(let continuation, let change) = machine.withLock({ $0.suspend(continuation) }) {
+                        continuation.resume(returning: change)
+                    }
+                }
+            }
+        } onCancel: {
+            perform(machine.withLock { $0.cancel() })
+        }
+    }
+
+    private func perform(_ action: Machine.WakeAction) {
+        if case .resume(let continuation, let change) = action {
+            continuation.resume(returning: change)
+        }
+    }
+}
+
+/// A subscriber's place among the subscribers of an engine: it ends with the last reference to it.
+final class ChangeSubscription<Change: CoalescingChange>: Sendable {
+    let storage: ChangeStorage<Change>
+    private let engine: SettingsEngine
+    private let id: SettingsEngine.SubscriberID
+    private let isTaken = Atomic(false)
+
+    init(_ storage: ChangeStorage<Change>, in engine: SettingsEngine, id: SettingsEngine.SubscriberID) {
+        self.storage = storage
+        self.engine = engine
+        self.id = id
+    }
+
+    deinit {
+        engine.removeSubscriber(id)
+    }
+
+    /// Whether the caller is the first to ask, and so may consume this subscription.
+    func take() -> Bool {
+        !isTaken.exchange(true, ordering: .relaxed)
+    }
+}

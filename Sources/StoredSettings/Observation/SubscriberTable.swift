@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who waits for which changes.
+struct SubscriberTable {
+    typealias ID = UInt64
+
+    private var lastID: ID = 0
+    private var byKey: [String: [ID: any ChangeSubscriber]] = [:]
+    private var ofAnyKey: [ID: any ChangeSubscriber] = [:]
+    private var keys: [ID: String] = [:]
+
+    var count: Int { keys.count + ofAnyKey.count }
+
+    mutating func insert(_ subscriber: some ChangeSubscriber, forKey key: String) -> ID {
+        lastID += 1
+        byKey[key, default: [:]][lastID] = subscriber
+        keys[lastID] = key
+        return lastID
+    }
+
+    mutating func insert(_ subscriber: some ChangeSubscriber) -> ID {
+        lastID += 1
+        ofAnyKey[lastID] = subscriber
+        return lastID
+    }
+
+    mutating func remove(_ id: ID) -> (any ChangeSubscriber)? {
+        guard let key = keys.removeValue(forKey: id) else { return ofAnyKey.removeValue(forKey: id) }
+        let subscriber = byKey[key]?.removeValue(forKey: id)
+        if byKey[key]?.isEmpty == true { byKey[key] = nil }
+        return subscriber
+    }
+
+    mutating func removeAll() -> [any ChangeSubscriber] {
+        defer { (byKey, ofAnyKey, keys) = ([:], [:], [:]) }
+        return byKey.values.flatMap(\.values) + Array(ofAnyKey.values)
+    }
+
+    /// Offers a commit to those it concerns.
+    ///
+    /// - Returns: The subscribers to wake.
+    func offer(_ commit: StoreCommit) -> StoreDelivery {
+        var subscribers: [any ChangeSubscriber] = []
+        for change in commit.changes {
+            guard let interested = byKey[change.key] else { continue }
+            let part = StoreCommit(changes: [change], origin: commit.origin)
+            subscribers += interested.values.filter { $0.offer(part) }
+        }
+        if !commit.changes.isEmpty {
+            subscribers += ofAnyKey.values.filter { $0.offer(commit) }
+        }
+        return StoreDelivery(subscribers: subscribers, origin: commit.origin)
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension FixedWidthInteger {
+    /// Reads an integer that fits, whether it is stored as one or as a number without a fraction.
+    fileprivate static func exactly(_ storedValue: StoredValue) throws -> Self {
+        let result: Self?
+        switch storedValue {
+        case .integer(let value): result = Self(exactly: value)
+        case .double(let value) where value.rounded(.towardZero) == value && value.isFinite:
+            result = Self(exactly: value)
+        default: throw SettingsError.typeMismatch(expected: "an integer", found: storedValue)
+        }
+        guard let result else { throw outOfRange }
+        return result
+    }
+
+    /// The same, and decimal text too, for types that are wider than what every store can hold.
+    fileprivate static func exactlyOrText(_ storedValue: StoredValue) throws -> Self {
+        guard case .string(let text) = storedValue else { return try exactly(storedValue) }
+        guard let decimal = DecimalText(text), decimal.exponent >= 0 else {
+            throw SettingsError.typeMismatch(expected: "an integer", found: storedValue)
+        }
+        guard let result = Self(text) else { throw outOfRange }
+        return result
+    }
+
+    private static var outOfRange: SettingsError {
+        .invalidValue("the integer is outside \(min)...\(max)")
+    }
+}
+
+extension Int: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension Int8: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension Int16: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension Int32: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension Int64: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension UInt: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension UInt8: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension UInt16: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension UInt32: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension UInt64: StoredValueConvertible {
+    /// Reads an integer that fits.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactly(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(Int128(self))
+    }
+}
+
+extension Int128: StoredValueConvertible {
+    /// Reads an integer, or the decimal text of one.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactlyOrText(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``.
+    public func storedValue() -> StoredValue {
+        .integer(self)
+    }
+}
+
+extension UInt128: StoredValueConvertible {
+    /// Reads an integer that is not negative, or the decimal text of one.
+    public init(storedValue: StoredValue) throws {
+        self = try .exactlyOrText(storedValue)
+    }
+
+    /// ``StoredValue/integer(_:)``, or the decimal text of what is too wide for it.
+    public func storedValue() -> StoredValue {
+        Int128(exactly: self).map(StoredValue.integer) ?? .string(String(self))
+    }
+}
+
+extension Double: StoredValueConvertible {
+    /// Reads a number, or one of the texts `nan`, `inf` and `-inf` that a file holds for what JSON has no numbers for.
+    ///
+    /// An integer becomes the nearest number.
+    public init(storedValue: StoredValue) throws {
+        switch storedValue {
+        case .double(let value):
+            self = value
+        case .integer(let value):
+            self = Double(value)
+        case .string(let text):
+            guard let value = Double(nonFiniteText: text) else { fallthrough }
+            self = value
+        default:
+            throw SettingsError.typeMismatch(expected: "a number", found: storedValue)
+        }
+    }
+
+    /// ``StoredValue/double(_:)``.
+    public func storedValue() -> StoredValue {
+        .double(self)
+    }
+}
+
+extension Float: StoredValueConvertible {
+    /// Reads a number as a `Double` does, and rounds it to the nearest `Float`.
+    public init(storedValue: StoredValue) throws {
+        let wide = try Double(storedValue: storedValue)
+        let value = Float(wide)
+        guard value.isFinite || !wide.isFinite else {
+            throw SettingsError.invalidValue("the number is outside ±\(Float.greatestFiniteMagnitude)")
+        }
+        self = value
+    }
+
+    /// ``StoredValue/double(_:)``, so chosen that a file reads 0.1 for 0.1.
+    public func storedValue() -> StoredValue {
+        // The plain conversion of 0.1 would be written as 0.10000000149011612.
+        if let shortest = Double(description), Float(shortest).bitPattern == bitPattern { return .double(shortest) }
+        return .double(Double(self))
+    }
+}

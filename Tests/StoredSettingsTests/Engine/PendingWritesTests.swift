@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Unsaved changes")
+struct PendingWritesTests {
+    private let reporter = RecordingReporter()
+    private let store = FailingStore(["port": 2])
+    private let suite: SettingsSuite
+    private let port: Setting<Int>
+    private let full = SettingsError(.writeFailed, fact: "the disk is full", remedy: "make room")
+
+    init() {
+        suite = SettingsSuite(store: store, reporter: reporter)
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    @Test("an assignment that fails is reported, readable, and told to subscribers once, and never twice")
+    func failing() async throws {
+        var values = port.values.makeAsyncIterator()
+        let changes = suite.changes
+        #expect(await values.next() == 2)
+        store.fail(with: full)
+        port.value = 3
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
+        #expect(reporter.errors[0].message.contains("the disk is full"))
+        #expect(port.value == 3)
+        #expect(suite.snapshot() == ["port": 3])
+        #expect(store.contents() == ["port": 2])
+        #expect(await values.next() == 3)
+
+        store.fail(with: nil)
+        try suite.synchronize()
+        #expect(store.contents() == ["port": 3])
+        port.value = 4
+        #expect(await values.next() == 4)
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?["port"] == SettingChange(old: 2, new: 4, origin: .local))
+    }
+
+    @Test("it is tried again by itself")
+    func retrying() async {
+        store.fail(with: full)
+        port.value = 3
+        port.reset()
+        store.fail(with: nil)
+        await eventually("the change is saved") { store.contents() == [:] }
+        #expect(!port.isSet)
+    }
+
+    @Test("the next change that succeeds takes the earlier ones along, and wins where they meet")
+    func takenAlong() throws {
+        store.fail(with: full)
+        port.value = 3
+        Setting("other", default: 0, suite: suite).value = 7
+        store.fail(with: nil)
+        #expect(try port.update { $0 += 1 } == 4)
+        #expect(store.contents() == ["port": 4, "other": 7])
+        #expect(suite.snapshot() == store.contents())
+    }
+
+    @Test("while it is not saved synchronize throws, with the cause")
+    func synchronizing() throws {
+        store.fail(with: full)
+        port.value = 3
+        let error = #expect(throws: SettingsError.self) { try suite.synchronize() }
+        #expect(error?.code == .notSaved)
+        #expect((error?.underlying as? SettingsError)?.code == .writeFailed)
+        store.fail(with: nil)
+        try suite.synchronize()
+    }
+
+    @Test("a set or an update that throws has changed nothing")
+    func throwing() throws {
+        store.fail(with: full)
+        #expect(throws: SettingsError(.writeFailed, fact: "")) { try port.set(3) }
+        #expect(throws: SettingsError(.writeFailed, fact: "")) { try port.update { $0 = 3 } }
+        #expect(port.value == 2)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("what is assigned inside a transaction is told when its locks are free", .timeLimit(.minutes(1)))
+    func toldAfterTheTransaction() throws {
+        let isInside = Mutex(true)
+        let observation = port.observe { [suite] _ in
+            #expect(isInside.withLock { $0 } == false)
+            // Another thread's set would wait for the transaction for ever, if it had not ended.
+            let done = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                do {
+                    try suite.setStoredValue(1, forKey: "from another thread")
+                } catch {
+                    Issue.record(error)
+                }
+                done.signal()
+            }
+            #expect(done.wait(timeout: .now() + 30) == .success)
+        }
+        try suite.transaction { _ in
+            port.value = 9
+            isInside.withLock { $0 = false }
+        }
+        #expect(port.value == 9)
+        #expect(suite.contains("from another thread"))
+        observation.invalidate()
+    }
+
+    @Test("a store of the user's can serve one suite after the other, and is closed by finishing only")
+    func storesOfUsers() throws {
+        let store = FailingStore()
+        do {
+            let first = SettingsSuite(store: store, reporter: reporter)
+            try first.setStoredValue(5, forKey: "a")
+        }
+        #expect(store.closingCount == 0)
+        let second = SettingsSuite(store: store, reporter: reporter)
+        let changes = Mutex(0)
+        let observation = Setting("a", default: 0, suite: second).observe { _ in changes.withLock { $0 += 1 } }
+        try second.setStoredValue(6, forKey: "a")
+        #expect(changes.withLock { $0 } == 1)
+        observation.invalidate()
+        second.finish()
+        #expect(store.closingCount == 1)
+    }
+
+    @Test("an pendingWrites value that the store turns out to refuse for good is given up, and spoils no other")
+    func refusedForGood() throws {
+        let (bad, good) = (Setting("bad", default: 0, suite: suite), Setting("good", default: 0, suite: suite))
+        store.fail(with: full)
+        (bad.value, good.value) = (1, 1)
+        store.refuse("bad")
+        store.fail(with: nil)
+        port.value = 7
+        #expect(store.contents() == ["port": 7, "good": 1])
+        #expect(bad.value == 0)
+        #expect(reporter.errors.last?.key == "bad")
+        #expect(reporter.errors.last?.code == .unstorable)
+        try suite.synchronize()
+    }
+
+    @Test("a value that can never be stored is not tried again")
+    func unstorable() throws {
+        struct Unstorable: StoredValueConvertible {
+            init() {}
+            init(storedValue: StoredValue) throws { self.init() }
+            func storedValue() throws -> StoredValue { throw SettingsError.unstorable("no form") }
+        }
+        let setting = Setting("x", default: Unstorable(), suite: suite)
+        setting.value = Unstorable()
+        #expect(reporter.errors.map(\.code) == [.unstorable])
+        try suite.synchronize()
+        #expect(!setting.isSet)
+    }
+
+    @Test("an external commit ends the pending writes of its keys, which a subscriber sees as one change")
+    func endedByExternalCommit() {
+        var pendingWrites = PendingWrites()
+        pendingWrites.keep(3, forKey: "port")
+        pendingWrites.keep(4, forKey: "other")
+        let foreign = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 9)], origin: .external)
+        let visible = pendingWrites.masking(foreign)
+        #expect(visible.commit.changes == [StoreChange(key: "port", old: 3, new: 9)])
+        #expect(visible.isPendingChanged)
+        #expect(visible.dropped == ["port"])
+        #expect(pendingWrites.value(forKey: "port", over: 9) == 9)
+        #expect(pendingWrites.contains("other"))
+    }
+
+    @Test("a local commit ends what it took along, also the keys that it leaves as they are stored")
+    func endedByLocalCommit() {
+        var pendingWrites = PendingWrites()
+        pendingWrites.keep(3, forKey: "port")
+        pendingWrites.keep(4, forKey: "other")
+        var transaction = StoreTransaction(base: ["port": 2, "other": 5])
+        let flush = pendingWrites.beginFlush(into: &transaction)
+        #expect(transaction["port"] == 3)
+        transaction["other"] = 5
+        #expect(pendingWrites.endFlush(flush, in: &transaction) == nil)
+        let visible = pendingWrites.masking(StoreCommit(changes: transaction.changes, origin: .local))
+        #expect(visible.commit.changes == [StoreChange(key: "other", old: 4, new: 5)])
+        #expect(visible.isPendingChanged && visible.dropped.isEmpty)
+        #expect(pendingWrites.isEmpty)
+    }
+
+    @Test("a local commit that changes nothing ends what it took along before another commit can begin")
+    func endedByEmptyCommit() {
+        var pendingWrites = PendingWrites()
+        pendingWrites.keep(3, forKey: "port")
+        var transaction = StoreTransaction(base: ["port": 2])
+        let flush = pendingWrites.beginFlush(into: &transaction)
+        transaction["port"] = 2
+        #expect(pendingWrites.endFlush(flush, in: &transaction) == [StoreChange(key: "port", old: 3, new: 2)])
+        #expect(pendingWrites.isEmpty)
+    }
+
+    @Test("a change that is kept while a commit is under way is not forgotten by it")
+    func keptDuringFlush() {
+        var pendingWrites = PendingWrites()
+        pendingWrites.keep(3, forKey: "port")
+        var transaction = StoreTransaction(base: ["port": 2])
+        let flush = pendingWrites.beginFlush(into: &transaction)
+        pendingWrites.keep(4, forKey: "port")
+        #expect(pendingWrites.endFlush(flush, in: &transaction) == nil)
+        let own = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 3)], origin: .local)
+        #expect(pendingWrites.masking(own).commit.changes.isEmpty)
+        #expect(pendingWrites.value(forKey: "port", over: 3) == 4)
+    }
+
+    @Test("a value that is kept pendingWrites and is the one that was there is no change")
+    func equalValue() async throws {
+        let changes = suite.changes
+        store.fail(with: full)
+        port.value = 2
+        store.fail(with: nil)
+        try suite.setStoredValue(7, forKey: "other")
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?.keys == ["other"])
+    }
+
+    @Test("a date that is saved late is no change for being read back as text")
+    func dateAsText() {
+        let date = Date(timeIntervalSinceReferenceDate: 0.1)
+        var pendingWrites = PendingWrites()
+        pendingWrites.keep(.date(date), forKey: "at")
+        var transaction = StoreTransaction(base: [:])
+        _ = pendingWrites.beginFlush(into: &transaction)
+        let change = StoreChange(key: "at", old: nil, new: StoredValue.date(date).storedAsJSON)
+        let visible = pendingWrites.masking(StoreCommit(changes: [change], origin: .local))
+        #expect(visible.commit.changes.isEmpty && visible.isPendingChanged)
+    }
+
+    @Test("a set of the stored value ends a pending write, and what was cached of that is not read again")
+    func setOfStoredValue() async throws {
+        let changes = suite.changes
+        store.fail(with: full)
+        port.value = 3
+        #expect(port.value == 3)
+        store.fail(with: nil)
+        try port.set(2)
+        #expect(port.value == 2)
+        #expect(store.contents() == ["port": 2])
+        try suite.setStoredValue(7, forKey: "other")
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?.keys == ["other"])
+    }
+
+    @Test("a value that is given up is not read from a cache")
+    func givenUp() throws {
+        store.refuse("port", except: 2)
+        store.fail(with: full)
+        port.value = 3
+        #expect(port.value == 3)
+        store.fail(with: nil)
+        // Stores nothing, so that the store itself invalidates no cache.
+        try suite.synchronize()
+        #expect(port.value == 2)
+        #expect(reporter.errors.last?.code == .unstorable)
+    }
+
+    @Test("what is reported inside a transaction reaches the reporters after it")
+    func reportedAfterTransaction() throws {
+        try suite.transaction { _ in
+            suite.engine.report(full)
+            #expect(reporter.errors.isEmpty)
+        }
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
+    }
+
+    @Test("it is saved although the suite is let go of")
+    func lettingGo() async {
+        let store = FailingStore(["port": 2])
+        store.fail(with: full)
+        Setting("port", default: 1, suite: SettingsSuite(store: store, reporter: reporter)).value = 3
+        store.fail(with: nil)
+        await eventually("the change is saved") { store.contents() == ["port": 3] }
+    }
+
+    @Test("a suite that is finished stops trying")
+    func finishing() async {
+        store.fail(with: full)
+        port.value = 3
+        suite.finish()
+        #expect(suite.engine.state.withLock { $0.pendingWrites.count } == 1)
+        await eventually("nothing is tried again") { !suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled } }
+    }
+
+    @Test("what another process stores while the last pendingWrites change is forgotten is told")
+    func storedMeanwhile() async throws {
+        let store = InterruptedStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.storeFromOutside(1)
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        store.fail(with: full)
+        // Equal to the stored value, so the commit that takes it along changes nothing.
+        port.value = 1
+        store.fail(with: nil)
+        store.interruptNextCommit(with: 9)
+        try suite.synchronize()
+        #expect(port.value == 9)
+        suite.finish()
+        #expect(await values.next() == 9)
+    }
+
+    @Test("what a store of somebody's throws is not called a conversion's")
+    func errorOfStore() {
+        struct Unknown: Error {}
+        #expect(SettingsError.wrapping(Unknown(), as: .writeFailed).fact == "the store threw an error of type Unknown")
+    }
+
+    @Test("a value that is nested too deep is not kept, or no later change could be saved")
+    func nestedTooDeep() throws {
+        let deep = (0...StoredValue.maximumDepth).reduce(1 as StoredValue) { value, _ in .array([value]) }
+        store.fail(with: full)
+        Setting("deep", default: StoredValue.null, suite: suite).value = deep
+        #expect(reporter.errors.map(\.code) == [.unstorable])
+        store.fail(with: nil)
+        try suite.synchronize()
+        #expect(suite.keys == ["port"])
+        guard case .array(let elements) = deep else { return }
+        try suite.setStoredValue(elements[0], forKey: "deep")
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StoredSettings
+
+/// The state machine alone: a continuation is a number here, so no task runs and no clock ticks.
+@Suite("ChangeStateMachine")
+struct ChangeStateMachineTests {
+    private typealias Machine = ChangeStateMachine<StoredValueChange, Int>
+
+    private func change(_ old: StoredValue?, _ new: StoredValue?, _ origin: SettingChangeOrigin = .local) -> StoredValueChange {
+        StoredValueChange(old: old, new: new, origin: origin)
+    }
+
+    @Test("a change that comes before it is asked for is kept and given once")
+    func buffering() {
+        var machine = Machine()
+        #expect(machine.offer(change(1, 2)) == false)
+        #expect(machine.next() == .take(change(1, 2)))
+        #expect(machine.next() == .suspend)
+    }
+
+    @Test("changes that nobody takes become one, from the first old value to the newest")
+    func coalescing() {
+        var machine = Machine()
+        for value in 2...1_000 {
+            #expect(machine.offer(change(.integer(Int128(value - 1)), .integer(Int128(value)))) == false)
+        }
+        _ = machine.offer(change(1_000, nil, .external))
+        #expect(machine.next() == .take(change(1, nil, .external)))
+        #expect(machine.next() == .suspend)
+    }
+
+    @Test("a change that is undone before it is taken is none")
+    func undoing() {
+        var machine = Machine()
+        _ = machine.offer(change(1, 2))
+        _ = machine.offer(change(2, 1))
+        #expect(machine.next() == .suspend)
+    }
+
+    @Test("a change to the same value is none")
+    func nothing() {
+        var machine = Machine()
+        #expect(machine.offer(change(1, 1)) == false)
+        #expect(machine.next() == .suspend)
+        #expect(machine.suspend(7) == .wait)
+        #expect(machine.offer(change(1, 1)) == false)
+        #expect(machine.wake() == .none)
+    }
+
+    @Test("a consumer that waits is resumed by the wake after the offer, not by the offer")
+    func waking() {
+        var machine = Machine()
+        #expect(machine.next() == .suspend)
+        #expect(machine.suspend(7) == .wait)
+        #expect(machine.offer(change(1, 2)) == true)
+        #expect(machine.wake() == .resume(7, with: change(1, 2)))
+        #expect(machine.wake() == .none)
+        #expect(machine.next() == .suspend)
+    }
+
+    @Test("what is offered between an offer and its wake goes along")
+    func absorbingBeforeWake() {
+        var machine = Machine()
+        #expect(machine.suspend(7) == .wait)
+        #expect(machine.offer(change(1, 2)) == true)
+        #expect(machine.offer(change(2, 3)) == true)
+        #expect(machine.wake() == .resume(7, with: change(1, 3)))
+        #expect(machine.wake() == .none)
+    }
+
+    @Test("what is undone between an offer and its wake wakes nobody, and the consumer waits on")
+    func undoingBeforeWake() {
+        var machine = Machine()
+        #expect(machine.suspend(7) == .wait)
+        #expect(machine.offer(change(1, 2)) == true)
+        #expect(machine.offer(change(2, 1)) == true)
+        #expect(machine.wake() == .none)
+        #expect(machine.offer(change(1, 3)) == true)
+        #expect(machine.wake() == .resume(7, with: change(1, 3)))
+    }
+
+    @Test("a change that comes between asking and waiting is not missed")
+    func offerBeforeSuspend() {
+        var machine = Machine()
+        #expect(machine.next() == .suspend)
+        #expect(machine.offer(change(1, 2)) == false)
+        #expect(machine.suspend(7) == .resume(7, with: change(1, 2)))
+        #expect(machine.next() == .suspend)
+    }
+
+    @Test("the end comes after what is left to tell")
+    func finishing() {
+        var machine = Machine()
+        _ = machine.offer(change(1, 2))
+        #expect(machine.finish() == .none)
+        #expect(machine.offer(change(2, 3)) == false)
+        #expect(machine.next() == .take(change(1, 2)))
+        #expect(machine.next() == .end)
+        #expect(machine.finish() == .none)
+    }
+
+    @Test("the end reaches a consumer that waits")
+    func finishingWhileWaiting() {
+        var machine = Machine()
+        #expect(machine.suspend(7) == .wait)
+        #expect(machine.finish() == .resume(7, with: nil))
+        #expect(machine.next() == .end)
+    }
+
+    @Test("the end between an offer and its wake does not lose the change")
+    func finishingWhileReady() {
+        var machine = Machine()
+        #expect(machine.suspend(7) == .wait)
+        #expect(machine.offer(change(1, 2)) == true)
+        #expect(machine.finish() == .resume(7, with: change(1, 2)))
+        #expect(machine.wake() == .none)
+        #expect(machine.next() == .end)
+    }
+
+    @Test("the end between asking and waiting is met by the wait")
+    func finishBeforeSuspend() {
+        var machine = Machine()
+        #expect(machine.next() == .suspend)
+        #expect(machine.finish() == .none)
+        #expect(machine.suspend(7) == .resume(7, with: nil))
+    }
+
+    @Test("cancelling ends it at once, whatever there was to tell")
+    func cancelling() {
+        var buffered = Machine()
+        _ = buffered.offer(change(1, 2))
+        #expect(buffered.cancel() == .none)
+        #expect(buffered.next() == .end)
+
+        var waiting = Machine()
+        _ = waiting.suspend(7)
+        #expect(waiting.cancel() == .resume(7, with: nil))
+        #expect(waiting.cancel() == .none)
+
+        var ready = Machine()
+        _ = ready.suspend(7)
+        _ = ready.offer(change(1, 2))
+        #expect(ready.cancel() == .resume(7, with: nil))
+        #expect(ready.wake() == .none)
+        #expect(ready.offer(change(2, 3)) == false)
+    }
+
+    @Test("cancelling before waiting is met by the wait")
+    func cancelBeforeSuspend() {
+        var machine = Machine()
+        #expect(machine.next() == .suspend)
+        #expect(machine.cancel() == .none)
+        #expect(machine.suspend(7) == .resume(7, with: nil))
+    }
+
+    @Test("a second consumer ends at once and does not disturb the first")
+    func secondConsumer() {
+        var machine = Machine()
+        #expect(machine.suspend(7) == .wait)
+        #expect(machine.next() == .suspend)
+        #expect(machine.suspend(8) == .resume(8, with: nil))
+        _ = machine.offer(change(1, 2))
+        #expect(machine.wake() == .resume(7, with: change(1, 2)))
+    }
+
+    @Test("changes of several keys merge key by key, and what is undone drops out")
+    func suiteChanges() {
+        var machine = ChangeStateMachine<SettingsSuite.Change, Int>()
+        func offer(_ changes: StoreChange..., origin: SettingChangeOrigin = .local) {
+            _ = machine.offer(SettingsSuite.Change(StoreCommit(changes: changes, origin: origin), keys: nil))
+        }
+        offer(StoreChange(key: "a", old: 1, new: 2), StoreChange(key: "b", old: nil, new: 1))
+        offer(StoreChange(key: "b", old: 1, new: nil))
+        offer(StoreChange(key: "a", old: 2, new: 3), StoreChange(key: "c", old: 7, new: 8), origin: .external)
+        let expected = SettingsSuite.Change(
+            changes: [
+                "a": SettingChange(old: 1, new: 3, origin: .external),
+                "c": SettingChange(old: 7, new: 8, origin: .external),
+            ],
+            origin: .external
+        )
+        #expect(machine.next() == .take(expected))
+    }
+}

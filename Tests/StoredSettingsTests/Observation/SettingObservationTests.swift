@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// What observers were told, in order.
+private final class Log: Sendable {
+    private let changes = Mutex<[SettingChange<Int>]>([])
+
+    func add(_ change: SettingChange<Int>) { changes.withLock { $0.append(change) } }
+
+    var all: [SettingChange<Int>] { changes.withLock { $0 } }
+}
+
+@Suite("SettingObservation")
+struct SettingObservationTests {
+    private let suite = SettingsSuite.inMemory()
+    private let log = Log()
+    private let port: Setting<Int>
+
+    init() {
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    @Test("an observer is told of each change before the assignment returns")
+    func observing() {
+        let observation = port.observe { [log] in log.add($0) }
+        port.value = 2
+        port.value = 2
+        port.value = 3
+        #expect(
+            log.all == [SettingChange(old: 1, new: 2, origin: .local), SettingChange(old: 2, new: 3, origin: .local)]
+        )
+        observation.invalidate()
+        port.value = 4
+        #expect(log.all.count == 2)
+    }
+
+    @Test("an observer is told the current value at once on request")
+    func initial() {
+        let observation = port.observe(initial: true) { [log] in log.add($0) }
+        #expect(log.all == [SettingChange(old: 1, new: 1, origin: .local)])
+        port.value = 2
+        #expect(log.all.count == 2)
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("an observation ends with the last reference to it")
+    func lifetime() {
+        do {
+            let observation = port.observe { [log] in log.add($0) }
+            _ = observation
+        }
+        port.value = 2
+        #expect(log.all.isEmpty)
+        #expect(suite.engine.subscriberCount == 0)
+    }
+
+    @Test("a callback may set, reset, observe and cancel without a deadlock", .timeLimit(.minutes(1)))
+    func reentrancy() throws {
+        let inner = Mutex<SettingObservation?>(nil)
+        let other = Setting("other", default: 0, suite: suite)
+        let observation = port.observe { [log, port] change in
+            log.add(change)
+            let nested = other.observe { _ in }
+            inner.withLock { $0 = nested }
+            other.value = change.new
+            switch change.new {
+            case 2...4: port.value = change.new + 1
+            case 5: port.reset()
+            default: break
+            }
+        }
+        port.value = 2
+        #expect(log.all.map(\.new) == [2, 3, 4, 5, 1])
+        observation.invalidate()
+        try port.set(9)
+        _ = inner.withLock { $0 }
+    }
+
+    @Test("observers on many threads are told in order, one at a time, and hear of the last change")
+    func order() async {
+        let inside = Atomic(0)
+        let setting = Setting("n", default: 0, suite: suite)
+        let observation = setting.observe { [log] change in
+            #expect(inside.add(1, ordering: .relaxed).newValue == 1)
+            log.add(change)
+            inside.subtract(1, ordering: .relaxed)
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<500 {
+                        do {
+                            try setting.update { $0 += 1 }
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+            }
+        }
+        await eventually("the last change is told") { log.all.last?.new == 2_000 }
+        for (one, next) in zip(log.all, log.all.dropFirst()) {
+            #expect(one.new == next.old)
+            #expect(one.new < next.new)
+        }
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("reporters, validators, bridges and conversions run under no lock", .timeLimit(.minutes(1)))
+    func userCodeUnderNoLock() throws {
+        final class Meddler: SettingsReporter {
+            let suite = Mutex<SettingsSuite?>(nil)
+            func report(_ error: SettingsError) {
+                guard let suite = suite.withLock({ $0 }) else { return }
+                Setting("reports", default: 0, suite: suite).value += 1
+            }
+        }
+        struct Meddling: StoredValueBridge {
+            let other: Setting<Int>
+            func value(from storedValue: StoredValue) throws -> Int {
+                other.value += 1
+                return try Int(storedValue: storedValue)
+            }
+            func storedValue(from value: Int) throws -> StoredValue {
+                other.value += 1
+                return .integer(Int128(value))
+            }
+        }
+        let meddler = Meddler()
+        let suite = SettingsSuite.inMemory(reporter: meddler)
+        meddler.suite.withLock { $0 = suite }
+        let other = Setting("other", default: 0, suite: suite)
+        let bridged = Setting(
+            SettingKey("bridged", default: 1, as: Meddling(other: other)) { _ in
+                other.value += 1
+                return true
+            },
+            suite: suite
+        )
+        let observation = bridged.observe { _ in other.value += 1 }
+        bridged.value = 2
+        #expect(bridged.value == 2)
+        try suite.setStoredValue("x", forKey: "bridged")
+        #expect(bridged.value == 1)
+        #expect(other.value > 4)
+        #expect(Setting("reports", default: 0, suite: suite).value > 0)
+        observation.invalidate()
+    }
+
+    @Test("a change that was on its way to an observer when the suite was finished is told")
+    func lastChange() async {
+        let suite = SettingsSuite.inMemory(["port": 1])
+        let heard = Mutex<[Int]>([])
+        let observation = Setting("port", default: 0, suite: suite)
+            .observe { change in heard.withLock { $0.append(change.new) } }
+        let change = StoreChange(key: "port", old: 1, new: 2)
+        let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
+        suite.finish()
+        delivery.perform()
+        await eventually("the change is told") { heard.withLock { $0 } == [2] }
+        _ = consume observation
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Combine)
+import Combine
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// What a subscriber was given, in order.
+private final class Received<Value: Sendable>: Sendable {
+    private let values = Mutex<[Value]>([])
+
+    func add(_ value: Value) { values.withLock { $0.append(value) } }
+
+    var all: [Value] { values.withLock { $0 } }
+}
+
+/// Asks for values one by one.
+private final class Hesitant: Subscriber {
+    typealias Input = Int
+    typealias Failure = Never
+
+    private(set) var values: [Int] = []
+    private var subscription: (any Subscription)?
+
+    func receive(subscription: any Subscription) { self.subscription = subscription }
+
+    func receive(_ input: Int) -> Subscribers.Demand {
+        values.append(input)
+        return .none
+    }
+
+    func receive(completion: Subscribers.Completion<Never>) {}
+
+    func ask() { subscription?.request(.max(1)) }
+
+    func cancel() { subscription?.cancel() }
+}
+
+@Suite("Publishers of a setting")
+struct SettingPublisherTests {
+    private let suite = SettingsSuite.inMemory()
+    private let port: Setting<Int>
+
+    init() {
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    @Test("Row 32: the current value, then every change, as a publisher")
+    func row32() {
+        let received = Received<Int>()
+        let subscription = port.publisher.sink { received.add($0) }
+        port.value = 2
+        port.value = 2
+        port.reset()
+        #expect(received.all == [1, 2, 1])
+        subscription.cancel()
+    }
+
+    @Test("changePublisher gives what was and what is, and nothing before the first change")
+    func changes() {
+        let received = Received<SettingChange<Int>>()
+        let subscription = port.changePublisher.sink { received.add($0) }
+        #expect(received.all.isEmpty)
+        port.value = 2
+        port.value = 3
+        #expect(
+            received.all == [
+                SettingChange(old: 1, new: 2, origin: .local), SettingChange(old: 2, new: 3, origin: .local),
+            ]
+        )
+        subscription.cancel()
+    }
+
+    @Test("begin with the subscription, for each subscriber anew")
+    func each() {
+        let publisher = port.publisher
+        port.value = 2
+        let (first, second) = (Received<Int>(), Received<Int>())
+        let one = publisher.sink { first.add($0) }
+        port.value = 3
+        let two = publisher.sink { second.add($0) }
+        port.value = 4
+        #expect(first.all == [2, 3, 4])
+        #expect(second.all == [3, 4])
+        one.cancel()
+        port.value = 5
+        #expect(first.all == [2, 3, 4])
+        #expect(second.all == [3, 4, 5])
+        two.cancel()
+    }
+
+    @Test("end with the subscription, and keep nothing then")
+    func ending() {
+        weak var kept: Received<Int>?
+        do {
+            let received = Received<Int>()
+            kept = received
+            let subscription = port.publisher.sink { received.add($0) }
+            #expect(suite.engine.subscriberCount == 1)
+            _ = consume subscription
+        }
+        #expect(suite.engine.subscriberCount == 0)
+        #expect(kept == nil)
+    }
+
+    @Test("give a slow subscriber the newest value")
+    func demand() {
+        let subscriber = Hesitant()
+        port.publisher.subscribe(subscriber)
+        #expect(subscriber.values.isEmpty)
+        port.value = 2
+        port.value = 3
+        subscriber.ask()
+        #expect(subscriber.values == [3])
+        subscriber.cancel()
+        #expect(suite.engine.subscriberCount == 0)
+    }
+
+    @Test("let a subscriber set, reset and cancel", .timeLimit(.minutes(1)))
+    func reentrancy() {
+        let received = Received<Int>()
+        // Cancels after the fourth value, when another comes at the latest.
+        let subscription = port.publisher.prefix(4)
+            .sink { [port] value in
+                received.add(value)
+                switch value {
+                case 2: port.value = 3
+                case 3: port.reset()
+                default: break
+                }
+            }
+        port.value = 2
+        #expect(received.all == [1, 2, 3, 1])
+        port.value = 5
+        #expect(received.all.count == 4)
+        #expect(suite.engine.subscriberCount == 0)
+        _ = consume subscription
+    }
+
+    @Test("tell of changes from outside")
+    func external() async {
+        let received = Received<Int>()
+        let subscription = port.publisher.sink { received.add($0) }
+        let change = StoreChange(key: "port", old: nil, new: 7)
+        suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
+        await eventually("the change is published") { received.all == [1, 7] }
+        subscription.cancel()
+    }
+}
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Streams")
+struct StreamTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+    private let port: Setting<Int>
+
+    init() {
+        suite = .inMemory(reporter: reporter)
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    @Test("values begin with the current value and go on with each change")
+    func values() async {
+        var iterator = port.values.makeAsyncIterator()
+        #expect(await iterator.next() == 1)
+        port.value = 2
+        #expect(await iterator.next() == 2)
+        port.reset()
+        #expect(await iterator.next() == 1)
+    }
+
+    @Test("no change falls between the first value and the next")
+    func noGap() async {
+        var iterator = port.values.makeAsyncIterator()
+        port.value = 2
+        #expect(await iterator.next() == 1)
+        #expect(await iterator.next() == 2)
+    }
+
+    @Test("a slow consumer gets the newest value, and one change for all that it missed")
+    func slow() async {
+        let changes = port.changes
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        for value in 2...1_000 { port.value = value }
+        #expect(await values.next() == 1_000)
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next() == SettingChange(old: 1, new: 1_000, origin: .local))
+    }
+
+    @Test("equal values, other keys, and a default that is stored are no change")
+    func onlyRealChanges() async {
+        var values = port.values.makeAsyncIterator()
+        let changes = port.changes
+        #expect(await values.next() == 1)
+        port.value = 1
+        port.value = 1
+        Setting("other", default: 0, suite: suite).value = 7
+        port.reset()
+        port.value = 5
+        #expect(await values.next() == 5)
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next() == SettingChange(old: 1, new: 5, origin: .local))
+    }
+
+    @Test("a value that cannot be used gives the default, and is reported")
+    func undecodable() async throws {
+        port.value = 5
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 5)
+        try suite.setStoredValue("x", forKey: "port")
+        #expect(await values.next() == 1)
+        #expect(reporter.errors.map(\.code) == [.typeMismatch])
+    }
+
+    @Test("every subscriber gets its own, and a sequence can be used again")
+    func subscribers() async {
+        let values = port.values
+        var (one, two) = (values.makeAsyncIterator(), values.makeAsyncIterator())
+        #expect(await one.next() == 1)
+        port.value = 2
+        #expect(await one.next() == 2)
+        #expect(await two.next() == 1)
+        #expect(await two.next() == 2)
+    }
+
+    @Test("changes begin where the property was read, and a second loop where it begins")
+    func changesBegin() async {
+        let changes = port.changes
+        port.value = 2
+        var one = changes.makeAsyncIterator()
+        var two = changes.makeAsyncIterator()
+        port.value = 3
+        #expect(await one.next() == SettingChange(old: 1, new: 3, origin: .local))
+        #expect(await two.next() == SettingChange(old: 2, new: 3, origin: .local))
+    }
+
+    @Test("a suite's changes tell all keys, or some, and a transaction is one of them")
+    func suiteChanges() async throws {
+        let (all, some) = (suite.changes, suite.changes(of: "port", "low"))
+        try suite.transaction {
+            $0[port] = 2
+            $0[storedValueFor: "other"] = "x"
+        }
+        var allIterator = all.makeAsyncIterator()
+        let change = try #require(await allIterator.next())
+        #expect(change.keys == ["other", "port"])
+        #expect(change["port"] == SettingChange(old: nil, new: 2, origin: .local))
+        try suite.setStoredValue("y", forKey: "other")
+        try suite.setStoredValue(1, forKey: "low")
+        var someIterator = some.makeAsyncIterator()
+        #expect(await someIterator.next()?.keys == ["low", "port"])
+    }
+
+    @Test("cancelling ends a loop at once and frees it")
+    func cancelling() async {
+        let began = Mutex(false)
+        let loop = Task { [port] in
+            for await _ in port.values { began.withLock { $0 = true } }
+            return "ended"
+        }
+        await eventually("the loop has begun") { began.withLock { $0 } }
+        #expect(suite.engine.subscriberCount == 1)
+        loop.cancel()
+        #expect(await within { await loop.value } == "ended")
+        await eventually("its place is free") { suite.engine.subscriberCount == 0 }
+    }
+
+    @Test("a loop in a task that was cancelled before ends without a value")
+    func cancelledBefore() async {
+        let loop = Task { [port] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            var count = 0
+            for await _ in port.values { count += 1 }
+            for await _ in port.changes { count += 1 }
+            return count
+        }
+        #expect(await within { await loop.value } == 0)
+    }
+
+    @Test("leaving a loop frees it")
+    func leaving() async {
+        for await _ in port.values { break }
+        _ = port.changes
+        #expect(suite.engine.subscriberCount == 0)
+    }
+
+    @Test("a stream keeps its suite alive, and the suite goes with the last of them")
+    func lifetime() async {
+        weak var engine: SettingsEngine?
+        do {
+            let values = {
+                let suite = SettingsSuite.inMemory(["port": 3])
+                engine = suite.engine
+                return Setting("port", default: 1, suite: suite).values
+            }()
+            var iterator = values.makeAsyncIterator()
+            #expect(await iterator.next() == 3)
+            #expect(engine != nil)
+        }
+        // Another thread that makes a suite may be looking at the engines there are.
+        await eventually("the suite is gone") { engine == nil }
+    }
+
+    @Test("the last value that was set reaches every subscriber, whoever sets, and none is told out of order")
+    func convergence() async {
+        let setting = Setting("n", default: 0, suite: suite)
+        let loops = (0..<50)
+            .map { _ in
+                Task {
+                    var last = -1
+                    for await value in setting.values {
+                        #expect(value > last)
+                        last = value
+                        if value == 4_000 { break }
+                    }
+                    return last
+                }
+            }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for _ in 0..<1_000 {
+                        do {
+                            try setting.update { $0 += 1 }
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+            }
+        }
+        for loop in loops {
+            #expect(await within { await loop.value } == 4_000)
+        }
+    }
+
+    @Test("a transaction is seen whole by those who watch the suite")
+    func wholeTransactions() async throws {
+        let (low, high) = (Setting("low", default: 0, suite: suite), Setting("high", default: 0, suite: suite))
+        let changes = suite.changes
+        let watcher = Task {
+            for await change in changes {
+                let values = ["low", "high"].map { change[$0]?.new }
+                #expect(values[0] == values[1])
+                if values[0] == .some(.integer(500)) { return true }
+            }
+            return false
+        }
+        for value in 1...500 {
+            try suite.transaction {
+                $0[low] = value
+                $0[high] = value
+            }
+        }
+        #expect(await within { await watcher.value } == true)
+    }
+
+    @Test("values of a bridge that only reads are told apart by what is stored")
+    func readingBridge() async throws {
+        struct ReadingBridge: StoredValueBridge {
+            func value(from storedValue: StoredValue) throws -> String { try String(storedValue: storedValue) }
+            func storedValue(from value: String) throws -> StoredValue { throw SettingsError.unstorable("no form") }
+        }
+        let setting = Setting(SettingKey("name", default: "none", as: ReadingBridge()), suite: suite)
+        var values = setting.values.makeAsyncIterator()
+        #expect(await values.next() == "none")
+        try suite.setStoredValue("a", forKey: "name")
+        #expect(await values.next() == "a")
+        try suite.setStoredValue("b", forKey: "name")
+        suite.finish()
+        #expect(await values.next() == "b")
+    }
+}

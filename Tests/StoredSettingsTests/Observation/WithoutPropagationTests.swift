@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("What is changed without propagation")
+struct WithoutPropagationTests {
+    private final class Log: Sendable {
+        private let changes = Mutex<[SettingChange<Int>]>([])
+
+        func add(_ change: SettingChange<Int>) { changes.withLock { $0.append(change) } }
+
+        var pairs: [[Int]] { changes.withLock { $0.map { [$0.old, $0.new] } } }
+    }
+
+    private let suite: SettingsSuite
+    private let store = FailingStore()
+    private let log = Log()
+    private let port: Setting<Int>
+
+    init() {
+        suite = SettingsSuite(store: store, reporter: RecordingReporter())
+        port = Setting("port", default: 1, suite: suite)
+    }
+
+    @Test("is read at once, and told to no observer; the next change has it as its old value")
+    func observers() throws {
+        let observation = port.observe { [log] in log.add($0) }
+        port.value = 2
+        try suite.withoutPropagation {
+            port.value = 3
+            #expect(port.value == 3)
+            try port.update { $0 += 1 }
+            try suite.transaction { $0[port] += 1 }
+            port.reset()
+            try suite.setStoredValue(7, forKey: "port")
+        }
+        #expect(port.value == 7)
+        #expect(log.pairs == [[1, 2]])
+        port.value = 8
+        #expect(log.pairs == [[1, 2], [7, 8]])
+        observation.invalidate()
+    }
+
+    @Test("is told to no stream, of a setting or a suite")
+    func streams() async {
+        let (changes, all, some) = (port.changes, suite.changes, suite.changes(of: "port"))
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        suite.withoutPropagation { port.value = 2 }
+        port.value = 3
+        #expect(await values.next() == 3)
+        for await change in changes {
+            #expect(change == SettingChange(old: 2, new: 3, origin: .local))
+            break
+        }
+        for await change in all {
+            #expect(change["port"]?.old == 2)
+            break
+        }
+        for await change in some {
+            #expect(change["port"]?.old == 2)
+            break
+        }
+    }
+
+    @Test("is what the task changes in the block: before, after, on other threads and in other suites all is told")
+    func scope() {
+        let other = Setting("port", default: 1, suite: .inMemory())
+        let observations = [port, other].map { $0.observe { [log] in log.add($0) } }
+        suite.withoutPropagation {
+            other.value = 11
+            onAnotherThread { port.value = 12 }
+            suite.withoutPropagation { port.value = 13 }
+            SettingsSuite.inMemory().withoutPropagation { port.value = 14 }
+            port.value = 15
+        }
+        port.value = 16
+        #expect(log.pairs == [[1, 11], [1, 12], [15, 16]])
+        withExtendedLifetime(observations) {}
+    }
+
+    @Test("is told when the block throws, if it comes after that")
+    func throwing() {
+        struct Failure: Error {}
+        let observation = port.observe { [log] in log.add($0) }
+        #expect(throws: Failure.self) {
+            try suite.withoutPropagation {
+                port.value = 2
+                throw Failure()
+            }
+        }
+        port.value = 3
+        #expect(log.pairs == [[2, 3]])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("may be what tasks change that the block starts, until it returns")
+    func tasks() async {
+        let observation = port.observe { [log] in log.add($0) }
+        let (isOver, waiting) = AsyncStream.makeStream(of: Void.self)
+        let late = await suite.withoutPropagation {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { [port] in port.value = 2 }
+            }
+            await Task.yield()
+            port.value = 3
+            return Task { [port] in
+                for await _ in isOver { break }
+                port.value = 4
+            }
+        }
+        #expect(log.pairs.isEmpty)
+        waiting.yield()
+        await late.value
+        #expect(log.pairs == [[3, 4]])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("is not told either when it cannot be saved at first")
+    func pendingWrites() throws {
+        let observation = port.observe { [log] in log.add($0) }
+        store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
+        suite.withoutPropagation { port.value = 2 }
+        #expect(port.value == 2)
+        store.fail(with: nil)
+        try suite.synchronize()
+        #expect(log.pairs.isEmpty)
+        port.value = 3
+        #expect(log.pairs == [[2, 3]])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("is not what others change meanwhile, nor what they could not save before")
+    func others() async throws {
+        let key = Setting("key", default: 1, suite: suite)
+        let observations = [port, key].map { $0.observe { [log] in log.add($0) } }
+        store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
+        key.value = 2
+        store.fail(with: nil)
+        suite.withoutPropagation {
+            port.value = 5
+            let change = StoreChange(key: "key", old: 2, new: 6)
+            suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
+        }
+        await eventually("the change from outside is told") { log.pairs == [[1, 2], [2, 6]] }
+        withExtendedLifetime(observations) {}
+    }
+
+    @Test("is told to another process")
+    func otherProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            // Two stores on one file know nothing of each other, as if in two processes.
+            let (here, there) = (
+                SettingsSuite(store: FileStore(path: path)), SettingsSuite(store: FileStore(path: path))
+            )
+            var values = Setting("port", default: 1, suite: there).values.makeAsyncIterator()
+            #expect(await values.next() == 1)
+            here.withoutPropagation { Setting("port", default: 1, suite: here).value = 2 }
+            #expect(await values.next() == 2)
+            for suite in [here, there] {
+                suite.finish()
+                suite.engine.store.close()
+            }
+        }
+    }
+
+    private func onAnotherThread(_ work: @escaping @Sendable () -> Void) {
+        let done = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "another")
+            .async {
+                work()
+                done.signal()
+            }
+        done.wait()
+    }
+}

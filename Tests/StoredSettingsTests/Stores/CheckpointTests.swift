@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("FileStore checkpoints its journal")
+struct CheckpointTests {
+    private let reporter = RecordingReporter()
+
+    @Test("what is checkpointed is on the disk before it takes the file's place, in the journal and in the draft")
+    func order() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let calls = Mutex<[String]>([])
+            let system = SystemCalls(witness: { call, name in
+                if [.write, .sync, .rename].contains(call) {
+                    calls.withLock { $0.append("\(call) \(name.dropFirst(directory.count))") }
+                }
+            })
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.checkpoint()
+            let made = calls.withLock { $0 }
+            let isPlaced = try #require(made.firstIndex(of: "rename /settings.json"))
+            let isSafe = try #require(made.firstIndex { $0.hasPrefix("sync /.settings.json.") })
+            let draft = made[isSafe].dropFirst("sync ".count)
+            #expect(made[..<isSafe].contains("write \(draft)"))
+            #expect(isSafe < isPlaced)
+            #expect(made[..<isPlaced].contains("sync /settings.json.journal"))
+            #expect(made[isPlaced...].contains("sync "), "\(made)")
+        }
+    }
+
+    @Test("directories that a set makes are on the disk once it is synchronized, each by its name in the one above")
+    func newDirectories() async throws {
+        try await withTemporaryDirectory { directory in
+            let synchronized = Mutex<[String]>([])
+            let system = SystemCalls(witness: { call, name in
+                if call == .sync { synchronized.withLock { $0.append(String(name.dropFirst(directory.count))) } }
+            })
+            let store = FileStore(path: directory + "/a/b/settings.json", system: system)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            try suite.setStoredValue(1, forKey: "x")
+            try suite.synchronize()
+            #expect(synchronized.withLock { $0 }.count { $0 == "" || $0 == "/a" } >= 2)
+            #expect(Set(synchronized.withLock { $0 }).isSuperset(of: ["", "/a", "/a/b", "/a/b/settings.json.journal"]))
+        }
+    }
+
+    @Test("an edit that another thread notices while a draft is written is merged, not written over")
+    func editDuringDraft() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let isPending = Mutex(true)
+            let system = SystemCalls { call, name in
+                guard call == .sync, name.hasPrefix("\(directory)/.settings.json.") else { return nil }
+                let isFirst = isPending.withLock { pending in
+                    defer { pending = false }
+                    return pending
+                }
+                guard isFirst else { return nil }
+                do {
+                    try path.replaceFile(with: #"{"a": 1, "edited": true}"#)
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(2, forKey: "b")
+            try suite.checkpoint()
+            #expect(suite.snapshot() == ["a": 1, "b": 2, "edited": true])
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == suite.snapshot())
+        }
+    }
+
+    @Test("a file that is mounted alone is rewritten in place, its last good copy kept first")
+    func mountedAlone() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let inode = try path.inode
+            let system = SystemCalls { call, name in call == .rename && name == path ? EBUSY : nil }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(2, forKey: "b")
+            try suite.checkpoint()
+            #expect(try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n")
+            #expect(try (path + ".last-good").fileContents == path.fileContents)
+            #expect(try path.inode == inode)
+            #expect(suite.snapshot() == ["a": 1, "b": 2])
+            try suite.setStoredValue(3, forKey: "b")
+            try suite.checkpoint()
+            #expect(try path.inode == inode)
+            #expect(SettingsSuite(fileAt: path).snapshot() == ["a": 1, "b": 3])
+        }
+    }
+
+    @Test("a file that is mounted alone keeps its contents when there is no room for the new ones")
+    func mountedAloneAndFull() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let before = #"{"a": 1, "b": "as it was written by hand"}"#
+            try path.overwriteFile(with: before)
+            let isFull = Mutex(false)
+            let system = SystemCalls { call, name in
+                guard name == path else { return nil }
+                if call == .rename { return EBUSY }
+                // The first write to the file itself finds no room, what follows does.
+                return call == .write
+                    && isFull.withLock { full in
+                        defer { full = false }
+                        return full
+                    } ? ENOSPC : nil
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            isFull.withLock { $0 = true }
+            try suite.setStoredValue(2, forKey: "c")
+            #expect(throws: SettingsError(.writeFailed, fact: "")) { try suite.checkpoint() }
+            #expect(try path.fileContents == before)
+            #expect(suite.keys == ["a", "b", "c"])
+            try suite.checkpoint()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == suite.snapshot())
+            #expect(suite.keys == ["a", "b", "c"])
+        }
+    }
+
+    @Test("a file that is in its place holds what was set, whatever fails after that, and the next checkpoint mends it")
+    func failingAfterwards() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let isPlaced = Mutex(false)
+            let isOver = Mutex(false)
+            let system = SystemCalls { call, name in
+                guard !isOver.withLock({ $0 }) else { return nil }
+                return isPlaced.withLock { placed in
+                    if placed, call != .lock, call != .unlock { return EIO }
+                    if call == .rename, name == path { placed = true }
+                    return nil
+                }
+            }
+            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            // The file is in its place: whether that counts as checkpointed is the store's to say.
+            let error = settingsError { try suite.checkpoint() }
+            #expect(error?.consequence.isEmpty != true)
+            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
+            #expect(suite.snapshot() == ["a": 1])
+            #expect(SettingsSuite(store: FileStore(path: path)).snapshot() == ["a": 1])
+            isOver.withLock { $0 = true }
+            try suite.setStoredValue(2, forKey: "b")
+            try suite.checkpoint()
+            #expect(try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n")
+        }
+    }
+}
