@@ -42,6 +42,17 @@ struct SharedSettingTests {
 
     private let suite = SettingsSuite.inMemory()
 
+    @Test("report to the reporter of the suite that each was named with")
+    func reporterOfSuite() {
+        let store = InMemoryStore(["a": "no number"])
+        let reporters = (0..<2).map { _ in RecordingReporter() }
+        let suites = reporters.map { SettingsSuite(store: store, reporter: $0) }
+        for (index, suite) in suites.enumerated() {
+            #expect(Setting("a", default: 1, suite: suite).value == 1)
+            #expect(reporters.map(\.errors.count) == (index == 0 ? [1, 0] : [1, 1]))
+        }
+    }
+
     @Test("share what is decoded, when key, type and default are the same")
     func shared() {
         func settings() -> [AnyObject] {
@@ -141,17 +152,6 @@ struct SharedSettingTests {
                 }
             }
         }
-    }
-
-    @Test("report to the reporter of the suite they were made with")
-    func reporters() throws {
-        let store = InMemoryStore(["port": "none"])
-        let reporters = [RecordingReporter(), RecordingReporter()]
-        for reporter in reporters {
-            let suite = SettingsSuite(store: store, reporter: reporter)
-            #expect(Setting("port", default: 1, suite: suite).value == 1)
-        }
-        #expect(reporters.map(\.errors.count) == [1, 1])
     }
 
     @Test("are let go of when there are many that nobody uses")

@@ -54,6 +54,83 @@ struct DiskOrderTests {
         }
     }
 
+    @Test("records are not moved over others that the header on the disk counts on")
+    func longTail() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let syncs = Mutex(0)
+            let safe = Mutex<[UInt8]>([])
+            // Longer than the room before it, and shorter than all that comes before it.
+            let late = StoredValue.string(String(repeating: "l", count: 32_000))
+            let system = SystemCalls(witness: { call, called in
+                guard call == .sync, called == path + ".journal" else { return }
+                let isSecond = syncs.withLock {
+                    $0 += 1
+                    return $0 == 2
+                }
+                guard isSecond else { return }
+                do {
+                    try other.commit { $0["late"] = late }
+                    try other.synchronize()
+                    let bytes = try JournalFile(of: path).bytes
+                    safe.withLock { $0 = bytes }
+                } catch { Issue.record(error) }
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 20_000)
+            for number in 0..<10 {
+                try store.commit { $0["big\(number)"] = .string(String(repeating: "x", count: 3_000)) }
+            }
+            try store.checkpoint()
+            #expect(store.value(forKey: "late") == late)
+            // The power fails: the disk has the header from before, and what was written behind it since.
+            let (before, now) = (safe.withLock { $0 }, try JournalFile(of: path).bytes)
+            let image = directory + "/image"
+            try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
+            try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
+            try Data(before[..<4_096] + now[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
+            let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
+            #expect(found.count == 11)
+            #expect(found["late"] == late, "it was synchronized")
+        }
+    }
+
+    @Test("the disk gets the header before a record is written over one that the old header counts on")
+    func limit() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let calls = Mutex<[SystemCalls.Name]>([])
+            let syncs = Mutex(0)
+            let system = SystemCalls(witness: { call, called in
+                guard [.sync, .write].contains(call), called == path + ".journal" else { return }
+                calls.withLock { $0.append(call) }
+                guard call == .sync else { return }
+                let isSecond = syncs.withLock {
+                    $0 += 1
+                    return $0 == 2
+                }
+                do {
+                    if isSecond { try other.commit { $0["late"] = 1 } }
+                } catch { Issue.record(error) }
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 20_000)
+            let big = StoredValue.string(String(repeating: "x", count: 3_000))
+            for number in 0..<10 { try store.commit { $0["big\(number)"] = big } }
+            let limit = try JournalFile(of: path).end
+            try store.checkpoint()
+            var end = try JournalFile(of: path).end
+            #expect(end < limit, "the late record was moved to the front")
+            for number in 0..<20 where end <= limit {
+                calls.withLock { $0 = [] }
+                try store.commit { $0["more\(number)"] = big }
+                end = try JournalFile(of: path).end
+                #expect(calls.withLock { $0 } == (end > limit ? [.sync, .write] : [.write]))
+            }
+            #expect(end > limit)
+        }
+    }
+
     @Test("space is not used again before the disk knows that it may be")
     func space() async throws {
         try await withTemporaryDirectory { directory in

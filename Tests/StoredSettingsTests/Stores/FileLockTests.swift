@@ -190,7 +190,13 @@ struct SlowCheckpointTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let counter = CallCounter(path + ".lock")
-            let store = FileStore(path: path, system: counter.system, checkpointsInBackground: false)
+            // However slow the machine is, it waits for as long as this test holds the locks.
+            let store = FileStore(
+                path: path,
+                system: counter.system,
+                checkpointsInBackground: false,
+                lockPatience: .seconds(600)
+            )
             try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")
             async let checkpoint: Void = onThread { #expect(throws: Never.self) { try store.checkpoint() } }

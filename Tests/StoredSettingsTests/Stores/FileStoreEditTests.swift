@@ -55,6 +55,28 @@ struct FileStoreEditTests {
         }
     }
 
+    @Test("each file that is broken is reported once, also when another one is broken in the same way")
+    func brokenAgain() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            for line in 1...3 {
+                // Old enough not to be one that an editor is writing.
+                let next = directory + "/next.json"
+                try next.overwriteFile(with: "{" + String(repeating: "\n", count: line) + "oops}")
+                let date = Date(timeIntervalSince1970: 1e9)
+                try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: next)
+                #expect(rename(next, path) == 0)
+                for _ in 1...3 {
+                    store.look()
+                    #expect(suite.snapshot() == [:])
+                }
+                #expect(reporter.errors.map(\.location?.line) == (1...line).map { $0 + 1 })
+            }
+        }
+    }
+
     @Test("a suite that meets a broken file serves the last good copy")
     func lastGoodCopy() async throws {
         try await withTemporaryDirectory { directory in

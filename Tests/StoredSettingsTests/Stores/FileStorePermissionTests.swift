@@ -80,6 +80,25 @@ struct FileStorePermissionTests {
             #expect(try path.fileGroup == group || !mayKeepGroup)
         }
     }
+
+    @Test(
+        "a journal of another group than the file's keeps no permissions of that group",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func journalOfOtherGroup() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o660) == 0)
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["b"] = 2 }
+            #expect(try (path + ".journal").filePermissions == 0o660)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
+            #expect(try (path + ".journal").filePermissions == 0o660, "the group is the same")
+            #expect(chown(path + ".journal", 0, 4_323) == 0)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
+            #expect(try (path + ".journal").filePermissions == 0o600)
+        }
+    }
 }
 
 extension String {

@@ -64,6 +64,57 @@ struct FileWatchTests {
         }
     }
 
+    @Test(
+        "a subscriber receives what is in the target of a link that appears later",
+        arguments: ["target.json", "elsewhere/target.json"]
+    )
+    func danglingLink(target: String) async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(
+                atPath: directory + "/elsewhere",
+                withIntermediateDirectories: false
+            )
+            let path = directory + "/settings.json"
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            let received = Mutex<[Int]>([])
+            // A read would look at the file by itself: nothing but the watch notices this.
+            let observation = Setting("n", default: 0, suite: suite)
+                .observe { change in
+                    received.withLock { $0.append(change.new) }
+                }
+            try "\(directory)/\(target)".overwriteFile(with: #"{"n": 1}"#)
+            await eventually("the value is received", within: .seconds(20)) { received.withLock { $0.last } == 1 }
+            observation.invalidate()
+            suite.finish()
+        }
+    }
+
+    @Test("an edit is not missed for a write to the journal that comes just after it")
+    func editBeforeRecord() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let edits = Mutex(0)
+            let names = DirectoryWatcher.Names(
+                files: [Array("settings.json".utf8)],
+                journal: Array("settings.json.journal".utf8)
+            )
+            try (path + ".journal").overwriteFile(with: "")
+            let watch = try DirectoryWatcher.shared.watch(FilePath(directory), for: names, SystemCalls()) { isChanged in
+                if isChanged { edits.withLock { $0 += 1 } }
+            }
+            let journal = try SystemCalls().open(path + ".journal", O_RDWR)
+            for round in 1...30 {
+                let before = edits.withLock { $0 }
+                try path.overwriteFile(with: "\(round)")
+                // The watcher receives both together, mostly.
+                for _ in 1...3 { try SystemCalls().write([0], to: journal) }
+                await eventually("the edit is noticed", within: .seconds(5)) { edits.withLock { $0 > before } }
+            }
+            withExtendedLifetime(watch) {}
+        }
+    }
+
     @Test("until there is a journal, a cached value is read again before the file is watched")
     func firstSet() async throws {
         try await withTemporaryDirectory { directory in

@@ -39,6 +39,65 @@ struct JournalFormatTests {
         return bytes(words)
     }
 
+    @Test("the facts of an epoch that were stored last are the newest, also when their number begins again at 0")
+    func serialNumbers() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            let journal = try #require(store.state.withLock { $0.journal.journal })
+            var epoch = try #require(journal.current?.epoch)
+            for serial in [1 << 62, 2 << 62, 3 << 62, .max - 1, .max, 0, 1] as [UInt64] {
+                epoch.serial = serial
+                JournalHeader.store(epoch, in: journal.page)
+                #expect(JournalHeader.epoch(in: journal.page)?.serial == serial)
+            }
+        }
+    }
+
+    @Test("facts of an epoch that do not continue what was published are none")
+    func unpublishedEpoch() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            let journal = try #require(store.state.withLock { $0.journal.journal })
+            var epoch = try #require(journal.current?.epoch)
+            let published = journal.published
+            epoch.epoch &+= 1
+            for (previousEnd, isContinued) in [(published.end + 8, false), (0, false), (published.end, true)] {
+                epoch.previousEnd = previousEnd
+                journal.store(epoch)
+                let current = journal.current
+                epoch.serial &+= 1
+                #expect((current != nil) == isContinued)
+                #expect(current.map { $0.version == epoch.beginning } ?? true)
+            }
+        }
+    }
+
+    @Test("a journal that replaces another knows of the settings file what that one knew")
+    func replacing() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, reporter) = (directory + "/settings.json", RecordingReporter())
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            try suite.checkpoint()
+            let old = try #require(store.state.withLock { $0.journal.journal })
+            old.distrust()
+            try suite.setStoredValue(2, forKey: "a")
+            try suite.synchronize()
+            #expect(store.state.withLock { $0.journal.journal } !== old)
+            // The copy is known to be this library's, whatever it holds.
+            try (path + ".last-good").overwriteFile(with: "damaged by a disk")
+            try suite.checkpoint()
+            #expect(reporter.errors.map(\.message) == [])
+            #expect(try (path + ".last-good").fileContents == path.fileContents)
+            // There was a file, so that its absence is no fresh start.
+            for suffix in ["", ".last-good"] { try FileManager.default.removeItem(atPath: path + suffix) }
+            #expect(FileStore(path: path, checkpointsInBackground: false).problem?.code == .readFailed)
+        }
+    }
+
     @Test("a set leaves the bytes that the documentation says")
     func written() async throws {
         try await withTemporaryDirectory { directory in

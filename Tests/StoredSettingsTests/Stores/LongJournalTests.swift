@@ -40,6 +40,25 @@ struct LongJournalTests {
         }
     }
 
+    @Test("a record that is longer than what is read at once is read whole", arguments: [70_000, 1 << 20, 3 << 20])
+    func longRecord(length: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, reader) = (
+                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
+            )
+            try store.commit { $0["before"] = 1 }
+            #expect(reader.contents() == ["before": 1])
+            let long = StoredValue.string(String(repeating: "x", count: length))
+            try store.commit { $0["long"] = long }
+            try store.commit { $0["after"] = 2 }
+            let contents: [String: StoredValue] = ["before": 1, "long": long, "after": 2]
+            // One that has followed the journal, and one that begins to read it.
+            #expect(reader.contents() == contents)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == contents)
+        }
+    }
+
     @Test("records that come while it is checkpointed are moved to the front, and everybody goes on", .timeLimit(.minutes(2)))
     func moved() async throws {
         try await withTemporaryDirectory { directory in

@@ -78,6 +78,55 @@ struct ReplacedJournalTests {
         }
     }
 
+    @Test("a value that was cached before it was replaced is read again after it")
+    func cached() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            let (writer, reader) = (SettingsSuite(store: stores[0]), SettingsSuite(store: stores[1]))
+            let (number, text) = (Setting("n", default: 0, suite: reader), Setting("text", default: "", suite: reader))
+            for round in 1...3 {
+                try writer.setStoredValue(.integer(Int128(round)), forKey: "n")
+                try writer.setStoredValue(.string("\(round)"), forKey: "text")
+                #expect(number.value == round && text.value == "\(round)")
+                let old = try #require(stores[0].state.withLock { $0.journal.journal })
+                old.distrust()
+                try writer.synchronize()
+                #expect(stores[0].state.withLock { $0.journal.journal } !== old)
+                // Not in between, so that the reader has the old one still.
+                try writer.setStoredValue(.integer(Int128(-round)), forKey: "n")
+                try writer.setStoredValue("new", forKey: "text")
+                #expect(number.value == -round && text.value == "new")
+            }
+            writer.finish()
+            reader.finish()
+        }
+    }
+
+    @Test("its users look at the path from before the new one has its name")
+    func announced() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let known = Mutex<Journal?>(nil)
+            let renames = Mutex(0)
+            let system = SystemCalls(witness: { call, called in
+                guard call == .rename, called == path + ".journal" else { return }
+                renames.withLock { $0 += 1 }
+                #expect(known.withLock { $0?.isBeingReplaced } == true)
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let reader = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            #expect(reader.contents() == ["a": 1])
+            let journal = try #require(reader.state.withLock { $0.journal.journal })
+            known.withLock { $0 = journal }
+            journal.distrust()
+            try store.synchronize()
+            #expect(renames.withLock { $0 } == 1)
+            #expect(!journal.isBeingReplaced && journal.isRetired)
+        }
+    }
+
     @Test("no mapping of an old one is left, however many there were")
     func mappings() async throws {
         try await withTemporaryDirectory { directory in

@@ -36,6 +36,19 @@ struct DateTextTests {
     }
 
     @Test(
+        "a fraction of nothing but zeros changes nothing, before 2001 either",
+        arguments: [(-1, "2000-12-31T23:59:59"), (0, "2001-01-01T00:00:00"), (-978_307_200, "1970-01-01T00:00:00")]
+    )
+    func zeroFraction(seconds: Double, text: String) throws {
+        for fraction in [".0", ".000", ",000000"] {
+            let date = try #require(DateText.date(from: text + fraction + "Z"))
+            #expect(date.timeIntervalSinceReferenceDate == seconds)
+        }
+        let half = try #require(DateText.date(from: text + ".50Z"))
+        #expect(half.timeIntervalSinceReferenceDate == seconds + 0.5)
+    }
+
+    @Test(
         "dates are read as people write them",
         arguments: [
             "2026-11-21T13:00:00Z", "2026-11-21t13:00:00z", "2026-11-21 13:00:00Z", "2026-11-21T13:00Z",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -26,6 +27,32 @@ struct FailedSyncTests {
             count += 1
         }
         #expect(count > 8 && count < Self.mostSyncs)
+    }
+
+    @Test("a process whose own call succeeds reports the failure that another process received meanwhile")
+    func failedElsewhere() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let isFailing = Mutex(true)
+            let system = SystemCalls(fault: { call, called in
+                guard call == .sync, called == path + ".journal" else { return nil }
+                let isFirst = isFailing.withLock { isFailing in
+                    defer { isFailing = false }
+                    return isFailing
+                }
+                // The other process called at the same time, and the system has told that one.
+                if isFirst { other.state.withLock { $0.journal.journal }?.distrust() }
+                return nil
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            #expect(other.contents() == ["a": 1])
+            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.synchronize() }
+            try store.synchronize()
+            #expect(!isFailing.withLock { $0 })
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])
+        }
     }
 
     private func run(failing number: Int, isAnotherProcess: Bool, in directory: String) throws -> String? {

@@ -112,6 +112,11 @@ struct PlantedFileTests {
             #expect(values(path) == [:])
             #expect(chmod(path, 0o660) == 0)
             #expect(values(path) == ["a": 1])
+            // A file of a group that the settings file is not shared with.
+            #expect(chown(path + ".journal", Self.otherUser, Self.otherGroup + 1) == 0)
+            #expect(values(path) == [:])
+            #expect(chown(path + ".journal", Self.otherUser, Self.otherGroup) == 0)
+            #expect(values(path) == ["a": 1])
             // The owner of the settings file, but not where a member of the group can put a file in its place.
             #expect(chmod(path, 0o600) == 0)
             #expect(chown(path, Self.otherUser, 0) == 0)
@@ -142,6 +147,31 @@ struct PlantedFileTests {
             try FileManager.default.removeItem(atPath: target)
             #expect(throws: SettingsError(.untrustedFile, fact: "")) { try store(link).commit { $0["a"] = 2 } }
             #expect(!FileManager.default.fileExists(atPath: target + ".journal"))
+            #expect(chown(directory, Self.otherUser, Self.otherGroup) == 0)
+            try store(link).commit { $0["a"] = 2 }
+            #expect(values(link) == ["a": 2])
+        }
+    }
+
+    @Test(
+        "a foreign link that takes the place of the settings file just before it is opened is not followed",
+        .enabled(if: isRoot, "only root can give files away")
+    )
+    func linkInTime() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, target, link) = (directory + "/settings.json", directory + "/target.json", directory + "/link")
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            try target.overwriteFile(with: #"{"a": 2}"#)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            #expect(lchown(link, Self.otherUser, Self.otherGroup) == 0)
+            let system = SystemCalls(fault: { call, other in
+                // The file was looked at, and is opened now.
+                if call == .open, other == path { rename(link, path) }
+                return nil
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            #expect(store.contents() == [:])
+            #expect(!FileManager.default.fileExists(atPath: link), "the link has taken the place of the file")
         }
     }
 

@@ -140,8 +140,10 @@ struct CollectionTests {
     }
 
     @Test("ranges that are none are refused")
-    func ranges() {
+    func ranges() throws {
         #expect(settingsError { try Range<Int>(storedValue: [2, 1]) }?.code == .invalidValue)
+        #expect(try Range<Int>(storedValue: [2, 2]) == 2..<2)
+        #expect(try ClosedRange<Int>(storedValue: [2, 2]) == 2...2)
         #expect(settingsError { try ClosedRange<Int>(storedValue: [2, 1]) }?.code == .invalidValue)
         #expect(settingsError { try ClosedRange<Double>(storedValue: ["nan", 1]) }?.code == .invalidValue)
         #expect(settingsError { try Range<Double>(storedValue: [1, "nan"]) }?.code == .invalidValue)

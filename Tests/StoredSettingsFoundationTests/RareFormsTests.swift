@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import StoredSettings
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettingsFoundation
+
+/// Calls a body while a value is being set.
+private final class InterruptedDefaults: UserDefaults {
+    let body = Mutex<(@Sendable () -> Void)?>(nil)
+
+    override func set(_ value: Any?, forKey defaultName: String) {
+        let body = body.withLock { body in
+            defer { body = nil }
+            return body
+        }
+        body?()
+        super.set(value, forKey: defaultName)
+    }
+}
+
+extension UserDefaultsTests {
+    @Suite("Rare contents and moments of UserDefaults")
+    struct RareMoments {
+        private let reporter = RecordingReporter()
+
+        @Test("an integer above the greatest Int is found by plain code")
+        func greatInteger() async throws {
+            try await withDomain { domain in
+                let defaults = try domain.open()
+                let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
+                for value in [UInt64(Int64.max), UInt64(Int64.max) + 1, .max] {
+                    try suite.setStoredValue(.integer(Int128(value)), forKey: "n")
+                    #expect((defaults.object(forKey: "n") as? NSNumber)?.uint64Value == value)
+                    #expect(suite.storedValue(forKey: "n") == .integer(Int128(value)))
+                }
+            }
+        }
+
+        @Test("a value that equals the registered default is stored, and stays so when all is looked at again")
+        func equalToRegistered() async throws {
+            try await withDomain { domain in
+                let key = "registered-\(UUID().uuidString)"
+                let defaults = try domain.open()
+                defaults.register(defaults: [key: 1])
+                let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
+                #expect(suite.storedValue(forKey: key) == nil)
+                try suite.setStoredValue(1, forKey: key)
+                for _ in 1...2 {
+                    #expect(suite.snapshot()[key] == 1)
+                    #expect(suite.contains(key))
+                    try suite.synchronize()
+                }
+                #expect(reporter.errors.isEmpty)
+            }
+        }
+
+        @Test("a read while a commit writes neither waits for Foundation nor takes what is written for another's")
+        func readWhileWriting() async throws {
+            try await withDomain { domain in
+                let defaults = try #require(InterruptedDefaults(suiteName: domain.name))
+                let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
+                try suite.setStoredValue(1, forKey: "a")
+                let changes = suite.changes
+                let found = Mutex<[String: StoredValue]?>(nil)
+                defaults.body.withLock {
+                    $0 = {
+                        let isDone = DispatchSemaphore(value: 0)
+                        Thread.detachNewThread {
+                            let contents = suite.snapshot()
+                            found.withLock { $0 = contents }
+                            isDone.signal()
+                        }
+                        #expect(isDone.wait(timeout: .now() + 20) == .success)
+                    }
+                }
+                try suite.transaction { settings in
+                    settings[storedValueFor: "a"] = 2
+                    settings[storedValueFor: "b"] = 2
+                }
+                #expect(found.withLock { $0?["a"] } == 1)
+                #expect(suite.storedValue(forKey: "a") == 2)
+                var iterator = changes.makeAsyncIterator()
+                let change = try #require(await iterator.next())
+                #expect(change.keys == ["a", "b"] && change.origin == .local)
+            }
+        }
+    }
+}
+
+@Suite("Old forms that are rare")
+struct RareFormsTests {
+    @Test("a property list whose object reaches into the trailer is malformed")
+    func beyondTheEnd() throws {
+        func list(_ object: [UInt8]) -> [UInt8] {
+            let table = 8
+            let numbers = [1, 0, table]
+                .flatMap { number in (0..<8).reversed().map { UInt8(number >> ($0 * 8) & 0xFF) } }
+            return Array("bplist00".utf8) + [9] + object + [0, 0, 0, 0, 0, 0, 1, 1] + numbers
+        }
+        let whole: [UInt8] = [0x13, 0, 0, 0, 0, 0, 0, 0, 5]
+        guard case .value(5) = try BinaryPropertyList(list(whole)).objects[0] else {
+            Issue.record("the number is read")
+            return
+        }
+        for count in 1..<whole.count {
+            #expect(throws: BinaryPropertyList.Malformed.self) {
+                try BinaryPropertyList(list(Array(whole.prefix(count))))
+            }
+        }
+    }
+
+    @Test("a tilde alone is the home directory, and one before a name is no path")
+    func tilde() throws {
+        let home = NSString(string: "~").expandingTildeInPath
+        #expect(try UserDefaultsURL().value(from: "~") == URL(fileURLWithPath: home))
+        #expect(try UserDefaultsURL().value(from: "~/a") == URL(fileURLWithPath: home + "/a"))
+        #expect(try UserDefaultsURL().value(from: "~a") == URL(string: "~a"))
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// A store in memory that refuses one value for good, and runs a body whenever it does.
+private final class RefusingStore: SettingsStore {
+    private let memory = InMemoryStore()
+    private let failure = Mutex<SettingsError?>(nil)
+    private let refusals = Mutex(0)
+    private let didRefuse = Mutex<(@Sendable (_ count: Int) -> Void)?>(nil)
+
+    func fail(with error: SettingsError?) { failure.withLock { $0 = error } }
+    func whenRefusing(_ body: @escaping @Sendable (_ count: Int) -> Void) { didRefuse.withLock { $0 = body } }
+
+    var persistence: SettingsPersistence { memory.persistence }
+    func setObserver(_ observer: any StoreObserver) { memory.setObserver(observer) }
+    func version() -> UInt64 { memory.version() }
+    func contents() -> [String: StoredValue] { memory.contents() }
+    func synchronize() {}
+
+    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        memory.withValue(forKey: key, body)
+    }
+
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        if let error = failure.withLock({ $0 }) { throw error }
+        var isRefused = false
+        do {
+            return try memory.commit { transaction in
+                let result = try body(&transaction)
+                isRefused = transaction["port"] == 1
+                if isRefused { throw SettingsError.unstorable("the store has no form for the value") }
+                return result
+            }
+        } catch {
+            if isRefused {
+                let count = refusals.withLock {
+                    $0 += 1
+                    return $0
+                }
+                didRefuse.withLock { $0 }?(count)
+            }
+            throw error
+        }
+    }
+}
+
+@Suite("A pending write that is tried again")
+struct PendingRetryTests {
+    private let reporter = RecordingReporter()
+    private let full = SettingsError(.writeFailed, fact: "the disk is full", remedy: "make room")
+
+    @Test("the delay begins anew when nothing is pending")
+    func delay() throws {
+        var pendingWrites = PendingWrites()
+        func next() -> Double? {
+            defer { pendingWrites.isRetryScheduled = false }
+            return pendingWrites.nextRetry()
+        }
+        for _ in 1...2 {
+            pendingWrites.keep(1, forKey: "a")
+            pendingWrites.keep(1, forKey: "b")
+            let first = try #require(next())
+            #expect(next() == first * 2)
+            _ = pendingWrites.remove("a", upTo: .max)
+            #expect(next() == first * 4)
+            _ = pendingWrites.remove("b", upTo: .max)
+            #expect(next() == nil)
+        }
+        pendingWrites.keep(1, forKey: "a")
+        #expect(next() == 0.1)
+    }
+
+    @Test("a value that is assigned while the one before is being given up is stored")
+    func newerThanRefused() async throws {
+        let store = RefusingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.whenRefusing { [full] count in
+            // The second time, the engine has found which value it is.
+            guard count == 2 else { return }
+            store.fail(with: full)
+            port.value = 2
+            store.fail(with: nil)
+        }
+        store.fail(with: full)
+        port.value = 1
+        store.fail(with: nil)
+        await eventually("the newer value is stored", within: .seconds(20)) { store.contents() == ["port": 2] }
+        #expect(port.value == 2)
+        suite.finish()
+    }
+
+    @Test(
+        "a value that the store will never take is not kept",
+        arguments: [.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue] as [SettingsError.Code]
+    )
+    func refused(code: SettingsError.Code) throws {
+        let store = FailingStore(["port": 2])
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let port = Setting("port", default: 0, suite: suite)
+        store.fail(with: SettingsError(code, fact: "the store takes no such value"))
+        port.value = 3
+        #expect(reporter.errors.map(\.code) == [code])
+        #expect(!suite.engine.isPending("port"))
+        #expect(port.value == 2)
+    }
+
+    @Test("a suite that was finished with an error still throws it after it is finished again")
+    func finishedTwice() throws {
+        let store = FailingStore()
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        try suite.setStoredValue(1, forKey: "a")
+        store.failSynchronizing(with: full)
+        suite.finish()
+        store.failSynchronizing(with: nil)
+        suite.finish()
+        #expect(throws: SettingsError(.writeFailed, fact: "")) { try suite.synchronize() }
+        #expect(reporter.errors.map(\.code) == [.writeFailed])
+    }
+
+    /// A number whose reading runs a body first, once.
+    private struct Interrupting: StoredValueConvertible, Equatable {
+        static let body = Mutex<(@Sendable () -> Void)?>(nil)
+        var number: Int
+
+        init(_ number: Int) { self.number = number }
+
+        init(storedValue: StoredValue) throws {
+            number = try Int(storedValue: storedValue)
+            let body = Self.body.withLock { body in
+                defer { body = nil }
+                return body
+            }
+            body?()
+        }
+
+        func storedValue() -> StoredValue { .integer(Int128(number)) }
+    }
+
+    @Test("a value that is replaced while it is decoded is not taken for the newest")
+    func replacedWhileDecoded() throws {
+        let suite = SettingsSuite(store: FailingStore(["n": 1]), reporter: reporter)
+        let setting = Setting("n", default: Interrupting(0), suite: suite)
+        Interrupting.body.withLock {
+            $0 = {
+                do {
+                    try suite.setStoredValue(2, forKey: "n")
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        _ = setting.value
+        #expect(suite.storedValue(forKey: "n") == 2)
+        #expect(setting.value.number == 2)
+    }
+}

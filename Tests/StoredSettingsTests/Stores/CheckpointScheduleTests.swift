@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("When a checkpoint that has failed is tried again")
+struct FoldScheduleTests {
+    private let reporter = RecordingReporter()
+    private let faults = Faults()
+
+    @Test("not at once, but at once when what it has failed for may have gone, and with the first delay after that")
+    func retryNow() {
+        let schedule = CheckpointSchedule(isActive: true, journalBound: 1 << 22)
+        let error = SettingsError(.writeFailed, fact: "the disk is full")
+        #expect(!schedule.isBackingOff)
+        for isFirst in [true, false, false] {
+            #expect(schedule.noteFailure(error) == isFirst)
+            #expect(schedule.isBackingOff)
+        }
+        schedule.retryNow()
+        #expect(!schedule.isBackingOff)
+        #expect(!schedule.noteFailure(error), "it was reported")
+        #expect(schedule.isBackingOff)
+        schedule.noteSuccess()
+        #expect(!schedule.isBackingOff)
+        #expect(schedule.noteFailure(error))
+    }
+
+    @Test("the file is written although sets never pause")
+    func withoutPause() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path)
+            let isDone = Atomic(false)
+            let number = Atomic(0)
+            Thread.detachNewThread {
+                do {
+                    while !isDone.load(ordering: .relaxed) {
+                        let value = number.add(1, ordering: .relaxed).newValue
+                        try store.commit { $0["n"] = .integer(Int128(value)) }
+                        SystemCalls.sleep(seconds: 0.001)
+                    }
+                    number.store(-1, ordering: .releasing)
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            await eventually("there is a file", within: .seconds(30)) {
+                FileManager.default.fileExists(atPath: path)
+            }
+            isDone.store(true, ordering: .relaxed)
+            await eventually("the sets have ended") { number.load(ordering: .acquiring) == -1 }
+            store.close()
+        }
+    }
+
+    @Test("a file that cannot be read is reported once, and not again by the checkpoint that fails for it")
+    func unreadableFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let store = FileStore(path: path, system: faults.system)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            #expect(suite.snapshot() == ["a": 1])
+            faults.fail(.open, with: EACCES) { $0 == path }
+            try path.replaceFile(with: #"{"a": 2}"#)
+            store.look()
+            #expect(suite.snapshot() == ["a": 1])
+            try suite.setStoredValue(2, forKey: "b")
+            await eventually("a checkpoint has failed, and another is scheduled") {
+                store.schedule.isBackingOff && store.schedule.isScheduled.load(ordering: .relaxed)
+            }
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+            faults.stop()
+            suite.finish()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 2, "b": 2])
+        }
+    }
+}

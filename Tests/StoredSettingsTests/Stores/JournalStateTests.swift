@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// What a store knows of its journal, and of one that was lost.
+@Suite("What is known of a journal")
+struct JournalStateTests {
+    private static let front = UInt32(JournalHeader.size)
+
+    /// Three keys whose records end one behind another.
+    private func state() -> JournalState {
+        var state = JournalState()
+        state.position = JournalPosition(epoch: 7, end: Self.front + 192)
+        state.journaled = ["a": Self.front + 64, "b": Self.front + 128, "c": Self.front + 192]
+        return state
+    }
+
+    @Test("a record that ends where a checkpoint has stopped is in the file")
+    func dropCheckpointed() {
+        var state = state()
+        state.dropCheckpointed(upTo: Self.front + 128)
+        #expect(state.journaled == ["c": Self.front + 192])
+    }
+
+    @Test("an epoch is followed by one that begins where it was read to, with what the file lacks")
+    func goOn() {
+        var (state, next) = (state(), JournalEpoch.first(endingAt: Self.front + 40))
+        (next.epoch, next.previousEnd, next.previousCheckpointed) = (8, Self.front + 192, Self.front + 128)
+        #expect(state.continues(into: next))
+        for end in [0, Self.front + 128, Self.front + 200] {
+            var other = next
+            other.previousEnd = end
+            #expect(!state.continues(into: other))
+        }
+        state.goOn(into: next)
+        #expect(state.journaled == ["c": Self.front + 40])
+        #expect(state.position == JournalPosition(epoch: 8, end: Self.front + 40))
+    }
+
+    private func store(_ path: String) -> FileStore {
+        FileStore(path: path, checkpointsInBackground: false)
+    }
+
+    @Test("a value that another process has taken over from a journal that was cut, and removed since, stays removed")
+    func takenOver() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, other) = (store(path), store(path))
+            try store.commit { $0["a"] = 1 }
+            #expect(other.contents() == ["a": 1])
+            try JournalFile(of: path).truncate(to: 0)
+            try other.commit { $0["b"] = 1 }
+            #expect(other.contents() == ["a": 1, "b": 1])
+            try other.commit { $0["a"] = nil }
+            try other.checkpoint()
+            #expect(store.contents() == ["b": 1])
+        }
+    }
+
+    @Test("of two processes that know a journal that was cut, only the first takes over what was in it")
+    func takenOverOnce() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, other) = (store(path), store(path))
+            try store.commit { $0["a"] = 1 }
+            #expect(other.contents() == ["a": 1])
+            try JournalFile(of: path).truncate(to: 0)
+            // A process that knows nothing of it begins another one.
+            try self.store(path).commit { $0["b"] = 1 }
+            for knowing in [store, other] { #expect(knowing.contents() == ["a": 1, "b": 1]) }
+            try other.commit { $0["a"] = nil }
+            try other.checkpoint()
+            try store.commit { $0["c"] = 1 }
+            for reader in [store, other, self.store(path)] { #expect(reader.contents() == ["b": 1, "c": 1]) }
+        }
+    }
+}

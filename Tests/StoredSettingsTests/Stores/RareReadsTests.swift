@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// Reads that meet an edit or a checkpoint at the one moment that matters.
+@Suite("Reads in rare moments")
+struct RareReadsTests {
+    @Test("a value that is cached while another thread reads the edited file is read again afterwards")
+    func cachedMeanwhile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1, "b": 1, "text": "old"}"#)
+            let isSlow = Mutex(false)
+            let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let system = SystemCalls(fault: { call, other in
+                let isNow = isSlow.withLock { isSlow in
+                    guard isSlow, call == .read, other == path else { return false }
+                    isSlow = false
+                    return true
+                }
+                guard isNow else { return nil }
+                hasBegun.signal()
+                _ = mayEnd.wait(timeout: .now() + 60)
+                return nil
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
+            let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
+            let text = Setting("text", default: "", suite: suite)
+            try suite.setStoredValue(1, forKey: "other")
+            #expect(a.value == 1 && b.value == 1 && text.value == "old")
+            try path.replaceFile(with: #"{"a": 2, "b": 2, "text": "new"}"#)
+            isSlow.withLock { $0 = true }
+            let read = Mutex<Int?>(nil)
+            Thread.detachNewThread {
+                store.look()
+                let value = b.value
+                read.withLock { $0 = value }
+            }
+            await Task.detached { _ = hasBegun.wait(timeout: .now() + 60) }.value
+            // The contents in memory are still the old ones, and may be cached.
+            #expect(a.value == 1 && text.value == "old")
+            mayEnd.signal()
+            await eventually("the edited file is read") { read.withLock { $0 != nil } }
+            #expect(read.withLock { $0 } == 2)
+            #expect(a.value == 2)
+            #expect(text.value == "new")
+        }
+    }
+
+    @Test("checkpoints at each attempt to read are not taken for damage, also where the checkpoint lock is removed")
+    func withoutCheckpointLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, checkpointsInBackground: false)
+            try writer.commit { $0["n"] = 0 }
+            try writer.checkpoint()
+            let reporter = RecordingReporter()
+            let number = Mutex(0)
+            let system = SystemCalls(fault: { call, other in
+                guard call == .read, other == path, number.withLock({ $0 < 8 }) else { return nil }
+                do {
+                    let next = number.withLock {
+                        $0 += 1
+                        return $0
+                    }
+                    try writer.commit { $0["n"] = .integer(Int128(next)) }
+                    // So that the reader, which has locked it by now, excludes no checkpoint.
+                    try FileManager.default.removeItem(atPath: path + ".lock")
+                    try writer.checkpoint()
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+            let reader = SettingsSuite(
+                store: FileStore(path: path, system: system, checkpointsInBackground: false),
+                reporter: reporter
+            )
+            #expect(reader.storedValue(forKey: "n") == 8)
+            #expect(reporter.errors.map(\.message) == [])
+            #expect(writer.state.withLock { !$0.journal.isDamaged })
+        }
+    }
+
+    @Test("a file that is edited in place, with its times kept, after a checkpoint is read, not taken for known")
+    func editedAfterCheckpoint() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            // The times of a file differ from those of its rename once the file system's clock has ticked.
+            let ticking = SystemCalls(fault: { call, _ in
+                if call == .rename { SystemCalls.sleep(seconds: 0.03) }
+                return nil
+            })
+            let writer = FileStore(path: path, system: ticking, checkpointsInBackground: false)
+            try writer.commit { $0["a"] = 1 }
+            try writer.checkpoint()
+            let reader = FileStore(path: path, checkpointsInBackground: false)
+            await eventually("the file has settled") {
+                reader.look()
+                _ = reader.contents()
+                return reader.state.withLock { $0.reading?.isCertain == true }
+            }
+            try writer.commit { $0["b"] = 1 }
+            #expect(reader.contents() == ["a": 1, "b": 1])
+            try writer.checkpoint()
+            var status = stat()
+            #expect(stat(path, &status) == 0)
+            let placed = FileStatus(status)
+            let descriptor = open(path, O_WRONLY)
+            #expect(pwrite(descriptor, "{\n  \"a\": 2", 10, 0) == 10)
+            await eventually("the time of the last change is another one") {
+                var times = [status.st_atim, status.st_mtim]
+                #expect(futimens(descriptor, &times) == 0)
+                var now = stat()
+                #expect(fstat(descriptor, &now) == 0)
+                return FileStatus(now).changed != placed.changed
+            }
+            close(descriptor)
+            reader.look()
+            #expect(reader.contents() == ["a": 2, "b": 1])
+        }
+    }
+
+    @Test("a file that a checkpoint has written over is not certain to show a later change by its status")
+    func overwritten() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let inode = try path.inode
+            // As for a file that is mounted alone.
+            let system = SystemCalls(fault: { call, other in call == .rename && other == path ? EBUSY : nil })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            #expect(store.state.withLock { $0.reading?.isCertain } == false)
+            #expect(try path.inode == inode)
+            #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")
+        }
+    }
+}
