@@ -131,16 +131,16 @@ struct ClearedSpaceTests {
             let system = SystemCalls(fault: { call, called in
                 isFailing.withLock(\.self) && call == .write && called == path + ".journal" ? EIO : nil
             })
-            let (store, catcher) = (
-                FileStore(path: path, system: system, checkpointsInBackground: false), FailureCatcher()
+            let (store, recorder) = (
+                FileStore(path: path, system: system, checkpointsInBackground: false), ErrorRecorder()
             )
-            store.setObserver(catcher)
+            store.setObserver(recorder)
             try store.commit { $0["token"] = Self.value(10) }
             try store.commit { $0["token"] = nil }
             isFailing.withLock { $0 = true }
             try store.checkpoint()
             isFailing.withLock { $0 = false }
-            #expect(catcher.errors.map(\.code) == [.writeFailed])
+            #expect(recorder.errors.map(\.code) == [.writeFailed])
             #expect(try holders(in: directory) == ["settings.json.journal"])
             try store.checkpoint()
             #expect(try holders(in: directory) == [])

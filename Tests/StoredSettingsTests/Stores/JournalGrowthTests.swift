@@ -45,7 +45,7 @@ struct JournalGrowthTests {
             try store.commit { $0["kept"] = 1 }
             try store.checkpoint()
             try path.overwriteFile(with: "{\"kept\": 1")
-            try ScriptPlayer.makeOld(path)
+            try ScriptPlayer.backdate(path)
             store.look()
             let before = attempts.count
             var longest = 0
@@ -82,9 +82,9 @@ struct JournalGrowthTests {
     func reports() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let (attempts, catcher) = (Attempts(), FailureCatcher())
+            let (attempts, recorder) = (Attempts(), ErrorRecorder())
             let store = FileStore(path: path, system: attempts.system)
-            store.setObserver(catcher)
+            store.setObserver(recorder)
             for round in 1...2 {
                 attempts.isDiskFull.withLock { $0 = true }
                 try store.commit { $0["n"] = .integer(Int128(round)) }
@@ -93,7 +93,7 @@ struct JournalGrowthTests {
                     await eventually("another checkpoint is attempted") { attempts.count > before }
                     store.schedule.retryNow()
                 }
-                #expect(catcher.errors.map(\.code) == Array(repeating: .writeFailed, count: round))
+                #expect(recorder.errors.map(\.code) == Array(repeating: .writeFailed, count: round))
                 attempts.isDiskFull.withLock { $0 = false }
                 try store.checkpoint()
             }
@@ -105,7 +105,7 @@ struct JournalGrowthTests {
     func failedReplacement() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let (attempts, catcher) = (Attempts(), FailureCatcher())
+            let (attempts, recorder) = (Attempts(), ErrorRecorder())
             attempts.isDiskFull.withLock { $0 = true }
             let store = FileStore(
                 path: path,
@@ -113,9 +113,9 @@ struct JournalGrowthTests {
                 checkpointsInBackground: false,
                 journalBound: 1_000
             )
-            store.setObserver(catcher)
+            store.setObserver(recorder)
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
-            #expect(catcher.errors.map(\.code) == [.writeFailed])
+            #expect(recorder.errors.map(\.code) == [.writeFailed])
             #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 1_000)
             attempts.isDiskFull.withLock { $0 = false }
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }

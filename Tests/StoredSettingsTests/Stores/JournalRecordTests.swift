@@ -7,7 +7,7 @@ import Testing
 @Suite("JournalRecord")
 struct JournalRecordTests {
     private static let epoch: UInt32 = 7
-    /// A record's string starts here. Its length is stored in the 4 bytes at `lengthOffset`.
+    /// The offset of a record's string, whose length is stored in the 4 bytes at `lengthOffset`.
     private static let headerSize = 24
     private static let lengthOffset = 16
     private static let checksumOffset = 8

@@ -22,9 +22,9 @@ struct ReplacedJournalTests {
     func removed() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let catchers = (0..<2).map { _ in FailureCatcher() }
+            let recorders = (0..<2).map { _ in ErrorRecorder() }
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
-            for (store, catcher) in zip(stores, catchers) { store.setObserver(catcher) }
+            for (store, recorder) in zip(stores, recorders) { store.setObserver(recorder) }
             let progress = Progress()
             await withTaskGroup(of: Void.self) { group in
                 for (index, store) in stores.enumerated() {
@@ -73,7 +73,7 @@ struct ReplacedJournalTests {
                     #expect(store.value(forKey: "n\(index)") == .integer(Int128(number)))
                 }
             }
-            for catcher in catchers { #expect(catcher.errors.map(\.description) == []) }
+            for recorder in recorders { #expect(recorder.errors.map(\.description) == []) }
             for store in stores { store.close() }
         }
     }

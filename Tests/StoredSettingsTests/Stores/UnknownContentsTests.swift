@@ -116,7 +116,7 @@ struct UnknownContentsTests {
             try first.setStoredValue(41, forKey: "counter")
             try first.checkpoint()
             try path.overwriteFile(with: "{\"counter\": ")
-            try makeOld(path)
+            try backdate(path)
             let second = suite(path)
             #expect(try Setting("counter", default: 0, suite: second).update { $0 += 1 } == 42)
             try FileManager.default.removeItem(atPath: path + ".last-good")
@@ -133,7 +133,7 @@ struct UnknownContentsTests {
     }
 
     /// Makes a file look as if no process were writing it.
-    private func makeOld(_ path: String) throws {
+    private func backdate(_ path: String) throws {
         let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
         try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
     }
