@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoredSettings
 
-/// Uses two stores for one file, like two processes. The commits of the first store can be made to fail.
+/// Uses two stores for one file, like two processes; the commits of the first store can be made to fail.
 @Suite("Pending writes and newer commits")
 struct PendingWriteOrderTests {
     private let reporter = RecordingReporter()
