@@ -137,7 +137,7 @@ struct PendingWritesTests {
         let (bad, good) = (Setting("bad", default: 0, suite: suite), Setting("good", default: 0, suite: suite))
         store.fail(with: full)
         (bad.value, good.value) = (1, 1)
-        store.refuse("bad")
+        store.reject("bad")
         store.fail(with: nil)
         port.value = 7
         #expect(store.contents() == ["port": 7, "good": 1])
@@ -255,7 +255,7 @@ struct PendingWritesTests {
 
     @Test("a dropped value is not read from a cache")
     func dropped() throws {
-        store.refuse("port", except: 2)
+        store.reject("port", except: 2)
         store.fail(with: full)
         port.value = 3
         #expect(port.value == 3)

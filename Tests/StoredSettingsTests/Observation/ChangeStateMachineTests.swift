@@ -131,7 +131,7 @@ struct ChangeStateMachineTests {
     }
 
     @Test("cancellation ends the machine at once and drops a pending change")
-    func cancelling() {
+    func cancellation() {
         var buffered = Machine()
         _ = buffered.offer(change(1, 2))
         #expect(buffered.cancel() == .none)

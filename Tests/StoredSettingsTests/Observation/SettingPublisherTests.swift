@@ -48,8 +48,8 @@ struct SettingPublisherTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("Row 32: the current value, then every change, as a publisher")
-    func row32() {
+    @Test("Row 32: a publisher publishes the current value and every change")
+    func publisher() {
         let received = Received<Int>()
         let subscription = port.publisher.subscriber { received.add($0) }
         port.value = 2

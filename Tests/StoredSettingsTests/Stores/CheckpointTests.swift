@@ -130,7 +130,7 @@ struct CheckpointTests {
         }
     }
 
-    @Test("a failure after the rename loses nothing, and the next checkpoint repairs what is left")
+    @Test("a failure after the rename loses nothing, and the next checkpoint succeeds")
     func failureAfterRename() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -25,7 +25,7 @@ struct ClearedSpaceTests {
             }
     }
 
-    /// Calls a body when the journal's lock is first released, when the checkpoint has determined what to write.
+    /// Calls a body when a checkpoint first releases the journal's lock, after it has determined the contents to write.
     private final class DuringCheckpoint: Sendable {
         private let body = Mutex<(@Sendable () throws -> Void)?>(nil)
 
