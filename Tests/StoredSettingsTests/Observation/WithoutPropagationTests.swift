@@ -100,7 +100,7 @@ struct WithoutPropagationTests {
         withExtendedLifetime(observation) {}
     }
 
-    @Test("changes by child tasks are not propagated until the block returns")
+    @Test("changes by tasks that the block starts are not propagated until it returns")
     func tasks() async {
         let observation = port.observe { [log] in log.add($0) }
         let (isOver, waiting) = AsyncStream.makeStream(of: Void.self)

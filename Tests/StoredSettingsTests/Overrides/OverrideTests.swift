@@ -155,7 +155,7 @@ struct OverrideTests {
     }
 
     @Test(
-        "a flag alone sets a Boolean",
+        "a flag sets a Boolean, with or without a value",
         arguments: [
             (["--flag"], true), (["--no-flag"], false), (["--flag", "--no-flag"], false),
             (["--no-flag", "--flag"], true),

@@ -85,7 +85,7 @@ struct CheckpointReadsTests {
             #expect(reader.contents() == ["n": 0])
             let before = counter.count
             for round in 1...3 {
-                // Also two or three checkpoints between two checks of the file.
+                // Several checkpoints may happen between two checks of the file.
                 for turn in 1...round {
                     try writer.commit { $0["n"] = .integer(Int128(round * 10 + turn)) }
                     #expect(reader.value(forKey: "n") == .integer(Int128(round * 10 + turn)))

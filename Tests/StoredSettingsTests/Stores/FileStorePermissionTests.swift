@@ -63,7 +63,7 @@ struct FileStorePermissionTests {
         }
     }
 
-    @Test("a user who cannot assign the group removes the group's permissions", arguments: [true, false])
+    @Test("a file whose group cannot be preserved loses the permissions of the group", arguments: [true, false])
     func groups(canAssignGroup: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

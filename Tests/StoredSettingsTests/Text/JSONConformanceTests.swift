@@ -53,7 +53,7 @@ struct JSONConformanceTests {
         "\u{2060}",
     ]
 
-    /// JSON that Foundation may treat differently: it accepts duplicate names and trailing commas, for example.
+    /// JSON that Foundation may treat differently: it keeps one of two equal names and accepts trailing commas, for example.
     static let differing: [(text: String, isAccepted: Bool)] = [
         ("{\"a\":1,\"a\":2}", false),
         ("[\"\",]", false),

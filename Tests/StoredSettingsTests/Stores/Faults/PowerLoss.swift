@@ -21,7 +21,7 @@ enum PowerLoss: Sendable, CaseIterable, CustomTestStringConvertible {
     /// The number of bytes that a disk writes atomically.
     private static let sector = 512
 
-    /// The cases for files that are replaced, and for files that are overwritten, which may be torn.
+    /// The cases for files that are replaced, and for files that are overwritten, which cannot survive torn writes.
     static var ofReplacedFiles: [PowerLoss] { allCases }
     static var ofOverwrittenFiles: [PowerLoss] { allCases.filter { $0 != .torn } }
 

@@ -122,7 +122,7 @@ struct PlantedFileTests {
     }
 
     @Test(
-        "a link to the settings file is followed only if the link and its target have one owner",
+        "a link to the settings file is followed only if the link's owner owns its target",
         .enabled(if: isRoot, "only root can change the owner of a file")
     )
     func foreignLink() async throws {
