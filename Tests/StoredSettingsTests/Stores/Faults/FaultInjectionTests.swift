@@ -33,7 +33,7 @@ struct FaultInjectionTests {
             }
         }
         if !violations.isEmpty { Issue.record("\(violations.joined(separator: "\n"))") }
-        #expect(count > (failure.cutsWrites ? 20 : 300))
+        #expect(count > (failure.shortensWrites ? 20 : 300))
     }
 
     @Test(
