@@ -93,7 +93,7 @@ struct SettingPublisherTests {
     }
 
     @Test("a canceled subscription ends and retains nothing")
-    func ending() {
+    func canceledSubscription() {
         weak var weakReference: Received<Int>?
         do {
             let received = Received<Int>()

@@ -43,18 +43,18 @@ final class LossyDisk: Sendable {
                     state.syncsLeft -= 1
                     guard state.syncsLeft == 0 else { return nil }
                     state.failedPath = path
-                    note(&state) { try fail(path, &$0) }
+                    capturingFailure(in: &state) { try fail(path, &$0) }
                     return EIO
                 }
             },
             witness: { [self] call, path in
                 guard call == .sync else { return }
-                state.withLock { state in note(&state) { try succeed(path, &$0) } }
+                state.withLock { state in capturingFailure(in: &state) { try succeed(path, &$0) } }
             }
         )
     }
 
-    private func note(_ state: inout State, _ body: (inout State) throws -> Void) {
+    private func capturingFailure(in state: inout State, _ body: (inout State) throws -> Void) {
         do { try body(&state) } catch { state.failure = error }
     }
 
