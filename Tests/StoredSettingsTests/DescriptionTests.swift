@@ -4,7 +4,7 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("In words")
+@Suite("Descriptions")
 struct DescriptionTests {
     private struct Settings {
         @DefaultStorage(key: "password") var password = "hunter2"
@@ -12,7 +12,7 @@ struct DescriptionTests {
 
     private static let port = SettingKey("port", default: 8080)
 
-    @Test("a suite is its name and where it is kept")
+    @Test("the description of a suite contains its name and location")
     func suites() async throws {
         #expect("\(SettingsSuite.inMemory())".hasPrefix("suite 'in memory', kept in memory: "))
         try await withTemporaryDirectory { directory in
@@ -23,7 +23,7 @@ struct DescriptionTests {
         }
     }
 
-    @Test("a setting is its key and its suite, and a key its text")
+    @Test("the description of a setting contains its key and suite, and that of a key is its string")
     func settings() {
         let suite = SettingsSuite.inMemory()
         #expect("\(Setting(Self.port, suite: suite))" == "setting 'port' of suite 'in memory'")
@@ -31,8 +31,8 @@ struct DescriptionTests {
         #expect("\(Self.port as SettingKeys)" == "port")
     }
 
-    @Test("nothing shows a value or what is inside, however it is printed")
-    func insides() {
+    @Test("no description or dump shows a value or internals")
+    func internals() {
         let suite = SettingsSuite.inMemory()
         let settings = SettingsSuite.withStandard(suite) { Settings() }
         settings.password = "correct horse"

@@ -15,7 +15,7 @@ struct SettingTests {
         port = Setting("port", default: 8080, suite: suite)
     }
 
-    @Test("the default serves while nothing is stored, and is never stored")
+    @Test("the default is used while nothing is stored, and is never stored")
     func defaults() throws {
         #expect(port.value == 8080)
         #expect(!port.isSet)
@@ -23,7 +23,7 @@ struct SettingTests {
         #expect(suite.keys.isEmpty)
     }
 
-    @Test("an assigned value is read back, by every setting of the key")
+    @Test("an assigned value is read by every setting with the key")
     func assigning() throws {
         port.value = 9090
         #expect(port.value == 9090)
@@ -33,13 +33,13 @@ struct SettingTests {
         #expect(suite.snapshot() == ["port": 9090])
     }
 
-    @Test("assigning the default's value stores it: only the default itself is never stored")
+    @Test("assigning a value that equals the default stores it")
     func assigningDefault() {
         port.value = 8080
         #expect(port.isSet)
     }
 
-    @Test("resetting removes what is stored")
+    @Test("resetting removes the stored value")
     func resetting() {
         port.value = 1
         port.reset()
@@ -47,7 +47,7 @@ struct SettingTests {
         #expect(!port.isSet)
     }
 
-    @Test("a value of another kind leaves the default to serve, is reported, and stays stored")
+    @Test("a value of another type is reported and stays stored, and the default is used")
     func undecodable() throws {
         try suite.setStoredValue("many", forKey: "port")
         #expect(port.value == 8080)
@@ -64,7 +64,7 @@ struct SettingTests {
         #expect(suite.storedValue(forKey: "port") == 1)
     }
 
-    @Test("an undecodable value is reported once for as long as nothing changes")
+    @Test("an undecodable value is reported once until something changes")
     func reportedOnce() throws {
         try suite.setStoredValue("many", forKey: "port")
         for _ in 0..<10 { _ = port.value }
@@ -74,26 +74,26 @@ struct SettingTests {
         #expect(reporter.errors.count == 2)
     }
 
-    @Test("update changes the newest value and returns the new one")
+    @Test("update changes the current value and returns the new one")
     func updating() throws {
         #expect(try port.update { $0 += 1 } == 8081)
         #expect(port.value == 8081)
     }
 
-    @Test("update that leaves the default as it is stores nothing")
+    @Test("an update that does not change the default stores nothing")
     func updatingNothing() throws {
         try port.update { _ in }
         #expect(!port.isSet)
     }
 
-    @Test("update does not build on a value that it cannot read")
+    @Test("an update of an undecodable value throws")
     func updatingUndecodable() throws {
         try suite.setStoredValue("many", forKey: "port")
         #expect(throws: SettingsError.self) { try port.update { $0 += 1 } }
         #expect(suite.storedValue(forKey: "port") == "many")
     }
 
-    @Test("what the closure of an update throws is thrown on, and nothing changes")
+    @Test("an error thrown in the body of an update is rethrown, and nothing changes")
     func updateThrowing() {
         struct Oops: Error {}
         #expect(throws: Oops.self) {
@@ -120,7 +120,7 @@ struct SettingTests {
         #expect(reporter.errors.allSatisfy { !$0.message.contains("70") })
     }
 
-    @Test("an optional takes nil beside the values of its range")
+    @Test("an optional with a range accepts nil and the values in the range")
     func optionalRange() throws {
         let port = Setting(SettingKey<Int?>("port", in: 1...10) { $0 != 5 }, suite: suite)
         try port.set(3)
@@ -131,7 +131,7 @@ struct SettingTests {
         #expect(!port.isSet)
     }
 
-    @Test("half-open and one-sided ranges work as ranges do")
+    @Test("half-open and one-sided ranges are supported")
     func rangeKinds() throws {
         let low = Setting(SettingKey("low", default: 1, in: 1...), suite: suite)
         let high = Setting(SettingKey("high", default: 1, in: ..<10), suite: suite)
@@ -141,7 +141,7 @@ struct SettingTests {
         try high.set(.min)
     }
 
-    @Test("a validator refuses by false and by throwing, and its own error is kept")
+    @Test("a validator rejects a value by returning false or by throwing, and its error is preserved")
     func validators() throws {
         struct Odd: Error {}
         let even = Setting(
@@ -155,7 +155,7 @@ struct SettingTests {
         #expect(even.value == 2)
     }
 
-    @Test("a default in a closure is computed whenever it is needed")
+    @Test("a default in a closure is computed each time it is used")
     func computedDefault() {
         let other = Setting("base", default: 1, suite: suite)
         let twice = Setting(SettingKey("twice", default: { other.value * 2 }), suite: suite)
@@ -165,18 +165,21 @@ struct SettingTests {
         #expect(!twice.isSet)
     }
 
-    @Test("an empty key is refused with an error")
+    @Test("an empty key is rejected with an error")
     func emptyKey() {
-        let nameless = Setting("", default: 1, suite: suite)
-        #expect(nameless.value == 1)
-        nameless.value = 2
+        let emptySetting = Setting("", default: 1, suite: suite)
+        #expect(emptySetting.value == 1)
+        emptySetting.value = 2
         #expect(reporter.errors.map(\.code) == [.invalidKey])
-        #expect(throws: SettingsError(.invalidKey, fact: "")) { try nameless.set(2) }
+        #expect(throws: SettingsError(.invalidKey, fact: "")) { try emptySetting.set(2) }
         #expect(throws: SettingsError(.invalidKey, fact: "")) { try suite.setStoredValue(1, forKey: "") }
         #expect(suite.keys.isEmpty)
     }
 
-    @Test("any other key is fine, and flat", arguments: ["log.level", "a@b", " ", "🎛️", "a/b", "\0", "\u{301}"])
+    @Test(
+        "any other key is valid, and its name has no structure",
+        arguments: ["log.level", "a@b", " ", "🎛️", "a/b", "\0", "\u{301}"]
+    )
     func keys(key: String) throws {
         let setting = Setting(key, default: 1, suite: suite)
         try setting.set(2)
@@ -184,8 +187,8 @@ struct SettingTests {
         #expect(suite.contains(key))
     }
 
-    @Test("no name makes a message more than one line")
-    func messagesAreLines() throws {
+    @Test("a message stays on one line, whatever the names in it")
+    func singleLineMessages() throws {
         let setting = Setting("a\nb\u{1b}", default: ["x": 1], suite: suite)
         try suite.setStoredValue(["evil\n\u{2028}line": "text"], forKey: "a\nb\u{1b}")
         _ = setting.value
@@ -194,7 +197,7 @@ struct SettingTests {
         #expect(message.contains("evil\\n"))
     }
 
-    @Test("an explanation tells the layer, the place and the problem")
+    @Test("an explanation contains the layer, the place and the problem")
     func explaining() throws {
         #expect(port.explain().layer == .default)
         #expect(port.explain().description == "port = 8080, the default")
@@ -207,9 +210,9 @@ struct SettingTests {
         let note = Setting(SettingKey<Int?>("note"), suite: suite)
         #expect(note.explain().description == "note = nil, the default")
         try suite.setStoredValue("x", forKey: "port")
-        let broken = port.explain()
-        #expect(broken.value == 8080)
-        #expect(broken.layer == .default)
-        #expect(broken.problem?.code == .typeMismatch)
+        let undecodable = port.explain()
+        #expect(undecodable.value == 8080)
+        #expect(undecodable.layer == .default)
+        #expect(undecodable.problem?.code == .typeMismatch)
     }
 }

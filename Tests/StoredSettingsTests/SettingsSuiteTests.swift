@@ -30,7 +30,7 @@ struct SettingsSuiteTests {
         #expect(suite.keys == ["low", "other"])
     }
 
-    @Test("reset removes some keys, by definition or by text, and removeAll all of them")
+    @Test("reset removes some keys, by definition or by string, and removeAll removes all keys")
     func resetting() throws {
         suite[.low] = 2
         suite[.high] = 20
@@ -45,7 +45,7 @@ struct SettingsSuiteTests {
         #expect(suite[.low] == 1)
     }
 
-    @Test("a transaction changes several settings at once and returns what its body returns")
+    @Test("a transaction changes several settings at once and returns the result of its body")
     func transactions() throws {
         let sum = try suite.transaction { settings in
             settings[.low] += 1
@@ -70,10 +70,10 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true])
     }
 
-    @Test("a refused value, an undecodable one or a setting of another suite makes a transaction throw as a whole")
+    @Test("an invalid value, an undecodable value or a setting of another suite makes the whole transaction throw")
     func transactionFailing() throws {
         let port = Setting(SettingKey("port", default: 1, in: 1...10), suite: suite)
-        let foreign = Setting("x", default: 1, suite: .inMemory())
+        let otherSetting = Setting("x", default: 1, suite: .inMemory())
         #expect(throws: SettingsError(.validationFailed, fact: "")) {
             try suite.transaction {
                 $0[.low] = 5
@@ -83,7 +83,7 @@ struct SettingsSuiteTests {
         #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
             try suite.transaction {
                 $0[.low] = 5
-                $0[foreign] = 2
+                $0[otherSetting] = 2
             }
         }
         #expect(throws: SettingsError(.invalidKey, fact: "")) {
@@ -99,7 +99,7 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true, "high": "x"])
     }
 
-    @Test("nesting throws instead of waiting for itself, also across suites")
+    @Test("nested transactions and updates throw instead of deadlocking, also across suites")
     func nesting() throws {
         let other = SettingsSuite.inMemory()
         for inner in [suite, other] {
@@ -116,7 +116,7 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true])
     }
 
-    @Test("a nested update or set names its key, and one that holds another's error does not claim it")
+    @Test("the error of a nested update or set names the inner key only")
     func nestingNamed() {
         let outer = Setting("outer", default: 0, suite: suite)
         let inner = Setting("inner", default: 0, suite: suite)
@@ -125,7 +125,7 @@ struct SettingsSuiteTests {
         #expect(settingsError { try outer.update { _ in try suite.transaction { _ in } } }?.key == nil)
     }
 
-    @Test("an assignment inside a transaction is reported and made after it")
+    @Test("an assignment inside a transaction is reported and applied after the transaction")
     func assigningInside() throws {
         let other = SettingsSuite.inMemory(reporter: reporter)
         try suite.transaction { settings in
@@ -140,7 +140,7 @@ struct SettingsSuiteTests {
         try suite.synchronize()
     }
 
-    @Test("a task that a transaction starts is not inside of it")
+    @Test("a task that is started in a transaction does not belong to it")
     func taskStartedInside() async throws {
         let high = Setting(.high, suite: suite)
         let task = try suite.transaction { _ in
@@ -150,7 +150,7 @@ struct SettingsSuiteTests {
         #expect(high.value == 99)
     }
 
-    @Test("update is atomic among threads")
+    @Test("updates are atomic across threads")
     func atomicUpdates() async throws {
         let count = Setting("count", default: 0, suite: suite)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -164,7 +164,7 @@ struct SettingsSuiteTests {
         #expect(count.value == 2_000)
     }
 
-    @Test("suites over one store are one suite; suites in memory are each their own")
+    @Test("suites with one store are equal, and in-memory suites are distinct")
     func identity() {
         let store = InMemoryStore()
         let (one, two) = (SettingsSuite(store: store), SettingsSuite(store: store))
@@ -174,7 +174,7 @@ struct SettingsSuiteTests {
         #expect(SettingsSuite.inMemory() != SettingsSuite.inMemory())
     }
 
-    @Test("a replaced standard suite serves the settings made under it, in tasks too, and no others")
+    @Test("a replaced standard suite is used by settings created in its scope, including tasks, and by no others")
     func standard() async {
         let one = SettingsSuite.inMemory()
         let two = SettingsSuite.inMemory()
@@ -188,7 +188,7 @@ struct SettingsSuiteTests {
         #expect(two.snapshot() == ["x": 2])
     }
 
-    @Test("a finished suite ends its streams, takes no changes, and can still be read")
+    @Test("a finished suite ends its streams, rejects changes and can still be read")
     func finishing() async throws {
         suite[.low] = 3
         let values = Setting(.low, suite: suite).values
@@ -196,9 +196,9 @@ struct SettingsSuiteTests {
         #expect(await iterator.next() == 3)
         suite.finish()
         #expect(await iterator.next() == nil)
-        var late = values.makeAsyncIterator()
-        #expect(await late.next() == 3)
-        #expect(await late.next() == nil)
+        var lateIterator = values.makeAsyncIterator()
+        #expect(await lateIterator.next() == 3)
+        #expect(await lateIterator.next() == nil)
         #expect(suite[.low] == 3)
         #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(1, forKey: "a") }
         suite[.low] = 4

@@ -18,7 +18,7 @@ struct FinishedSuiteTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("throws from synchronize what could not be saved, and from checkpoint in any case")
+    @Test("after finishing, synchronize throws if values could not be saved, and checkpoint always throws")
     func afterFinishing() throws {
         suite.finish()
         try suite.synchronize()
@@ -33,7 +33,7 @@ struct FinishedSuiteTests {
         #expect(throws: SettingsError(.writeFailed, fact: "")) { try other.synchronize() }
     }
 
-    @Test("takes no assignment, also not inside a transaction of another suite")
+    @Test("a finished suite ignores and reports assignments, also inside another suite's transaction")
     func assignedAfterFinishing() throws {
         suite.finish()
         try SettingsSuite.inMemory().transaction { _ in port.value = 9 }
@@ -41,7 +41,7 @@ struct FinishedSuiteTests {
         #expect(reporter.errors.map(\.code) == [.suiteFinished])
     }
 
-    @Test("keeps a pending write readable, and does not store it later")
+    @Test("a pending write of a finished suite remains readable and is never stored")
     func pendingWhenFinished() throws {
         store.fail(with: full)
         port.value = 3

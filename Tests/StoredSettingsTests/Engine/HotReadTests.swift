@@ -8,9 +8,9 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Hot reads")
+@Suite("Concurrent reads")
 struct HotReadTests {
-    /// Makes sense only whole: both halves are equal.
+    /// A value with two equal halves, which differ after a torn read.
     struct Pair: Equatable, Sendable, StoredValueConvertible {
         var left: Int32
         var right: Int32
@@ -19,7 +19,7 @@ struct HotReadTests {
             (left, right) = (Int32(truncatingIfNeeded: number), Int32(truncatingIfNeeded: number))
         }
 
-        /// The number that both halves are; `nil` when they differ.
+        /// The number in both halves; `nil` when they differ.
         var number: Int? { left == right ? Int(left) : nil }
 
         init(storedValue: StoredValue) throws {
@@ -29,7 +29,7 @@ struct HotReadTests {
         func storedValue() throws -> StoredValue { Int(left).storedValue() }
     }
 
-    enum Place: String, CaseIterable, Sendable {
+    enum Location: String, CaseIterable, Sendable {
         case memory, file
 
         func suite(in directory: String) -> SettingsSuite {
@@ -40,28 +40,28 @@ struct HotReadTests {
         }
     }
 
-    /// The sets as the readers see them, without waiting for anything.
+    /// The progress of the sets, which readers see without a lock.
     private final class Progress: Sendable {
-        /// The number whose set has begun last, and the one whose set has returned last.
-        let begun = Atomic(0)
+        /// The number of the last set that has started, and of the last set that has returned.
+        let started = Atomic(0)
         let returned = Atomic(0)
-        /// The number that is set last, once that is known.
+        /// The number of the final set, once it is known.
         let final = Atomic(Int.max)
     }
 
-    /// What one reader found.
+    /// The findings of one reader.
     private final class Reader: Sendable {
-        /// Reads that took place, in part at least, between the beginning of a set and its return.
+        /// The number of reads that overlapped a set.
         let overlapping = Atomic(0)
-        /// How often a read returned another number than the one before.
+        /// The number of reads that returned another number than the read before.
         let changes = Atomic(0)
         let stale = Atomic(0)
         let premature = Atomic(0)
         let torn = Atomic(0)
         let isDone = Atomic(false)
 
-        /// Whether it has read often enough while there were sets to have met the moments that matter.
-        var hasMetSets: Bool {
+        /// Whether enough reads overlapped a set to make the test meaningful.
+        var hasOverlappedSets: Bool {
             overlapping.load(ordering: .relaxed) >= 100 && changes.load(ordering: .relaxed) >= 10
         }
 
@@ -72,23 +72,23 @@ struct HotReadTests {
         }
     }
 
-    private static let leastSets = 300
+    private static let minimumSets = 300
 
     @Test(
-        "on other threads are whole, never older than a set that has returned, and never newer than one that has begun",
+        "a read is whole, never older than a set that has returned, and never newer than a set that has started",
         .timeLimit(.minutes(3)),
-        arguments: Place.allCases
+        arguments: Location.allCases
     )
-    func stress(place: Place) async throws {
+    func stress(location: Location) async throws {
         try await withTemporaryDirectory { directory in
-            let suite = place.suite(in: directory)
+            let suite = location.suite(in: directory)
             let number = Setting("number", default: 0, suite: suite)
             let pair = Setting("pair", default: Pair(0), suite: suite)
             let text = Setting("text", default: "0", suite: suite)
             let progress = Progress()
-            // Whatever happens, no reader is left.
+            // Stop all readers, even after an error.
             defer { progress.final.store(.min, ordering: .sequentiallyConsistent) }
-            // Two for each setting: they share a cache, which both of them fill.
+            // Two readers for each setting share a cache, which both fill.
             var readers: [(name: Comment, Reader)] = []
             for _ in 1...2 {
                 readers.append(("number", read(progress) { number.value }))
@@ -96,10 +96,10 @@ struct HotReadTests {
                 readers.append(("text", read(progress) { Int(text.value) }))
             }
             var last = 0
-            // As long as it takes: reads beside which nothing was set would prove nothing.
-            while last < Self.leastSets || !readers.allSatisfy(\.1.hasMetSets) {
+            // Continue until the sets have overlapped enough reads.
+            while last < Self.minimumSets || !readers.allSatisfy(\.1.hasOverlappedSets) {
                 last += 1
-                progress.begun.store(last, ordering: .sequentiallyConsistent)
+                progress.started.store(last, ordering: .sequentiallyConsistent)
                 try suite.transaction { settings in
                     settings[number] = last
                     settings[pair] = Pair(last)
@@ -114,12 +114,12 @@ struct HotReadTests {
                 readers.allSatisfy { $0.1.isDone.load(ordering: .acquiring) }
             }
             for (name, reader) in readers { reader.expectNoFault(name) }
-            // Nothing is checkpointed any more when the directory is removed.
+            // Finish, so that no checkpoint runs while the directory is removed.
             suite.finish()
         }
     }
 
-    /// Reads on a thread of its own until the last number comes, and notes what is wrong.
+    /// Reads on its own thread until the final number arrives, and counts the faults.
     private func read(_ progress: Progress, _ number: @escaping @Sendable () -> Int?) -> Reader {
         let reader = Reader()
         Thread.detachNewThread {
@@ -127,17 +127,17 @@ struct HotReadTests {
             while last < progress.final.load(ordering: .sequentiallyConsistent) {
                 let returned = progress.returned.load(ordering: .sequentiallyConsistent)
                 let found = number()
-                let begun = progress.begun.load(ordering: .sequentiallyConsistent)
-                if begun > returned { reader.overlapping.add(1, ordering: .relaxed) }
+                let started = progress.started.load(ordering: .sequentiallyConsistent)
+                if started > returned { reader.overlapping.add(1, ordering: .relaxed) }
                 guard let found else {
                     reader.torn.add(1, ordering: .relaxed)
                     continue
                 }
                 if found < max(returned, last) { reader.stale.add(1, ordering: .relaxed) }
-                if found > begun { reader.premature.add(1, ordering: .relaxed) }
+                if found > started { reader.premature.add(1, ordering: .relaxed) }
                 if found != last { reader.changes.add(1, ordering: .relaxed) }
                 last = found
-                // On a machine with fewer cores than readers, the others and the sets have their turn soon.
+                // On a machine with fewer cores than readers, let the other threads run.
                 sched_yield()
             }
             reader.isDone.store(true, ordering: .releasing)
@@ -145,44 +145,44 @@ struct HotReadTests {
         return reader
     }
 
-    /// Reads the setting that it is a value of when it ends.
-    private final class Ending: Sendable {
-        let onEnd: @Sendable () -> Void
+    /// A value that calls a closure when it is released.
+    private final class Releasing: Sendable {
+        let onRelease: @Sendable () -> Void
 
-        init(_ onEnd: @escaping @Sendable () -> Void) { self.onEnd = onEnd }
+        init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
 
-        deinit { onEnd() }
+        deinit { onRelease() }
     }
 
-    private struct EndingBridge: StoredValueBridge {
-        let onEnd: @Sendable () -> Void
+    private struct ReleasingBridge: StoredValueBridge {
+        let onRelease: @Sendable () -> Void
 
-        func value(from storedValue: StoredValue) throws -> Ending { Ending(onEnd) }
+        func value(from storedValue: StoredValue) throws -> Releasing { Releasing(onRelease) }
 
-        func storedValue(from value: Ending) throws -> StoredValue { .null }
+        func storedValue(from value: Releasing) throws -> StoredValue { .null }
     }
 
-    @Test("let go of a value under no lock: its end may read the setting", .timeLimit(.minutes(1)))
-    func ending() {
+    @Test("a value is released under no lock, so its deinitializer may read the setting", .timeLimit(.minutes(1)))
+    func release() {
         let suite = SettingsSuite.inMemory(["n": 1])
-        let setting = Mutex<Setting<Ending>?>(nil)
-        let ends = Atomic(0)
-        let bridge = EndingBridge {
-            // Once: what is read here ends as well.
-            guard ends.add(1, ordering: .relaxed).oldValue == 0 else { return }
+        let setting = Mutex<Setting<Releasing>?>(nil)
+        let releases = Atomic(0)
+        let bridge = ReleasingBridge {
+            // Only once, because the value that is read here is also released.
+            guard releases.add(1, ordering: .relaxed).oldValue == 0 else { return }
             _ = setting.withLock(\.self)?.value
         }
-        let key = SettingKey("n", default: Ending {}, as: bridge)
+        let key = SettingKey("n", default: Releasing {}, as: bridge)
         setting.withLock { $0 = Setting(key, suite: suite) }
         for value in 2...4 {
             _ = setting.withLock(\.self)?.value
             suite.engine.assign(.integer(Int128(value)), forKey: "n") { Issue.record($0) }
         }
         _ = setting.withLock(\.self)?.value
-        #expect(ends.load(ordering: .relaxed) > 0)
+        #expect(releases.load(ordering: .relaxed) > 0)
     }
 
-    @Test("see what another store of the same file has set, and hand edits, and what could not be saved")
+    @Test("reads return values of another store for the file, edits and values that could not be saved")
     func everyWay() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -209,11 +209,11 @@ struct HotReadTests {
             await eventually("the edit is read") { n.value == 100 && text.value == "edited" }
             isFull.store(true, ordering: .relaxed)
             n.value = 101
-            text.value = "pendingWrites"
-            #expect(n.value == 101 && text.value == "pendingWrites")
+            text.value = "unsaved"
+            #expect(n.value == 101 && text.value == "unsaved")
             isFull.store(false, ordering: .relaxed)
             try suite.synchronize()
-            #expect(n.value == 101 && text.value == "pendingWrites")
+            #expect(n.value == 101 && text.value == "unsaved")
             n.reset()
             #expect(n.value == 0)
             suite.finish()

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("An observable suite")
 struct ObservableSuiteTests {
-    /// Counts the changes of what was tracked, once for each time it was tracked.
+    /// Counts the changes that tracked reads report, one for each call of `track`.
     private final class Tracker: Sendable {
         private let calls = Atomic(0)
 
@@ -54,7 +54,7 @@ struct ObservableSuiteTests {
         settings = Settings(suite)
     }
 
-    @Test("tells of a change of what was read, once, and of nothing else")
+    @Test("a tracked read reports the next change of its setting, and no other change")
     func tracking() {
         settings.port = 1
         tracker.track { _ = settings.port }
@@ -70,7 +70,7 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 2)
     }
 
-    @Test("tells of a change when it can be read, and the setting may be read and tracked again by whoever is told")
+    @Test("a change is reported when it can be read, and the callback may read and track the setting again")
     func reading() {
         let values = Mutex<[Int]>([])
         @Sendable func follow() {
@@ -86,7 +86,7 @@ struct ObservableSuiteTests {
         #expect(values.withLock { $0 } == [1, 2, 3, 4, 5])
     }
 
-    @Test("is followed by an observable model that computes from its settings")
+    @Test("an observable model that computes from settings is tracked")
     func models() {
         let model = Model(suite)
         tracker.track { _ = model.address }
@@ -98,7 +98,7 @@ struct ObservableSuiteTests {
         #expect(model.address == "example.org:2")
     }
 
-    @Test("counts isSet, load() and keys of the suite as reads")
+    @Test("isSet, load() and subscripts of the suite are tracked reads")
     func otherReads() {
         tracker.track { _ = settings.$port.isSet }
         settings.port = 2
@@ -112,7 +112,7 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 3)
     }
 
-    @Test("tells of the whole of a transaction, when it is over")
+    @Test("a transaction is reported as a whole when it ends")
     func transactions() throws {
         tracker.track { _ = (settings.port, settings.host) }
         try suite.transaction { transaction in
@@ -123,7 +123,7 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 1)
     }
 
-    @Test("tells of values that cannot be saved yet")
+    @Test("an assignment that cannot be saved yet is reported")
     func pendingWrites() {
         let store = FailingStore()
         let suite = SettingsSuite(store: store, reporter: RecordingReporter()).observable()
@@ -135,8 +135,8 @@ struct ObservableSuiteTests {
         #expect(settings.port == 2)
     }
 
-    @Test("does not tell of what is changed without propagation")
-    func quiet() {
+    @Test("a change without propagation is not reported")
+    func withoutPropagation() {
         tracker.track { _ = settings.port }
         suite.withoutPropagation { settings.port = 2 }
         #expect(tracker.count == 0)
@@ -145,7 +145,7 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 1)
     }
 
-    @Test("tells of edits of its file, though nobody watches it in another way, and makes no directory for that")
+    @Test("an edit of the file is reported without other watches, and no directory is created")
     func edits() async throws {
         try await withTemporaryDirectory { directory in
             let (path, missing) = (directory + "/settings.json", directory + "/missing")
@@ -154,12 +154,12 @@ struct ObservableSuiteTests {
             let settings = Settings(suite)
             tracker.track { #expect(settings.port == 5) }
             try path.replaceFile(with: #"{"port": 6}"#)
-            await eventually("the edit is told") { tracker.count == 1 }
+            await eventually("the edit is reported") { tracker.count == 1 }
             #expect(settings.port == 6)
             tracker.track { _ = settings.port }
             let other = SettingsSuite(store: FileStore(path: path))
             Setting("port", default: 1, suite: other).value = 7
-            await eventually("the other's change is told") { tracker.count == 2 }
+            await eventually("the other store's change is reported") { tracker.count == 2 }
             #expect(settings.port == 7)
             _ = Settings(SettingsSuite(fileAt: missing + "/settings.json").observable()).port
             #expect(!FileManager.default.fileExists(atPath: missing))
@@ -169,8 +169,8 @@ struct ObservableSuiteTests {
         }
     }
 
-    @Test("is one by choice on this platform, and shares its values with others of the place")
-    func choice() {
+    @Test("a suite is observable by request, and shares its values with the suite that is not")
+    func observableByRequest() {
         let plain = SettingsSuite.inMemory()
         #if canImport(Darwin)
         #expect(plain.isObservable)
@@ -192,19 +192,19 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 1)
     }
 
-    @Test("ends with the last reference to it, tracked or not")
-    func ending() async {
+    @Test("an observable suite is released with its last reference, whether tracked or not")
+    func release() async {
         weak var engine: SettingsEngine?
         do {
             let suite = SettingsSuite.inMemory().observable()
             engine = suite.engine
             tracker.track { _ = Settings(suite).port }
         }
-        // A thread that looks through the open engines may hold it for a moment.
-        await eventually("the engine is gone") { engine == nil }
+        // A thread that iterates over the open engines may hold it briefly.
+        await eventually("the engine is released") { engine == nil }
     }
 
-    @Test("reads values of every size right, on many threads, while they change")
+    @Test("concurrent reads of values of every size are in order during changes")
     func threads() async {
         let text = Setting("text", default: "0", suite: suite)
         let number = Setting("number", default: 0, suite: suite)

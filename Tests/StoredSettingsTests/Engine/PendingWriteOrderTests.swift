@@ -7,8 +7,8 @@ import Testing
 
 @testable import StoredSettings
 
-/// Two stores over one file, as two processes have them; the commits of the first can be made to fail.
-@Suite("A pending write and a newer commit")
+/// Uses two stores for one file, like two processes; the commits of the first store can be made to fail.
+@Suite("Pending writes and newer commits")
 struct PendingWriteOrderTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
@@ -17,16 +17,16 @@ struct PendingWriteOrderTests {
         var path: String
         var store: FileStore
         var otherStore: FileStore
-        var here: Setting<Int>
-        var elsewhere: Setting<Int>
+        var setting: Setting<Int>
+        var otherSetting: Setting<Int>
 
-        var suite: SettingsSuite { here.suite }
+        var suite: SettingsSuite { setting.suite }
 
         func expectBoth(_ value: Int, sourceLocation: SourceLocation = #_sourceLocation) {
-            // These stores have no watch that would notice an edit.
+            // These stores have no watch, so look for an edit explicitly.
             otherStore.look()
-            #expect(here.value == value, sourceLocation: sourceLocation)
-            #expect(elsewhere.value == value, sourceLocation: sourceLocation)
+            #expect(setting.value == value, sourceLocation: sourceLocation)
+            #expect(otherSetting.value == value, sourceLocation: sourceLocation)
         }
     }
 
@@ -40,11 +40,11 @@ struct PendingWriteOrderTests {
                 path: path,
                 store: store,
                 otherStore: otherStore,
-                here: Setting("port", default: 0, suite: SettingsSuite(store: store, reporter: reporter)),
-                elsewhere: Setting("port", default: 0, suite: other)
+                setting: Setting("port", default: 0, suite: SettingsSuite(store: store, reporter: reporter)),
+                otherSetting: Setting("port", default: 0, suite: other)
             )
-            try pair.elsewhere.set(7)
-            #expect(pair.here.value == 7)
+            try pair.otherSetting.set(7)
+            #expect(pair.setting.value == 7)
             try await body(pair)
             faults.stop()
             pair.suite.finish()
@@ -52,14 +52,14 @@ struct PendingWriteOrderTests {
         }
     }
 
-    /// Assigns a value here that cannot be saved for now.
+    /// Assigns a value to the setting of the first store, which cannot be saved yet.
     private func assign(_ value: Int, in pair: Pair) {
         faults.fail(.write, with: ENOSPC)
-        pair.here.value = value
-        #expect(pair.here.value == value)
+        pair.setting.value = value
+        #expect(pair.setting.value == value)
     }
 
-    /// Lets the pending writes be saved.
+    /// Saves the pending writes.
     private func save(in pair: Pair) throws {
         faults.stop()
         try pair.suite.synchronize()
@@ -68,15 +68,15 @@ struct PendingWriteOrderTests {
     private var codes: [SettingsError.Code] { reporter.errors.map(\.code) }
     private let dropped = SettingsError.Code("pendingWriteDropped")
 
-    @Test("a newer commit of another process is read, received by subscribers and kept, and the drop is reported")
+    @Test("a newer commit of another process is read, received and stored, and the dropped write is reported")
     func newerCommit() async throws {
         try await withPair { pair in
-            var values = pair.here.values.makeAsyncIterator()
+            var values = pair.setting.values.makeAsyncIterator()
             #expect(await values.next() == 7)
             assign(1, in: pair)
             #expect(await values.next() == 1)
-            try pair.elsewhere.set(2)
-            #expect(pair.here.value == 2)
+            try pair.otherSetting.set(2)
+            #expect(pair.setting.value == 2)
             #expect(await values.next() == 2)
             try save(in: pair)
             pair.expectBoth(2)
@@ -88,47 +88,47 @@ struct PendingWriteOrderTests {
         }
     }
 
-    @Test("a newer commit that is noticed by the retry alone is not overwritten by it")
+    @Test("a retry does not overwrite a newer commit that it is the first to notice")
     func noticedByRetry() async throws {
         try await withPair { pair in
             assign(1, in: pair)
-            try pair.elsewhere.set(2)
+            try pair.otherSetting.set(2)
             try save(in: pair)
             pair.expectBoth(2)
             #expect(codes == [.writeFailed, dropped])
         }
     }
 
-    @Test("a newer removal by another process drops it, too")
+    @Test("a newer removal by another process drops a pending write")
     func newerRemoval() async throws {
         try await withPair { pair in
             assign(1, in: pair)
-            try pair.elsewhere.suite.removeAll()
+            try pair.otherSetting.suite.removeAll()
             try save(in: pair)
             pair.expectBoth(0)
-            #expect(!pair.here.isSet)
+            #expect(!pair.setting.isSet)
             #expect(codes == [.writeFailed, dropped])
         }
     }
 
-    @Test("a later edit of the file drops it")
+    @Test("a later edit of the file drops a pending write")
     func laterEdit() async throws {
         try await withPair { pair in
             try pair.suite.checkpoint()
             assign(1, in: pair)
             try pair.path.replaceFile(with: #"{"port": 9}"#)
             pair.store.look()
-            #expect(pair.here.value == 9)
+            #expect(pair.setting.value == 9)
             try save(in: pair)
             pair.expectBoth(9)
             #expect(codes == [.writeFailed, dropped])
         }
     }
 
-    @Test("a commit that was made before the assignment and is noticed after it drops nothing")
+    @Test("a commit before the assignment that is noticed after it drops nothing")
     func olderCommit() async throws {
         try await withPair { pair in
-            try pair.elsewhere.set(2)
+            try pair.otherSetting.set(2)
             assign(1, in: pair)
             try save(in: pair)
             pair.expectBoth(1)
@@ -136,7 +136,7 @@ struct PendingWriteOrderTests {
         }
     }
 
-    @Test("an edit of the file before the assignment drops nothing, although no read has noticed it")
+    @Test("an edit of the file before the assignment drops nothing, even if no read has noticed it")
     func olderEdit() async throws {
         try await withPair { pair in
             try pair.suite.checkpoint()
@@ -144,7 +144,7 @@ struct PendingWriteOrderTests {
             assign(1, in: pair)
             pair.store.look()
             #expect(pair.suite.contains("host"))
-            #expect(pair.here.value == 1)
+            #expect(pair.setting.value == 1)
             try save(in: pair)
             pair.expectBoth(1)
             #expect(codes == [.writeFailed])
@@ -155,25 +155,25 @@ struct PendingWriteOrderTests {
     func otherKey() async throws {
         try await withPair { pair in
             assign(1, in: pair)
-            try pair.elsewhere.suite.setStoredValue("a", forKey: "host")
+            try pair.otherSetting.suite.setStoredValue("a", forKey: "host")
             #expect(pair.suite.contains("host"))
-            #expect(pair.here.value == 1)
+            #expect(pair.setting.value == 1)
             try save(in: pair)
             pair.expectBoth(1)
             #expect(codes == [.writeFailed])
         }
     }
 
-    @Test("a commit of the same value elsewhere leaves nothing to save, and is no change")
+    @Test("a commit of the same value by another process leaves nothing to save and is no change")
     func equalCommit() async throws {
         try await withPair { pair in
             assign(1, in: pair)
             let changes = pair.suite.changes
-            try pair.elsewhere.set(1)
-            #expect(pair.here.value == 1)
-            // Nothing can be saved here as yet, and nothing has to be.
+            try pair.otherSetting.set(1)
+            #expect(pair.setting.value == 1)
+            // Nothing can be saved yet, and nothing has to be saved.
             try pair.suite.synchronize()
-            try pair.elsewhere.suite.setStoredValue("a", forKey: "host")
+            try pair.otherSetting.suite.setStoredValue("a", forKey: "host")
             #expect(pair.suite.contains("host"))
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next()?.keys == ["host"])
@@ -181,30 +181,30 @@ struct PendingWriteOrderTests {
         }
     }
 
-    @Test("a later set of this process takes its place, silently", arguments: [2, 7])
+    @Test("a later set in this process replaces a pending write silently", arguments: [2, 7])
     func laterSet(value: Int) async throws {
         try await withPair { pair in
             assign(1, in: pair)
             faults.stop()
-            try pair.here.set(value)
+            try pair.setting.set(value)
             pair.expectBoth(value)
             #expect(!pair.suite.engine.isPending("port"))
             #expect(codes == [.writeFailed])
         }
     }
 
-    @Test("a transaction that takes it along does not store it over an edit that is noticed meanwhile")
+    @Test("a transaction does not store a pending write over an edit that is noticed during it")
     func editDuringTransaction() async throws {
         try await withPair { pair in
             try pair.suite.checkpoint()
             assign(1, in: pair)
             try pair.suite.transaction { settings in
-                // Not before, or the retry could save it first.
+                // Stop the faults here, because a retry could save the value earlier.
                 faults.stop()
-                #expect(settings[pair.here] == 1)
+                #expect(settings[pair.setting] == 1)
                 try pair.path.replaceFile(with: #"{"port": 9}"#)
                 pair.store.look()
-                #expect(pair.here.value == 9)
+                #expect(pair.setting.value == 9)
                 #expect(codes == [.writeFailed], "nothing is reported under the transaction's locks")
                 settings[storedValueFor: "host"] = "a"
             }
@@ -216,12 +216,12 @@ struct PendingWriteOrderTests {
         }
     }
 
-    @Test("what is assigned inside a transaction is stored over what the transaction stores")
+    @Test("an assignment inside a transaction overrides the values that the transaction stores")
     func assignedInside() async throws {
         try await withPair { pair in
             try pair.suite.transaction { settings in
-                settings[pair.here] = 1
-                pair.here.value = 2
+                settings[pair.setting] = 1
+                pair.setting.value = 2
             }
             pair.expectBoth(2)
             #expect(codes == [.nestedTransaction])

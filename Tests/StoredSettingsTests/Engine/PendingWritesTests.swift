@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Unsaved changes")
+@Suite("Pending writes")
 struct PendingWritesTests {
     private let reporter = RecordingReporter()
     private let store = FailingStore(["port": 2])
@@ -21,7 +21,7 @@ struct PendingWritesTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("an assignment that fails is reported, readable, and told to subscribers once, and never twice")
+    @Test("a failed assignment is reported, readable, and received by subscribers exactly once")
     func failing() async throws {
         var values = port.values.makeAsyncIterator()
         let changes = suite.changes
@@ -44,7 +44,7 @@ struct PendingWritesTests {
         #expect(await iterator.next()?["port"] == SettingChange(old: 2, new: 4, origin: .local))
     }
 
-    @Test("it is tried again by itself")
+    @Test("a failed assignment is retried automatically")
     func retrying() async {
         store.fail(with: full)
         port.value = 3
@@ -54,8 +54,8 @@ struct PendingWritesTests {
         #expect(!port.isSet)
     }
 
-    @Test("the next change that succeeds takes the earlier ones along, and wins where they meet")
-    func takenAlong() throws {
+    @Test("the next successful change saves the pending writes, and overrides them under the same key")
+    func savedByNextChange() throws {
         store.fail(with: full)
         port.value = 3
         Setting("other", default: 0, suite: suite).value = 7
@@ -65,7 +65,7 @@ struct PendingWritesTests {
         #expect(suite.snapshot() == store.contents())
     }
 
-    @Test("while it is not saved synchronize throws, with the cause")
+    @Test("synchronize throws with the cause while a write is pending")
     func synchronizing() throws {
         store.fail(with: full)
         port.value = 3
@@ -76,7 +76,7 @@ struct PendingWritesTests {
         try suite.synchronize()
     }
 
-    @Test("a set or an update that throws has changed nothing")
+    @Test("a set or an update that throws changes nothing")
     func throwing() throws {
         store.fail(with: full)
         #expect(throws: SettingsError(.writeFailed, fact: "")) { try port.set(3) }
@@ -85,12 +85,15 @@ struct PendingWritesTests {
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("what is assigned inside a transaction is told when its locks are free", .timeLimit(.minutes(1)))
-    func toldAfterTheTransaction() throws {
+    @Test(
+        "an assignment inside a transaction is reported to observers after the locks are released",
+        .timeLimit(.minutes(1))
+    )
+    func reportedAfterLocks() throws {
         let isInside = Mutex(true)
         let observation = port.observe { [suite] _ in
             #expect(isInside.withLock { $0 } == false)
-            // Another thread's set would wait for the transaction for ever, if it had not ended.
+            // A set on another thread would block if the transaction still held its locks.
             let done = DispatchSemaphore(value: 0)
             Thread.detachNewThread {
                 do {
@@ -111,8 +114,8 @@ struct PendingWritesTests {
         observation.invalidate()
     }
 
-    @Test("a store of the user's can serve one suite after the other, and is closed by finishing only")
-    func storesOfUsers() throws {
+    @Test("a custom store can be used by several suites in turn, and only finish() closes it")
+    func customStores() throws {
         let store = FailingStore()
         do {
             let first = SettingsSuite(store: store, reporter: reporter)
@@ -129,12 +132,12 @@ struct PendingWritesTests {
         #expect(store.closingCount == 1)
     }
 
-    @Test("an pendingWrites value that the store turns out to refuse for good is given up, and spoils no other")
-    func refusedForGood() throws {
+    @Test("a pending write that the store rejects permanently is dropped, and the others are saved")
+    func rejectedPermanently() throws {
         let (bad, good) = (Setting("bad", default: 0, suite: suite), Setting("good", default: 0, suite: suite))
         store.fail(with: full)
         (bad.value, good.value) = (1, 1)
-        store.refuse("bad")
+        store.reject("bad")
         store.fail(with: nil)
         port.value = 7
         #expect(store.contents() == ["port": 7, "good": 1])
@@ -144,7 +147,7 @@ struct PendingWritesTests {
         try suite.synchronize()
     }
 
-    @Test("a value that can never be stored is not tried again")
+    @Test("a value that can never be stored is not retried")
     func unstorable() throws {
         struct Unstorable: StoredValueConvertible {
             init() {}
@@ -158,13 +161,13 @@ struct PendingWritesTests {
         #expect(!setting.isSet)
     }
 
-    @Test("an external commit ends the pending writes of its keys, which a subscriber sees as one change")
+    @Test("an external commit drops the pending writes under its keys, and subscribers receive one change")
     func endedByExternalCommit() {
         var pendingWrites = PendingWrites()
         pendingWrites.keep(3, forKey: "port")
         pendingWrites.keep(4, forKey: "other")
-        let foreign = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 9)], origin: .external)
-        let visible = pendingWrites.masking(foreign)
+        let external = StoreCommit(changes: [StoreChange(key: "port", old: 2, new: 9)], origin: .external)
+        let visible = pendingWrites.masking(external)
         #expect(visible.commit.changes == [StoreChange(key: "port", old: 3, new: 9)])
         #expect(visible.isPendingChanged)
         #expect(visible.dropped == ["port"])
@@ -172,7 +175,7 @@ struct PendingWritesTests {
         #expect(pendingWrites.contains("other"))
     }
 
-    @Test("a local commit ends what it took along, also the keys that it leaves as they are stored")
+    @Test("a local commit ends its pending writes, including those equal to the stored values")
     func endedByLocalCommit() {
         var pendingWrites = PendingWrites()
         pendingWrites.keep(3, forKey: "port")
@@ -188,7 +191,7 @@ struct PendingWritesTests {
         #expect(pendingWrites.isEmpty)
     }
 
-    @Test("a local commit that changes nothing ends what it took along before another commit can begin")
+    @Test("a local commit without changes ends its pending writes before the next commit starts")
     func endedByEmptyCommit() {
         var pendingWrites = PendingWrites()
         pendingWrites.keep(3, forKey: "port")
@@ -199,8 +202,8 @@ struct PendingWritesTests {
         #expect(pendingWrites.isEmpty)
     }
 
-    @Test("a change that is kept while a commit is under way is not forgotten by it")
-    func keptDuringFlush() {
+    @Test("a write that is added during a commit remains pending")
+    func addedDuringFlush() {
         var pendingWrites = PendingWrites()
         pendingWrites.keep(3, forKey: "port")
         var transaction = StoreTransaction(base: ["port": 2])
@@ -212,7 +215,7 @@ struct PendingWritesTests {
         #expect(pendingWrites.value(forKey: "port", over: 3) == 4)
     }
 
-    @Test("a value that is kept pendingWrites and is the one that was there is no change")
+    @Test("a pending write that equals the stored value is no change")
     func equalValue() async throws {
         let changes = suite.changes
         store.fail(with: full)
@@ -223,8 +226,8 @@ struct PendingWritesTests {
         #expect(await iterator.next()?.keys == ["other"])
     }
 
-    @Test("a date that is saved late is no change for being read back as text")
-    func dateAsText() {
+    @Test("a date that is saved later is no change, although it is read back from a string")
+    func dateAsString() {
         let date = Date(timeIntervalSinceReferenceDate: 0.1)
         var pendingWrites = PendingWrites()
         pendingWrites.keep(.date(date), forKey: "at")
@@ -235,7 +238,7 @@ struct PendingWritesTests {
         #expect(visible.commit.changes.isEmpty && visible.isPendingChanged)
     }
 
-    @Test("a set of the stored value ends a pending write, and what was cached of that is not read again")
+    @Test("setting the stored value ends a pending write and invalidates the cached value")
     func setOfStoredValue() async throws {
         let changes = suite.changes
         store.fail(with: full)
@@ -250,20 +253,20 @@ struct PendingWritesTests {
         #expect(await iterator.next()?.keys == ["other"])
     }
 
-    @Test("a value that is given up is not read from a cache")
-    func givenUp() throws {
-        store.refuse("port", except: 2)
+    @Test("a dropped value is not read from a cache")
+    func dropped() throws {
+        store.reject("port", except: 2)
         store.fail(with: full)
         port.value = 3
         #expect(port.value == 3)
         store.fail(with: nil)
-        // Stores nothing, so that the store itself invalidates no cache.
+        // Stores nothing, so the store itself invalidates no cache.
         try suite.synchronize()
         #expect(port.value == 2)
         #expect(reporter.errors.last?.code == .unstorable)
     }
 
-    @Test("what is reported inside a transaction reaches the reporters after it")
+    @Test("an error reported inside a transaction reaches the reporters after it")
     func reportedAfterTransaction() throws {
         try suite.transaction { _ in
             suite.engine.report(full)
@@ -272,8 +275,8 @@ struct PendingWritesTests {
         #expect(reporter.errors.map(\.code) == [.writeFailed])
     }
 
-    @Test("it is saved although the suite is let go of")
-    func lettingGo() async {
+    @Test("a pending write is saved even if the suite is released")
+    func release() async {
         let store = FailingStore(["port": 2])
         store.fail(with: full)
         Setting("port", default: 1, suite: SettingsSuite(store: store, reporter: reporter)).value = 3
@@ -281,17 +284,17 @@ struct PendingWritesTests {
         await eventually("the change is saved") { store.contents() == ["port": 3] }
     }
 
-    @Test("a suite that is finished stops trying")
+    @Test("finishing a suite ends the retries")
     func finishing() async {
         store.fail(with: full)
         port.value = 3
         suite.finish()
         #expect(suite.engine.state.withLock { $0.pendingWrites.count } == 1)
-        await eventually("nothing is tried again") { !suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled } }
+        await eventually("no retry is scheduled") { !suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled } }
     }
 
-    @Test("what another process stores while the last pendingWrites change is forgotten is told")
-    func storedMeanwhile() async throws {
+    @Test("a commit of another process between the last retry and its end is received")
+    func externalCommitDuringRetry() async throws {
         let store = InterruptedStore()
         let suite = SettingsSuite(store: store, reporter: reporter)
         let port = Setting("port", default: 0, suite: suite)
@@ -299,7 +302,7 @@ struct PendingWritesTests {
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         store.fail(with: full)
-        // Equal to the stored value, so the commit that takes it along changes nothing.
+        // Equal to the stored value, so the commit of the pending write changes nothing.
         port.value = 1
         store.fail(with: nil)
         store.interruptNextCommit(with: 9)
@@ -309,13 +312,13 @@ struct PendingWritesTests {
         #expect(await values.next() == 9)
     }
 
-    @Test("what a store of somebody's throws is not called a conversion's")
-    func errorOfStore() {
+    @Test("an error of a custom store is not reported as a conversion error")
+    func errorOfCustomStore() {
         struct Unknown: Error {}
         #expect(SettingsError.wrapping(Unknown(), as: .writeFailed).fact == "the store threw an error of type Unknown")
     }
 
-    @Test("a value that is nested too deep is not kept, or no later change could be saved")
+    @Test("a value that is nested too deeply does not become pending, so later changes can be saved")
     func nestedTooDeep() throws {
         let deep = (0...StoredValue.maximumDepth).reduce(1 as StoredValue) { value, _ in .array([value]) }
         store.fail(with: full)

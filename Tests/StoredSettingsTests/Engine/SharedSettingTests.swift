@@ -8,14 +8,14 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Settings that are named more than once")
+@Suite("Settings that are declared more than once")
 struct SharedSettingTests {
     private struct Doubled: StoredValueBridge {
         func storedValue(from value: Int) throws -> StoredValue { (2 * value).storedValue() }
         func value(from storedValue: StoredValue) throws -> Int { try Int(storedValue: storedValue) / 2 }
     }
 
-    /// Equal to all others, but not stored alike.
+    /// A type whose values are all equal, but stored differently.
     private struct Vague: Equatable, StoredValueConvertible {
         let number: Int
         let text = "more than fits into two words"
@@ -26,7 +26,7 @@ struct SharedSettingTests {
         static func == (left: Vague, right: Vague) -> Bool { true }
     }
 
-    /// Stored alike, but not equal.
+    /// A type whose values are all stored as the same value, but not equal.
     private struct Lossy: Equatable, StoredValueConvertible {
         let text: String
 
@@ -37,8 +37,8 @@ struct SharedSettingTests {
 
     private final class Watched: Sendable {}
 
-    /// A text that is made anew, so that its bits are no other's.
-    private func text(_ base: String) -> String { String(repeating: base, count: 30) }
+    /// Creates a string with its own storage.
+    private func uniqueString(_ base: String) -> String { String(repeating: base, count: 30) }
 
     private let suite = SettingsSuite.inMemory()
 
@@ -53,14 +53,14 @@ struct SharedSettingTests {
         }
     }
 
-    @Test("share what is decoded, when key, type and default are the same")
+    @Test("settings with the same key, type and default share a cache")
     func shared() {
         func settings() -> [AnyObject] {
             [
                 Setting("a", default: 1, suite: suite).box,
                 Setting("a", default: 1.5, suite: suite).box,
-                Setting("a", default: text("b"), suite: suite).box,
-                Setting("a", default: [text("b")], suite: suite).box,
+                Setting("a", default: uniqueString("b"), suite: suite).box,
+                Setting("a", default: [uniqueString("b")], suite: suite).box,
                 DefaultStorage(wrappedValue: 2, key: "a", suite: suite, in: 1...9).projectedValue.box,
                 DefaultStorage(wrappedValue: 2, key: "a", suite: suite, in: 2...9).projectedValue.box,
                 DefaultStorage(wrappedValue: 2, key: "a", suite: suite, in: 1..<9).projectedValue.box,
@@ -76,10 +76,10 @@ struct SharedSettingTests {
         #expect(Set(first.map(ObjectIdentifier.init)).count == first.count)
     }
 
-    @Test("are told apart by defaults that only look the same")
+    @Test("settings whose defaults are equal but not identical are distinct")
     func defaults() {
         #expect(Setting("a", default: 0.0, suite: suite).box !== Setting("a", default: -0.0, suite: suite).box)
-        let accented = [text("\u{E9}"), text("e\u{301}")]
+        let accented = [uniqueString("\u{E9}"), uniqueString("e\u{301}")]
         #expect(accented[0] == accented[1])
         #expect(
             Setting("a", default: accented[0], suite: suite).box
@@ -87,20 +87,21 @@ struct SharedSettingTests {
         )
         #expect(Setting("b", default: Vague(1), suite: suite).box !== Setting("b", default: Vague(2), suite: suite).box)
         let lossy = (
-            Setting("c", default: Lossy(text("d")), suite: suite), Setting("c", default: Lossy("e"), suite: suite)
+            Setting("c", default: Lossy(uniqueString("d")), suite: suite),
+            Setting("c", default: Lossy("e"), suite: suite)
         )
-        #expect(lossy.0.value.text == text("d"))
+        #expect(lossy.0.value.text == uniqueString("d"))
         #expect(lossy.1.value.text == "e")
         let optional = SettingKey<Int?>("f")
         let stored = DefaultStorage(wrappedValue: Int?.some(5), key: "f", suite: suite)
         let absent = DefaultStorage(wrappedValue: 5, optional, suite: suite)
         stored.wrappedValue = nil
-        #expect(absent.wrappedValue == 5, "null is a value for the one that stores it alone")
+        #expect(absent.wrappedValue == 5, "null is a value only for the setting that stores it")
         #expect(stored.wrappedValue == nil)
         #expect(stored.projectedValue.box !== absent.projectedValue.box)
     }
 
-    @Test("share nothing where a closure decides, and are not kept, since it may hold the suite")
+    @Test("settings with closures share nothing and are not retained, because a closure may reference the suite")
     func closures() async {
         func validated() -> Setting<Int> {
             DefaultStorage(wrappedValue: 1, key: "a", suite: suite) { $0 > 0 }.projectedValue
@@ -116,35 +117,35 @@ struct SharedSettingTests {
             let key = SettingKey("c", default: 1)
             #expect(Setting(key, suite: suite).box === DefaultStorage(key, suite: suite).projectedValue.box)
         }
-        // A thread that looks through the open engines may hold it for a moment.
-        await eventually("the engine is gone") { engine == nil }
+        // A thread that iterates over the open engines may hold it briefly.
+        await eventually("the engine is released") { engine == nil }
     }
 
-    /// Reads a store when it ends.
-    private struct Reading: Equatable, StoredValueConvertible {
-        final class End: Sendable {
+    /// A value that reads a store when it is released.
+    private struct ReadingOnRelease: Equatable, StoredValueConvertible {
+        final class Reference: Sendable {
             let store: InMemoryStore
             init(_ store: InMemoryStore) { self.store = store }
             deinit { _ = store.contents() }
         }
 
-        let end: End?
+        let reference: Reference?
 
-        init(_ store: InMemoryStore) { end = End(store) }
-        init(storedValue: StoredValue) throws { end = nil }
+        init(_ store: InMemoryStore) { reference = Reference(store) }
+        init(storedValue: StoredValue) throws { reference = nil }
         func storedValue() throws -> StoredValue { .null }
-        static func == (left: Reading, right: Reading) -> Bool { left.end === right.end }
+        static func == (left: ReadingOnRelease, right: ReadingOnRelease) -> Bool { left.reference === right.reference }
     }
 
-    @Test("end under no lock of their store, when the last suite goes while something is committed")
-    func endDuringCommit() {
+    @Test("settings are released under no lock of their store when the last suite is released during a commit")
+    func releaseDuringCommit() {
         for _ in 0..<1_000 {
             let store = InMemoryStore()
             let last = Mutex<SettingsSuite?>(SettingsSuite(store: store))
             DispatchQueue.concurrentPerform(iterations: 2) { thread in
                 if thread == 0 {
                     guard let suite = last.withLock({ $0.take() }) else { return }
-                    #expect(Setting("a", default: Reading(store), suite: suite).defaultValue.end != nil)
+                    #expect(Setting("a", default: ReadingOnRelease(store), suite: suite).defaultValue.reference != nil)
                 } else {
                     for number in 0..<Int128(20) {
                         #expect(throws: Never.self) { try store.commit { $0["b"] = .integer(number) } }
@@ -154,10 +155,10 @@ struct SharedSettingTests {
         }
     }
 
-    @Test("are let go of when there are many that nobody uses")
+    @Test("unused settings are released when there are many")
     func bounded() {
         weak var early: AnyObject?
-        let kept = Setting("kept", default: 1, suite: suite)
+        let retained = Setting("kept", default: 1, suite: suite)
         for number in 0..<3 * SettingRegistry.leastLimit {
             let setting = Setting("key\(number)", default: number, suite: suite)
             #expect(setting.value == number)
@@ -165,18 +166,18 @@ struct SharedSettingTests {
             #expect(suite.engine.settings.withLock { $0.count } <= SettingRegistry.leastLimit + 1)
         }
         #expect(early == nil)
-        #expect(Setting("kept", default: 1, suite: suite).box === kept.box)
+        #expect(Setting("kept", default: 1, suite: suite).box === retained.box)
     }
 
-    @Test("are not looked for among endlessly many of one key")
+    @Test("many settings with one key do not slow down the registry")
     func manyOfOneKey() {
         let settings = (0..<1_000).map { Setting("a", default: $0, suite: suite) }
         #expect(suite.engine.settings.withLock { $0.count } <= 16)
         #expect(settings.map(\.value) == Array(0..<1_000))
     }
 
-    @Test("keep neither their suite nor their store open")
-    func ending() async throws {
+    @Test("a setting retains neither its suite nor its store after it is released")
+    func release() async throws {
         try await withTemporaryDirectory { directory in
             weak var engine: SettingsEngine?
             weak var box: AnyObject?
@@ -187,9 +188,9 @@ struct SharedSettingTests {
                 (engine, box) = (suite.engine, setting.box)
                 #expect(engine != nil)
             }
-            // A thread that looks through the open engines may hold it for a moment.
-            await eventually("the engine is gone") { engine == nil }
-            await eventually("the box is gone") { box == nil }
+            // A thread that iterates over the open engines may hold it briefly.
+            await eventually("the engine is released") { engine == nil }
+            await eventually("the box is released") { box == nil }
         }
     }
 }

@@ -23,14 +23,14 @@ struct UnavailableStoreTests {
     }
 
     init() {
-        // Its values last as long as the process, so each test has one of its own.
+        // The values last for the lifetime of the process, so each test has its own suite.
         suite = Self.suite("no place \(SystemCalls.wallClock())", reporter)
         port = Setting("port", default: 1, suite: suite)
     }
 
     private let unavailable = SettingsError(.locationUnavailable, fact: "")
 
-    @Test("every set, update, transaction and removal throws, runs no body and changes nothing")
+    @Test("every set, update, transaction and removal throws without running its body or changing a value")
     func throwing() throws {
         port.value = 2
         #expect(throws: unavailable) { try port.set(3) }
@@ -53,7 +53,7 @@ struct UnavailableStoreTests {
         #expect(port.value == (isAssigned ? 2 : 1))
     }
 
-    @Test("an error names the suite and a fix, and what it says of the assigned values is true")
+    @Test("an error names the suite and a fix, and describes the assigned values")
     func message() {
         let error = settingsError { try port.set(2) }
         #expect(error?.suite == suite.name)
@@ -63,7 +63,7 @@ struct UnavailableStoreTests {
         #expect(reporter.errors.first?.consequence.contains("assigned values") == true)
     }
 
-    @Test("assignments are readable, received by subscribers, and reported once for all")
+    @Test("assignments are readable, received by subscribers and reported once")
     func assigning() async {
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
@@ -83,7 +83,7 @@ struct UnavailableStoreTests {
         #expect(reporter.errors.map(\.code) == [.locationUnavailable])
     }
 
-    @Test("every reporter is notified once, however often the suite is named")
+    @Test("every reporter is notified once, even if the suite is created several times")
     func reporting() {
         for _ in 0..<3 { Setting("a", default: 1, suite: Self.suite(suite.name, reporter)).value += 1 }
         #expect(reporter.errors.map(\.code) == [.locationUnavailable])
@@ -93,7 +93,7 @@ struct UnavailableStoreTests {
         #expect(reporter.errors.count == 1)
     }
 
-    @Test("nothing is tried again")
+    @Test("assignments are not retried")
     func retrying() throws {
         port.value = 2
         let outer = SettingsSuite.inMemory(reporter: reporter)
@@ -103,13 +103,13 @@ struct UnavailableStoreTests {
         #expect(!suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled })
     }
 
-    @Test("an assigned value is explained by the reason why nothing can be stored")
+    @Test("an explanation of an assigned value has the suite's persistence as its place")
     func explaining() {
         port.value = 2
         #expect(port.explain().place == suite.persistence)
     }
 
-    @Test("a finished one takes no more values")
+    @Test("a finished suite ignores assignments")
     func finished() {
         port.value = 2
         suite.finish()
@@ -121,7 +121,7 @@ struct UnavailableStoreTests {
 
     @Test("any error can be the reason")
     func anyReason() {
-        let reason = SettingsError(.invalidKey, fact: "the path holds a NUL", remedy: "remove it")
+        let reason = SettingsError(.invalidKey, fact: "the path contains a NUL", remedy: "remove it")
         let engine = SettingsEngine.inMemory(because: reason, name: suite.name + " 2", reporter: reporter)
         let error = settingsError { try engine.synchronize() }
         #expect(error?.code == .locationUnavailable)
@@ -132,7 +132,7 @@ struct UnavailableStoreTests {
         #expect(engine.store.persistence == .ephemeral(reason: reason.fact))
     }
 
-    @Test("a suite that was made in memory stores, and synchronizes")
+    @Test("a suite that was created in memory stores and synchronizes values")
     func inMemory() throws {
         let suite = SettingsSuite.inMemory(reporter: reporter)
         try Setting("port", default: 1, suite: suite).set(2)

@@ -8,11 +8,11 @@ import Testing
 
 @testable import StoredSettings
 
-/// What a callback may do to the settings it is called for.
+/// An action that a callback may perform on the settings.
 private enum Action: String, CaseIterable, Sendable {
     case set, reset, update, transact, observe, observeSeveral, invalidate, tie, track, stream, changeQuietly, finish
 
-    /// Does it; `observation` is the one that the callback is of.
+    /// Performs the action in a callback of the observation.
     func perform(_ port: Setting<Int>, _ observation: SettingObservation?) throws {
         let suite = port.suite
         switch self {
@@ -40,9 +40,9 @@ private enum Action: String, CaseIterable, Sendable {
     }
 }
 
-@Suite("A callback runs under no lock", .timeLimit(.minutes(1)))
+@Suite("Callbacks run under no lock", .timeLimit(.minutes(1)))
 struct CallbackTests {
-    /// Runs an action the first time it is called; what it is called for by that is counted only.
+    /// Performs an action in its first call, and only counts the calls that the action causes.
     private final class Callback: Sendable {
         private let action: Action
         private let port: Setting<Int>
@@ -55,7 +55,7 @@ struct CallbackTests {
             self.port = port
         }
 
-        func keep(_ observation: SettingObservation?) { self.observation.withLock { $0 = observation } }
+        func setObservation(_ observation: SettingObservation?) { self.observation.withLock { $0 = observation } }
 
         func call() {
             guard calls.add(1, ordering: .relaxed).newValue == 1 else { return }
@@ -94,10 +94,10 @@ struct CallbackTests {
     )
     fileprivate func observer(action: Action, origin: SettingChangeOrigin) async {
         let callback = Callback(action, port)
-        callback.keep(port.observe { _ in callback.call() })
+        callback.setObservation(port.observe { _ in callback.call() })
         change(origin)
         await eventually("the callback has returned") { callback.isDone }
-        callback.keep(nil)
+        callback.setObservation(nil)
     }
 
     @Test(
@@ -107,13 +107,13 @@ struct CallbackTests {
     )
     fileprivate func observerOfSeveral(action: Action, origin: SettingChangeOrigin) async {
         let callback = Callback(action, port)
-        callback.keep(suite.observe(port, Setting("other", default: "", suite: suite)) { callback.call() })
+        callback.setObservation(suite.observe(port, Setting("other", default: "", suite: suite)) { callback.call() })
         change(origin)
         await eventually("the callback has returned") { callback.isDone }
-        callback.keep(nil)
+        callback.setObservation(nil)
     }
 
-    @Test("one that is told the value at once may do anything", arguments: Action.allCases)
+    @Test("an observer that receives the initial value may do anything", arguments: Action.allCases)
     fileprivate func initial(action: Action) {
         let callback = Callback(action, port)
         let observation = port.observe(initial: true) { _ in callback.call() }
@@ -122,7 +122,7 @@ struct CallbackTests {
     }
 
     @Test(
-        "one that tracks its reads may do anything",
+        "a change handler of tracked reads may do anything",
         arguments: Action.allCases,
         [SettingChangeOrigin.local, .external]
     )
@@ -137,8 +137,8 @@ struct CallbackTests {
         await eventually("the callback has returned") { callback.isDone }
     }
 
-    @Test("observers that end each other on two threads do not wait for each other")
-    func endingEachOther() async {
+    @Test("observers that invalidate each other on two threads do not deadlock")
+    func invalidatingEachOther() async {
         let observations = Mutex<[SettingObservation]>([])
         let others = [port, Setting("other", default: 1, suite: suite)]
         for setting in others {
@@ -158,16 +158,16 @@ struct CallbackTests {
         #expect(suite.engine.subscriberCount == 0)
     }
 
-    @Test("what ends with an observation, ends under no lock")
-    func endOfCapturedValues() {
-        final class Meddler: Sendable {
+    @Test("values captured by an observation are released under no lock")
+    func releaseOfCapturedValues() {
+        final class ChangingOnRelease: Sendable {
             let port: Setting<Int>
             init(_ port: Setting<Int>) { self.port = port }
             deinit { port.value += 1 }
         }
         do {
-            let meddler = Meddler(port)
-            let observation = port.observe { _ in _ = meddler }
+            let captured = ChangingOnRelease(port)
+            let observation = port.observe { _ in _ = captured }
             _ = observation
         }
         #expect(port.value == 2)
@@ -177,8 +177,8 @@ struct CallbackTests {
             deinit { port.value += 1 }
         }
         do {
-            let meddler = Meddler(port)
-            port.observe { _ in _ = meddler }.tieToLifetime(of: Owner(port))
+            let captured = ChangingOnRelease(port)
+            port.observe { _ in _ = captured }.tieToLifetime(of: Owner(port))
         }
         #expect(port.value >= 3)
         LifetimeTies.shared.sweep()

@@ -4,16 +4,18 @@ import Testing
 
 @testable import StoredSettings
 
-/// The state machine alone: a continuation is a number here, so no task runs and no clock ticks.
+/// Tests the state machine without tasks or clocks: a continuation is a number here.
 @Suite("ChangeStateMachine")
 struct ChangeStateMachineTests {
     private typealias Machine = ChangeStateMachine<StoredValueChange, Int>
 
-    private func change(_ old: StoredValue?, _ new: StoredValue?, _ origin: SettingChangeOrigin = .local) -> StoredValueChange {
+    private func change(_ old: StoredValue?, _ new: StoredValue?, _ origin: SettingChangeOrigin = .local)
+        -> StoredValueChange
+    {
         StoredValueChange(old: old, new: new, origin: origin)
     }
 
-    @Test("a change that comes before it is asked for is kept and given once")
+    @Test("a change that arrives before it is requested is buffered and delivered once")
     func buffering() {
         var machine = Machine()
         #expect(machine.offer(change(1, 2)) == false)
@@ -21,7 +23,7 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .suspend)
     }
 
-    @Test("changes that nobody takes become one, from the first old value to the newest")
+    @Test("changes that are not consumed are merged into one, from the first old value to the newest")
     func coalescing() {
         var machine = Machine()
         for value in 2...1_000 {
@@ -32,7 +34,7 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .suspend)
     }
 
-    @Test("a change that is undone before it is taken is none")
+    @Test("a change that is undone before it is consumed is dropped")
     func undoing() {
         var machine = Machine()
         _ = machine.offer(change(1, 2))
@@ -40,8 +42,8 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .suspend)
     }
 
-    @Test("a change to the same value is none")
-    func nothing() {
+    @Test("a change to an equal value is dropped")
+    func equalValues() {
         var machine = Machine()
         #expect(machine.offer(change(1, 1)) == false)
         #expect(machine.next() == .suspend)
@@ -50,7 +52,7 @@ struct ChangeStateMachineTests {
         #expect(machine.wake() == .none)
     }
 
-    @Test("a consumer that waits is resumed by the wake after the offer, not by the offer")
+    @Test("a waiting consumer is resumed by the wake after the offer, not by the offer")
     func waking() {
         var machine = Machine()
         #expect(machine.next() == .suspend)
@@ -61,7 +63,7 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .suspend)
     }
 
-    @Test("what is offered between an offer and its wake goes along")
+    @Test("a change that is offered between an offer and its wake is delivered with it")
     func absorbingBeforeWake() {
         var machine = Machine()
         #expect(machine.suspend(7) == .wait)
@@ -71,7 +73,7 @@ struct ChangeStateMachineTests {
         #expect(machine.wake() == .none)
     }
 
-    @Test("what is undone between an offer and its wake wakes nobody, and the consumer waits on")
+    @Test("a change that is undone between an offer and its wake wakes no consumer")
     func undoingBeforeWake() {
         var machine = Machine()
         #expect(machine.suspend(7) == .wait)
@@ -82,7 +84,7 @@ struct ChangeStateMachineTests {
         #expect(machine.wake() == .resume(7, with: change(1, 3)))
     }
 
-    @Test("a change that comes between asking and waiting is not missed")
+    @Test("a change between the request and the suspension is not missed")
     func offerBeforeSuspend() {
         var machine = Machine()
         #expect(machine.next() == .suspend)
@@ -91,7 +93,7 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .suspend)
     }
 
-    @Test("the end comes after what is left to tell")
+    @Test("the end follows the pending change")
     func finishing() {
         var machine = Machine()
         _ = machine.offer(change(1, 2))
@@ -102,7 +104,7 @@ struct ChangeStateMachineTests {
         #expect(machine.finish() == .none)
     }
 
-    @Test("the end reaches a consumer that waits")
+    @Test("the end resumes a waiting consumer")
     func finishingWhileWaiting() {
         var machine = Machine()
         #expect(machine.suspend(7) == .wait)
@@ -110,7 +112,7 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .end)
     }
 
-    @Test("the end between an offer and its wake does not lose the change")
+    @Test("finishing between an offer and its wake does not lose the change")
     func finishingWhileReady() {
         var machine = Machine()
         #expect(machine.suspend(7) == .wait)
@@ -120,7 +122,7 @@ struct ChangeStateMachineTests {
         #expect(machine.next() == .end)
     }
 
-    @Test("the end between asking and waiting is met by the wait")
+    @Test("finishing between the request and the suspension ends the consumer")
     func finishBeforeSuspend() {
         var machine = Machine()
         #expect(machine.next() == .suspend)
@@ -128,8 +130,8 @@ struct ChangeStateMachineTests {
         #expect(machine.suspend(7) == .resume(7, with: nil))
     }
 
-    @Test("cancelling ends it at once, whatever there was to tell")
-    func cancelling() {
+    @Test("cancellation ends the machine at once and drops a pending change")
+    func cancellation() {
         var buffered = Machine()
         _ = buffered.offer(change(1, 2))
         #expect(buffered.cancel() == .none)
@@ -148,7 +150,7 @@ struct ChangeStateMachineTests {
         #expect(ready.offer(change(2, 3)) == false)
     }
 
-    @Test("cancelling before waiting is met by the wait")
+    @Test("cancellation before the suspension ends the consumer")
     func cancelBeforeSuspend() {
         var machine = Machine()
         #expect(machine.next() == .suspend)
@@ -166,7 +168,7 @@ struct ChangeStateMachineTests {
         #expect(machine.wake() == .resume(7, with: change(1, 2)))
     }
 
-    @Test("changes of several keys merge key by key, and what is undone drops out")
+    @Test("changes of several keys are merged key by key, without those that are undone")
     func suiteChanges() {
         var machine = ChangeStateMachine<SettingsSuite.Change, Int>()
         func offer(_ changes: StoreChange..., origin: SettingChangeOrigin = .local) {

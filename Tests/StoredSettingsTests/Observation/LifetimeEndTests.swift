@@ -8,7 +8,7 @@ import Testing
 @testable import StoredSettings
 
 extension LifetimeTieTests {
-    /// Shared by those who look.
+    /// A flag that several threads share.
     private final class Flag: Sendable {
         private let value = Atomic(false)
 
@@ -17,44 +17,44 @@ extension LifetimeTieTests {
         func set() { value.store(true, ordering: .sequentiallyConsistent) }
     }
 
-    /// Notes its end.
-    private final class Mortal: Sendable {
-        private let isDead: Flag
+    /// An object that sets a flag when it is released.
+    private final class FlaggedObject: Sendable {
+        private let isReleased: Flag
 
-        init(_ isDead: Flag) { self.isDead = isDead }
-        deinit { isDead.set() }
+        init(_ isReleased: Flag) { self.isReleased = isReleased }
+        deinit { isReleased.set() }
     }
 
-    @Test("is called no more once the object is gone, whoever finds it out, and on how many threads")
-    func neverAfter() async {
+    @Test("an observation is never called after its object is released, on any thread")
+    func noCallAfterRelease() async {
         for round in 1...60 {
             let suite = SettingsSuite.inMemory()
             let settings = (0..<4).map { Setting("key\($0)", default: 0, suite: suite) }
-            let (isDead, isLate) = (Flag(), Flag())
+            let (isReleased, isLate) = (Flag(), Flag())
             do {
-                let object = Mortal(isDead)
+                let object = FlaggedObject(isReleased)
                 for number in 0..<60 {
-                    settings[number % 4].observe { _ in if isDead.isSet { isLate.set() } }.tieToLifetime(of: object)
+                    settings[number % 4].observe { _ in if isReleased.isSet { isLate.set() } }.tieToLifetime(of: object)
                 }
             }
-            // A thread that looks through the ties may hold the object for a moment.
-            await eventually("the object is gone") { isDead.isSet }
+            // A thread that iterates over the ties may hold the object briefly.
+            await eventually("the object is released") { isReleased.isSet }
             DispatchQueue.concurrentPerform(iterations: 4) { settings[$0].value = round }
             #expect(!isLate.isSet)
         }
     }
 
-    @Test("is not kept when the suite has ended before it is tied")
+    @Test("an observation is not retained if its suite is finished before it is tied")
     func finished() async {
         let suite = SettingsSuite.inMemory()
-        let object = Mortal(Flag())
+        let object = FlaggedObject(Flag())
         weak var observation: SettingObservation?
         suite.finish()
         do {
             observation = Setting("key", default: 0, suite: suite).observe { _ in }.tieToLifetime(of: object)
         }
-        // A thread that looks through the ties may hold it for a moment.
-        await eventually("the observation is gone") { observation == nil }
+        // A thread that iterates over the ties may hold it briefly.
+        await eventually("the observation is released") { observation == nil }
         withExtendedLifetime(object) {}
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoredSettings
 
-/// An object that others may be tied to, and that counts what it is told.
+/// An object that observations are tied to, or that counts calls.
 private final class Owner: Sendable {
     let calls = Atomic(0)
 
@@ -16,8 +16,8 @@ private final class Owner: Sendable {
     func call() { calls.add(1, ordering: .relaxed) }
 }
 
-// One at a time: all look through one table of ties, and who looks holds what is in it for a moment.
-@Suite("An observation that is tied to an object", .serialized)
+// Serialized: all tests use one table of ties, and iterating over it holds its objects briefly.
+@Suite("Observations tied to an object", .serialized)
 struct LifetimeTieTests {
     private let suite = SettingsSuite.inMemory()
     private let port: Setting<Int>
@@ -26,78 +26,78 @@ struct LifetimeTieTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("lives as long as the object, and nobody else need keep it")
-    func living() {
-        let (owner, told) = (Owner(), Owner())
+    @Test("a tied observation lives as long as its object, without another reference")
+    func livingOwner() {
+        let (owner, counter) = (Owner(), Owner())
         weak var observation: SettingObservation?
         do {
-            observation = port.observe { _ in told.call() }.tieToLifetime(of: owner)
+            observation = port.observe { _ in counter.call() }.tieToLifetime(of: owner)
         }
         port.value = 2
         port.value = 3
-        #expect(told.count == 2)
+        #expect(counter.count == 2)
         #expect(observation != nil)
         withExtendedLifetime(owner) {}
     }
 
-    @Test("is told of nothing once the object is gone, and is let go of with the next change")
-    func ending() {
-        let told = Owner()
+    @Test("a tied observation is not called after its object is released, and is released with the next change")
+    func release() {
+        let counter = Owner()
         weak var captured: Owner?
         weak var observation: SettingObservation?
         var owner: Owner? = Owner()
         do {
-            let used = Owner()
-            captured = used
+            let capturedOwner = Owner()
+            captured = capturedOwner
             observation =
                 port.observe { _ in
-                    used.call()
-                    told.call()
+                    capturedOwner.call()
+                    counter.call()
                 }
                 .tieToLifetime(of: owner!)
         }
         port.value = 2
-        #expect(told.count == 1)
+        #expect(counter.count == 1)
         owner = nil
-        #expect(captured != nil, "nobody has looked yet")
+        #expect(captured != nil, "no change has swept the ties yet")
         port.value = 3
-        #expect(told.count == 1)
+        #expect(counter.count == 1)
         #expect(captured == nil)
         #expect(observation == nil)
         #expect(suite.engine.subscriberCount == 0)
     }
 
-    @Test("does not keep the object, nor does it end while the closure runs")
-    func notKept() {
+    @Test("a tie does not retain the object, and the object is not released while the callback runs")
+    func objectNotRetained() {
         weak var object: Owner?
-        let wasThere = Mutex<Bool?>(nil)
+        let wasAlive = Mutex<Bool?>(nil)
         do {
             let owner = Owner()
             object = owner
-            let holder = Mutex<Owner?>(owner)
-            let seen = Weak(owner)
+            let lastReference = Mutex<Owner?>(owner)
+            let weakReference = Weak(owner)
             port.observe { _ in
-                holder.withLock { $0 = nil }
-                let isThere = seen.object != nil
-                wasThere.withLock { $0 = isThere }
+                lastReference.withLock { $0 = nil }
+                let isAlive = weakReference.object != nil
+                wasAlive.withLock { $0 = isAlive }
             }
             .tieToLifetime(of: owner)
         }
         #expect(object != nil)
         port.value = 2
-        #expect(wasThere.withLock { $0 } == true)
+        #expect(wasAlive.withLock { $0 } == true)
         #expect(object == nil)
     }
 
-    @Test("lives as long as references to it when the tie is removed, or when it has another")
+    @Test("a tied observation lives on with its references when the tie is removed, or with another tie")
     func removing() {
-        let told = Owner()
+        let counter = Owner()
         var owner: Owner? = Owner()
-        let observation = port.observe { _ in told.call() }.tieToLifetime(of: owner!)
+        let observation = port.observe { _ in counter.call() }.tieToLifetime(of: owner!)
         observation.removeLifetimeTie()
         owner = nil
         port.value = 2
-        #expect(told.count == 1)
+        #expect(counter.count == 1)
 
         let (first, second) = (Owner(), Owner())
         do {
@@ -107,64 +107,64 @@ struct LifetimeTieTests {
             first = nil
         }
         port.value = 3
-        #expect(told.count == 2)
+        #expect(counter.count == 2)
         observation.removeLifetimeTie()
         observation.removeLifetimeTie()
         _ = (consume observation, first)
         port.value = 4
-        #expect(told.count == 2)
+        #expect(counter.count == 2)
         #expect(suite.engine.subscriberCount == 0)
     }
 
-    @Test("ends when the tie is removed after the end of the object")
-    func removingLate() {
-        let told = Owner()
+    @Test("an observation ends when its tie is removed after the object is released")
+    func removingAfterRelease() {
+        let counter = Owner()
         var owner: Owner? = Owner()
-        let observation = port.observe { _ in told.call() }.tieToLifetime(of: owner!)
+        let observation = port.observe { _ in counter.call() }.tieToLifetime(of: owner!)
         owner = nil
         observation.removeLifetimeTie()
         #expect(suite.engine.subscriberCount == 0)
         port.value = 2
-        #expect(told.count == 0)
+        #expect(counter.count == 0)
     }
 
-    @Test("may be invalidated while the object lives, and is not kept then, nor when it is tied afterwards")
+    @Test("a tied observation that is invalidated is not retained, even if it is tied again")
     func invalidating() {
-        let (owner, told) = (Owner(), Owner())
+        let (owner, counter) = (Owner(), Owner())
         weak var observation: SettingObservation?
         do {
-            let kept = port.observe { _ in told.call() }.tieToLifetime(of: owner)
-            observation = kept
-            kept.invalidate()
-            kept.tieToLifetime(of: owner)
+            let strongReference = port.observe { _ in counter.call() }.tieToLifetime(of: owner)
+            observation = strongReference
+            strongReference.invalidate()
+            strongReference.tieToLifetime(of: owner)
         }
         port.value = 2
-        #expect(told.count == 0)
+        #expect(counter.count == 0)
         #expect(observation == nil)
         #expect(suite.engine.subscriberCount == 0)
         withExtendedLifetime(owner) {}
     }
 
-    @Test("is let go of, too, when many others are tied, without a change")
+    @Test("an observation whose object is released is also released when many others are tied")
     func bounded() {
         let ties = LifetimeTies()
         weak var captured: Owner?
         do {
-            let used = Owner()
-            captured = used
-            ties.add(port.observe { _ in used.call() }, LifetimeTie(Owner()))
+            let capturedOwner = Owner()
+            captured = capturedOwner
+            ties.add(port.observe { _ in capturedOwner.call() }, LifetimeTie(Owner()))
         }
-        let living = Owner()
+        let livingOwner = Owner()
         for _ in 0..<LifetimeTies.leastLimit {
-            ties.add(port.observe { _ in }, LifetimeTie(living))
+            ties.add(port.observe { _ in }, LifetimeTie(livingOwner))
         }
         #expect(captured == nil)
         #expect(ties.count == LifetimeTies.leastLimit)
         #expect(suite.engine.subscriberCount == ties.count)
-        withExtendedLifetime(living) {}
+        withExtendedLifetime(livingOwner) {}
     }
 
-    @Test("keeps its suite, and lets go of it with the object")
+    @Test("a tied observation retains its suite until its object is released")
     func suites() async {
         weak var engine: SettingsEngine?
         var owner: Owner? = Owner()
@@ -176,11 +176,11 @@ struct LifetimeTieTests {
         #expect(engine != nil)
         owner = nil
         LifetimeTies.shared.sweep()
-        // A thread that looks through the open engines may hold it for a moment.
-        await eventually("the engine is gone") { engine == nil }
+        // A thread that iterates over the open engines may hold it briefly.
+        await eventually("the engine is released") { engine == nil }
     }
 
-    @Test("may be tied, untied and ended on many threads at once", .timeLimit(.minutes(1)))
+    @Test("observations can be tied, untied and invalidated concurrently", .timeLimit(.minutes(1)))
     func threads() async {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
@@ -200,7 +200,7 @@ struct LifetimeTieTests {
     }
 }
 
-/// Unchecked: the variable is set once, and is a variable only since it is weak.
+/// Unchecked, because the property is only set in the initializer and is a variable only because it is weak.
 private final class Weak: @unchecked Sendable {
     private(set) weak var object: Owner?
 

@@ -12,7 +12,7 @@ extension SettingKeys {
     fileprivate static let retries = SettingKey<Int?>("retries")
 }
 
-@Suite("One observer of several settings")
+@Suite("Observers of several settings")
 struct ObservingSeveralTests {
     private final class Counter: Sendable {
         private let calls = Atomic(0)
@@ -34,7 +34,7 @@ struct ObservingSeveralTests {
         host = Setting(.host, suite: suite)
     }
 
-    @Test("is called for a change of each, whatever their types, and of no other")
+    @Test("an observer of several settings is called for their changes, whatever their types, and for no others")
     func types() {
         let level = Setting("level", default: [1.5], suite: suite)
         let observation = suite.observe(port, host, level) { [counter] in counter.add() }
@@ -51,7 +51,7 @@ struct ObservingSeveralTests {
         #expect(suite.engine.subscriberCount == 0)
     }
 
-    @Test("is called for keys")
+    @Test("an observer of several keys is called for their changes")
     func keys() {
         let observation = suite.observe(.host, .retries) { [counter] in counter.add() }
         suite[.host] = "example.org"
@@ -63,7 +63,7 @@ struct ObservingSeveralTests {
         _ = consume observation
     }
 
-    @Test("is called once for a transaction, and at once on request")
+    @Test("an observer of several settings is called once for a transaction, and initially on request")
     func transactions() throws {
         let observation = suite.observe(port, host, initial: true) { [counter] in counter.add() }
         let keys = suite.observe(.host, initial: true) { [counter] in counter.add() }
@@ -77,7 +77,7 @@ struct ObservingSeveralTests {
         _ = consume observation
     }
 
-    @Test("is not called when what is stored changes and the value does not")
+    @Test("an observer of several settings is not called when a stored value changes but the setting's value does not")
     func values() throws {
         let observation = suite.observe(port, host) { [counter] in counter.add() }
         port.value = 1
@@ -87,7 +87,7 @@ struct ObservingSeveralTests {
         _ = consume observation
     }
 
-    @Test("reports a setting of another suite, and is called for the others")
+    @Test("a setting of another suite is reported, and the observer is called for the others")
     func otherSuites() throws {
         let other = Setting("far", default: 1, suite: .inMemory())
         let observation = suite.observe(port, other) { [counter] in counter.add() }
@@ -100,18 +100,18 @@ struct ObservingSeveralTests {
         _ = consume observation
     }
 
-    @Test("is told of changes from outside")
+    @Test("an observer of several settings is called for external changes")
     func external() async {
         let observation = suite.observe(port, host) { [counter] in counter.add() }
         let changes = [
             StoreChange(key: "host", old: nil, new: "example.org"), StoreChange(key: "port", old: nil, new: 5),
         ]
         suite.engine.record(StoreCommit(changes: changes, origin: .external)).perform()
-        await eventually("the change is told") { counter.count == 1 }
+        await eventually("the change is reported") { counter.count == 1 }
         _ = consume observation
     }
 
-    @Test("is tied to an object like any other")
+    @Test("an observer of several settings can be tied to an object")
     func ties() {
         final class Owner: Sendable {}
         var owner: Owner? = Owner()

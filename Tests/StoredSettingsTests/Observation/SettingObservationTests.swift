@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoredSettings
 
-/// What observers were told, in order.
+/// The changes that observers received, in order.
 private final class Log: Sendable {
     private let changes = Mutex<[SettingChange<Int>]>([])
 
@@ -26,7 +26,7 @@ struct SettingObservationTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("an observer is told of each change before the assignment returns")
+    @Test("an observer receives each change before the assignment returns")
     func observing() {
         let observation = port.observe { [log] in log.add($0) }
         port.value = 2
@@ -40,7 +40,7 @@ struct SettingObservationTests {
         #expect(log.all.count == 2)
     }
 
-    @Test("an observer is told the current value at once on request")
+    @Test("an observer receives the current value at once on request")
     func initial() {
         let observation = port.observe(initial: true) { [log] in log.add($0) }
         #expect(log.all == [SettingChange(old: 1, new: 1, origin: .local)])
@@ -49,7 +49,7 @@ struct SettingObservationTests {
         withExtendedLifetime(observation) {}
     }
 
-    @Test("an observation ends with the last reference to it")
+    @Test("an observation ends when its last reference is released")
     func lifetime() {
         do {
             let observation = port.observe { [log] in log.add($0) }
@@ -82,7 +82,7 @@ struct SettingObservationTests {
         _ = inner.withLock { $0 }
     }
 
-    @Test("observers on many threads are told in order, one at a time, and hear of the last change")
+    @Test("an observer receives concurrent changes in order, one at a time, including the last")
     func order() async {
         let inside = Atomic(0)
         let setting = Setting("n", default: 0, suite: suite)
@@ -104,7 +104,7 @@ struct SettingObservationTests {
                 }
             }
         }
-        await eventually("the last change is told") { log.all.last?.new == 2_000 }
+        await eventually("the last change is received") { log.all.last?.new == 2_000 }
         for (one, next) in zip(log.all, log.all.dropFirst()) {
             #expect(one.new == next.old)
             #expect(one.new < next.new)
@@ -114,14 +114,14 @@ struct SettingObservationTests {
 
     @Test("reporters, validators, bridges and conversions run under no lock", .timeLimit(.minutes(1)))
     func userCodeUnderNoLock() throws {
-        final class Meddler: SettingsReporter {
+        final class ChangingReporter: SettingsReporter {
             let suite = Mutex<SettingsSuite?>(nil)
             func report(_ error: SettingsError) {
                 guard let suite = suite.withLock({ $0 }) else { return }
                 Setting("reports", default: 0, suite: suite).value += 1
             }
         }
-        struct Meddling: StoredValueBridge {
+        struct ChangingBridge: StoredValueBridge {
             let other: Setting<Int>
             func value(from storedValue: StoredValue) throws -> Int {
                 other.value += 1
@@ -132,12 +132,12 @@ struct SettingObservationTests {
                 return .integer(Int128(value))
             }
         }
-        let meddler = Meddler()
-        let suite = SettingsSuite.inMemory(reporter: meddler)
-        meddler.suite.withLock { $0 = suite }
+        let changingReporter = ChangingReporter()
+        let suite = SettingsSuite.inMemory(reporter: changingReporter)
+        changingReporter.suite.withLock { $0 = suite }
         let other = Setting("other", default: 0, suite: suite)
         let bridged = Setting(
-            SettingKey("bridged", default: 1, as: Meddling(other: other)) { _ in
+            SettingKey("bridged", default: 1, as: ChangingBridge(other: other)) { _ in
                 other.value += 1
                 return true
             },
@@ -153,17 +153,17 @@ struct SettingObservationTests {
         observation.invalidate()
     }
 
-    @Test("a change that was on its way to an observer when the suite was finished is told")
+    @Test("a change in delivery when the suite is finished is received")
     func lastChange() async {
         let suite = SettingsSuite.inMemory(["port": 1])
-        let heard = Mutex<[Int]>([])
+        let received = Mutex<[Int]>([])
         let observation = Setting("port", default: 0, suite: suite)
-            .observe { change in heard.withLock { $0.append(change.new) } }
+            .observe { change in received.withLock { $0.append(change.new) } }
         let change = StoreChange(key: "port", old: 1, new: 2)
         let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
         suite.finish()
         delivery.perform()
-        await eventually("the change is told") { heard.withLock { $0 } == [2] }
+        await eventually("the change is received") { received.withLock { $0 } == [2] }
         _ = consume observation
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-/// What a subscriber was given, in order.
+/// The values that a subscriber received, in order.
 private final class Received<Value: Sendable>: Sendable {
     private let values = Mutex<[Value]>([])
 
@@ -17,8 +17,8 @@ private final class Received<Value: Sendable>: Sendable {
     var all: [Value] { values.withLock { $0 } }
 }
 
-/// Asks for values one by one.
-private final class Hesitant: Subscriber {
+/// A subscriber that requests values one by one.
+private final class OneByOneSubscriber: Subscriber {
     typealias Input = Int
     typealias Failure = Never
 
@@ -34,7 +34,7 @@ private final class Hesitant: Subscriber {
 
     func receive(completion: Subscribers.Completion<Never>) {}
 
-    func ask() { subscription?.request(.max(1)) }
+    func requestNext() { subscription?.request(.max(1)) }
 
     func cancel() { subscription?.cancel() }
 }
@@ -48,8 +48,8 @@ struct SettingPublisherTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("Row 32: the current value, then every change, as a publisher")
-    func row32() {
+    @Test("Row 32: a publisher publishes the current value and every change")
+    func publisher() {
         let received = Received<Int>()
         let subscription = port.publisher.sink { received.add($0) }
         port.value = 2
@@ -59,7 +59,7 @@ struct SettingPublisherTests {
         subscription.cancel()
     }
 
-    @Test("changePublisher gives what was and what is, and nothing before the first change")
+    @Test("changePublisher publishes the old and new values, and nothing before the first change")
     func changes() {
         let received = Received<SettingChange<Int>>()
         let subscription = port.changePublisher.sink { received.add($0) }
@@ -74,8 +74,8 @@ struct SettingPublisherTests {
         subscription.cancel()
     }
 
-    @Test("begin with the subscription, for each subscriber anew")
-    func each() {
+    @Test("a publisher starts with the current value for each subscription")
+    func severalSubscribers() {
         let publisher = port.publisher
         port.value = 2
         let (first, second) = (Received<Int>(), Received<Int>())
@@ -92,37 +92,37 @@ struct SettingPublisherTests {
         two.cancel()
     }
 
-    @Test("end with the subscription, and keep nothing then")
-    func ending() {
-        weak var kept: Received<Int>?
+    @Test("a canceled subscription ends and retains nothing")
+    func canceledSubscription() {
+        weak var weakReference: Received<Int>?
         do {
             let received = Received<Int>()
-            kept = received
+            weakReference = received
             let subscription = port.publisher.sink { received.add($0) }
             #expect(suite.engine.subscriberCount == 1)
             _ = consume subscription
         }
         #expect(suite.engine.subscriberCount == 0)
-        #expect(kept == nil)
+        #expect(weakReference == nil)
     }
 
-    @Test("give a slow subscriber the newest value")
+    @Test("a slow subscriber receives the newest value")
     func demand() {
-        let subscriber = Hesitant()
+        let subscriber = OneByOneSubscriber()
         port.publisher.subscribe(subscriber)
         #expect(subscriber.values.isEmpty)
         port.value = 2
         port.value = 3
-        subscriber.ask()
+        subscriber.requestNext()
         #expect(subscriber.values == [3])
         subscriber.cancel()
         #expect(suite.engine.subscriberCount == 0)
     }
 
-    @Test("let a subscriber set, reset and cancel", .timeLimit(.minutes(1)))
+    @Test("a subscriber can set, reset and cancel", .timeLimit(.minutes(1)))
     func reentrancy() {
         let received = Received<Int>()
-        // Cancels after the fourth value, when another comes at the latest.
+        // Cancels after the fourth value, no later than the next value.
         let subscription = port.publisher.prefix(4)
             .sink { [port] value in
                 received.add(value)
@@ -140,7 +140,7 @@ struct SettingPublisherTests {
         _ = consume subscription
     }
 
-    @Test("tell of changes from outside")
+    @Test("external changes are published")
     func external() async {
         let received = Received<Int>()
         let subscription = port.publisher.sink { received.add($0) }

@@ -18,7 +18,7 @@ struct StreamTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("values begin with the current value and go on with each change")
+    @Test("values start with the current value and continue with each change")
     func values() async {
         var iterator = port.values.makeAsyncIterator()
         #expect(await iterator.next() == 1)
@@ -28,7 +28,7 @@ struct StreamTests {
         #expect(await iterator.next() == 1)
     }
 
-    @Test("no change falls between the first value and the next")
+    @Test("no change is lost between the first value and the next")
     func noGap() async {
         var iterator = port.values.makeAsyncIterator()
         port.value = 2
@@ -36,7 +36,7 @@ struct StreamTests {
         #expect(await iterator.next() == 2)
     }
 
-    @Test("a slow consumer gets the newest value, and one change for all that it missed")
+    @Test("a slow consumer receives the newest value, and one change for all changes that it missed")
     func slow() async {
         let changes = port.changes
         var values = port.values.makeAsyncIterator()
@@ -47,7 +47,7 @@ struct StreamTests {
         #expect(await iterator.next() == SettingChange(old: 1, new: 1_000, origin: .local))
     }
 
-    @Test("equal values, other keys, and a default that is stored are no change")
+    @Test("equal values, other keys, and a stored default are no changes")
     func onlyRealChanges() async {
         var values = port.values.makeAsyncIterator()
         let changes = port.changes
@@ -62,7 +62,7 @@ struct StreamTests {
         #expect(await iterator.next() == SettingChange(old: 1, new: 5, origin: .local))
     }
 
-    @Test("a value that cannot be used gives the default, and is reported")
+    @Test("a value that cannot be decoded becomes the default and is reported")
     func undecodable() async throws {
         port.value = 5
         var values = port.values.makeAsyncIterator()
@@ -72,7 +72,7 @@ struct StreamTests {
         #expect(reporter.errors.map(\.code) == [.typeMismatch])
     }
 
-    @Test("every subscriber gets its own, and a sequence can be used again")
+    @Test("every subscriber has its own stream, and a sequence can be used again")
     func subscribers() async {
         let values = port.values
         var (one, two) = (values.makeAsyncIterator(), values.makeAsyncIterator())
@@ -83,7 +83,7 @@ struct StreamTests {
         #expect(await two.next() == 2)
     }
 
-    @Test("changes begin where the property was read, and a second loop where it begins")
+    @Test("changes start when the property is read, and a second loop starts when it begins")
     func changesBegin() async {
         let changes = port.changes
         port.value = 2
@@ -94,7 +94,7 @@ struct StreamTests {
         #expect(await two.next() == SettingChange(old: 2, new: 3, origin: .local))
     }
 
-    @Test("a suite's changes tell all keys, or some, and a transaction is one of them")
+    @Test("a suite's changes contain all keys, or some, and a transaction is one change")
     func suiteChanges() async throws {
         let (all, some) = (suite.changes, suite.changes(of: "port", "low"))
         try suite.transaction {
@@ -111,22 +111,22 @@ struct StreamTests {
         #expect(await someIterator.next()?.keys == ["low", "port"])
     }
 
-    @Test("cancelling ends a loop at once and frees it")
-    func cancelling() async {
-        let began = Mutex(false)
+    @Test("cancellation ends a loop at once and removes its subscriber")
+    func cancellation() async {
+        let hasStarted = Mutex(false)
         let loop = Task { [port] in
-            for await _ in port.values { began.withLock { $0 = true } }
+            for await _ in port.values { hasStarted.withLock { $0 = true } }
             return "ended"
         }
-        await eventually("the loop has begun") { began.withLock { $0 } }
+        await eventually("the loop has started") { hasStarted.withLock { $0 } }
         #expect(suite.engine.subscriberCount == 1)
         loop.cancel()
         #expect(await within { await loop.value } == "ended")
-        await eventually("its place is free") { suite.engine.subscriberCount == 0 }
+        await eventually("the subscriber is removed") { suite.engine.subscriberCount == 0 }
     }
 
-    @Test("a loop in a task that was cancelled before ends without a value")
-    func cancelledBefore() async {
+    @Test("a loop in a canceled task ends without a value")
+    func canceledTask() async {
         let loop = Task { [port] in
             withUnsafeCurrentTask { $0?.cancel() }
             var count = 0
@@ -137,14 +137,14 @@ struct StreamTests {
         #expect(await within { await loop.value } == 0)
     }
 
-    @Test("leaving a loop frees it")
+    @Test("leaving a loop removes its subscriber")
     func leaving() async {
         for await _ in port.values { break }
         _ = port.changes
         #expect(suite.engine.subscriberCount == 0)
     }
 
-    @Test("a stream keeps its suite alive, and the suite goes with the last of them")
+    @Test("a stream retains its suite, which is released with the last stream")
     func lifetime() async {
         weak var engine: SettingsEngine?
         do {
@@ -157,11 +157,11 @@ struct StreamTests {
             #expect(await iterator.next() == 3)
             #expect(engine != nil)
         }
-        // Another thread that makes a suite may be looking at the engines there are.
-        await eventually("the suite is gone") { engine == nil }
+        // A thread that creates a suite may hold the engine briefly.
+        await eventually("the engine is released") { engine == nil }
     }
 
-    @Test("the last value that was set reaches every subscriber, whoever sets, and none is told out of order")
+    @Test("every subscriber receives the last value, and values in order, from concurrent writers")
     func convergence() async {
         let setting = Setting("n", default: 0, suite: suite)
         let loops = (0..<50)
@@ -194,11 +194,11 @@ struct StreamTests {
         }
     }
 
-    @Test("a transaction is seen whole by those who watch the suite")
+    @Test("a subscriber of a suite receives transactions as a whole")
     func wholeTransactions() async throws {
         let (low, high) = (Setting("low", default: 0, suite: suite), Setting("high", default: 0, suite: suite))
         let changes = suite.changes
-        let watcher = Task {
+        let subscriber = Task {
             for await change in changes {
                 let values = ["low", "high"].map { change[$0]?.new }
                 #expect(values[0] == values[1])
@@ -212,10 +212,10 @@ struct StreamTests {
                 $0[high] = value
             }
         }
-        #expect(await within { await watcher.value } == true)
+        #expect(await within { await subscriber.value } == true)
     }
 
-    @Test("values of a bridge that only reads are told apart by what is stored")
+    @Test("values of a bridge that cannot encode are compared by their stored values")
     func readingBridge() async throws {
         struct ReadingBridge: StoredValueBridge {
             func value(from storedValue: StoredValue) throws -> String { try String(storedValue: storedValue) }

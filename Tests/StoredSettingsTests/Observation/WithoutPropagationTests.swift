@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("What is changed without propagation")
+@Suite("Changes without propagation")
 struct WithoutPropagationTests {
     private final class Log: Sendable {
         private let changes = Mutex<[SettingChange<Int>]>([])
@@ -28,7 +28,7 @@ struct WithoutPropagationTests {
         port = Setting("port", default: 1, suite: suite)
     }
 
-    @Test("is read at once, and told to no observer; the next change has it as its old value")
+    @Test("a change without propagation is read at once, calls no observer, and is the next change's old value")
     func observers() throws {
         let observation = port.observe { [log] in log.add($0) }
         port.value = 2
@@ -47,7 +47,7 @@ struct WithoutPropagationTests {
         observation.invalidate()
     }
 
-    @Test("is told to no stream, of a setting or a suite")
+    @Test("a change without propagation reaches no stream of a setting or a suite")
     func streams() async {
         let (changes, all, some) = (port.changes, suite.changes, suite.changes(of: "port"))
         var values = port.values.makeAsyncIterator()
@@ -69,7 +69,7 @@ struct WithoutPropagationTests {
         }
     }
 
-    @Test("is what the task changes in the block: before, after, on other threads and in other suites all is told")
+    @Test("only changes of the suite by the task inside the block are not propagated")
     func scope() {
         let other = Setting("port", default: 1, suite: .inMemory())
         let observations = [port, other].map { $0.observe { [log] in log.add($0) } }
@@ -85,7 +85,7 @@ struct WithoutPropagationTests {
         withExtendedLifetime(observations) {}
     }
 
-    @Test("is told when the block throws, if it comes after that")
+    @Test("a change after a block that throws is propagated")
     func throwing() {
         struct Failure: Error {}
         let observation = port.observe { [log] in log.add($0) }
@@ -100,11 +100,11 @@ struct WithoutPropagationTests {
         withExtendedLifetime(observation) {}
     }
 
-    @Test("may be what tasks change that the block starts, until it returns")
+    @Test("changes by tasks that the block starts are not propagated until it returns")
     func tasks() async {
         let observation = port.observe { [log] in log.add($0) }
         let (isOver, waiting) = AsyncStream.makeStream(of: Void.self)
-        let late = await suite.withoutPropagation {
+        let lateTask = await suite.withoutPropagation {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { [port] in port.value = 2 }
             }
@@ -117,12 +117,12 @@ struct WithoutPropagationTests {
         }
         #expect(log.pairs.isEmpty)
         waiting.yield()
-        await late.value
+        await lateTask.value
         #expect(log.pairs == [[3, 4]])
         withExtendedLifetime(observation) {}
     }
 
-    @Test("is not told either when it cannot be saved at first")
+    @Test("a change without propagation that is saved later is not propagated")
     func pendingWrites() throws {
         let observation = port.observe { [log] in log.add($0) }
         store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
@@ -136,7 +136,7 @@ struct WithoutPropagationTests {
         withExtendedLifetime(observation) {}
     }
 
-    @Test("is not what others change meanwhile, nor what they could not save before")
+    @Test("changes by others during the block, and earlier pending writes, are propagated")
     func others() async throws {
         let key = Setting("key", default: 1, suite: suite)
         let observations = [port, key].map { $0.observe { [log] in log.add($0) } }
@@ -148,23 +148,23 @@ struct WithoutPropagationTests {
             let change = StoreChange(key: "key", old: 2, new: 6)
             suite.engine.record(StoreCommit(changes: [change], origin: .external)).perform()
         }
-        await eventually("the change from outside is told") { log.pairs == [[1, 2], [2, 6]] }
+        await eventually("the external change is received") { log.pairs == [[1, 2], [2, 6]] }
         withExtendedLifetime(observations) {}
     }
 
-    @Test("is told to another process")
+    @Test("a change without propagation reaches another process")
     func otherProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            // Two stores on one file know nothing of each other, as if in two processes.
-            let (here, there) = (
+            // Two stores for one file do not share state, like two processes.
+            let (localSuite, otherSuite) = (
                 SettingsSuite(store: FileStore(path: path)), SettingsSuite(store: FileStore(path: path))
             )
-            var values = Setting("port", default: 1, suite: there).values.makeAsyncIterator()
+            var values = Setting("port", default: 1, suite: otherSuite).values.makeAsyncIterator()
             #expect(await values.next() == 1)
-            here.withoutPropagation { Setting("port", default: 1, suite: here).value = 2 }
+            localSuite.withoutPropagation { Setting("port", default: 1, suite: localSuite).value = 2 }
             #expect(await values.next() == 2)
-            for suite in [here, there] {
+            for suite in [localSuite, otherSuite] {
                 suite.finish()
                 suite.engine.store.close()
             }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("The flags of a key")
+@Suite("Command-line flags of a key")
 struct CommandLineOptionsTests {
     private func occurrences(_ key: String, _ arguments: String...) -> [CommandLineOptions.Occurrence] {
         CommandLineOptions(arguments: arguments).occurrences(ofKey: key)
     }
 
-    @Test("are its words after two dashes, or the key itself after one")
+    @Test("a flag is the words of its key after two dashes, or the key itself after one dash")
     func spellings() {
         #expect(occurrences("logLevel", "--log-level", "x") == [.init(flag: "--log-level", text: "x")])
         #expect(
@@ -24,16 +24,16 @@ struct CommandLineOptionsTests {
         #expect(occurrences("log.level", "-log.level", "x") == [.init(flag: "-log.level", text: "x", isKey: true)])
         #expect(occurrences("🙂", "-🙂", "x") == [.init(flag: "-🙂", text: "x", isKey: true)])
         #expect(occurrences("v", "-v") == [.init(flag: "-v", isKey: true)])
-        #expect(occurrences("colour", "--no-colour", "x") == [.init(flag: "--no-colour", isNegated: true)])
+        #expect(occurrences("color", "--no-color", "x") == [.init(flag: "--no-color", isNegated: true)])
         #expect(
-            occurrences("colour", "--no-colour=x")
-                == [.init(flag: "--no-colour", text: "x", isAttached: true, isNegated: true)]
+            occurrences("color", "--no-color=x")
+                == [.init(flag: "--no-color", text: "x", isAttached: true, isNegated: true)]
         )
-        #expect(occurrences("colour", "--colour=") == [.init(flag: "--colour", text: "", isAttached: true)])
+        #expect(occurrences("color", "--color=") == [.init(flag: "--color", text: "", isAttached: true)])
     }
 
     @Test(
-        "are no other's",
+        "a flag with another spelling does not belong to the key",
         arguments: ["--log", "--log-levels=1", "--logLevel", "-log-level", "log-level", "-", "--no"]
     )
     func others(argument: String) {
@@ -41,7 +41,7 @@ struct CommandLineOptionsTests {
     }
 
     @Test(
-        "have no value that looks like a flag",
+        "an argument that looks like a flag is not the value of a flag",
         arguments: ["--other", "-other", "--no-port", "--", "--5", "-é", "-٥"]
     )
     func flagsFollow(next: String) {
@@ -52,20 +52,20 @@ struct CommandLineOptionsTests {
     }
 
     @Test(
-        "have values that begin with a dash and are none",
+        "an argument that starts with a dash but is no flag is a value",
         arguments: ["-5", "-.5", "-1.5s", "-1,2", "-", "-inf", ""]
     )
     func negativeNumbers(next: String) {
         #expect(occurrences("port", "--port", next) == [.init(flag: "--port", text: next)])
     }
 
-    @Test("end at two dashes")
-    func theEnd() {
+    @Test("flags end at two dashes")
+    func doubleDash() {
         #expect(occurrences("port", "a", "--port", "1", "--", "--port", "2") == [.init(flag: "--port", text: "1")])
         #expect(occurrences("-", "--", "1") == [])
     }
 
-    @Test("are none for an empty key")
+    @Test("an empty key has no flags")
     func emptyKey() {
         #expect(occurrences("", "-", "--", "=", "-=1") == [])
     }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("The names of keys outside of the store")
+@Suite("Override names of keys")
 struct OverrideNameTests {
     @Test(
-        "are the words of the key",
+        "the flag and the variable of a key consist of its words",
         arguments: [
             ("port", "port", "ACME_PORT"),
             ("logLevel", "log-level", "ACME_LOG_LEVEL"),
@@ -29,8 +29,8 @@ struct OverrideNameTests {
         #expect(OverrideName.variable(forKey: key, prefix: "ACME_") == variable)
     }
 
-    @Test("are missing where a key has no words", arguments: ["", "🙂", "-", "@."])
-    func wordless(key: String) {
+    @Test("a key without words has no flag and no variable", arguments: ["", "🙂", "-", "@."])
+    func keyWithoutWords(key: String) {
         #expect(OverrideName.flag(forKey: key) == "")
         #expect(OverrideName.variable(forKey: key, prefix: "ACME_") == nil)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A setting that is overridden")
+@Suite("Overridden settings")
 struct OverrideTests {
     private let reporter = RecordingReporter()
 
@@ -15,7 +15,7 @@ struct OverrideTests {
         _ arguments: String...,
         variables: [String: String] = [:]
     ) -> SettingsSuite {
-        // In the wrong order: what wins does not depend on it.
+        // Listed in reverse order of precedence, which must not matter.
         .inMemory(
             values,
             overrides: [.environment(variables, prefix: "ACME_"), .commandLine(arguments)],
@@ -23,7 +23,7 @@ struct OverrideTests {
         )
     }
 
-    @Test("is read from the highest layer that has a value, and explained with those below")
+    @Test("the value comes from the highest layer that has one, and the explanation contains the layers below")
     func layers() {
         let variables = ["ACME_PORT": "3"]
         let all = Setting("port", default: 1, suite: suite(["port": 2], "--port", "4", variables: variables))
@@ -50,7 +50,7 @@ struct OverrideTests {
         #expect(Setting("port", default: 1, suite: suite()).explain().layer == .default)
     }
 
-    @Test("takes the last flag, and the first override of a kind")
+    @Test("the last flag and the first override of a kind take precedence")
     func precedence() {
         #expect(Setting("port", default: 1, suite: suite([:], "--port", "2", "-port", "3", "--port=4")).value == 4)
         let overrides: [SettingsOverride] = [
@@ -61,7 +61,7 @@ struct OverrideTests {
         #expect(twice.explain().shadowed == [.environment: 3, .default: 1])
     }
 
-    @Test("is stored as before: nothing writes the override")
+    @Test("an assignment is stored, and an override is never stored")
     func writes() throws {
         let suite = suite([:], "--port", "9")
         let port = Setting("port", default: 1, suite: suite)
@@ -81,7 +81,7 @@ struct OverrideTests {
         #expect(port.explain().shadowed == [.default: 1])
     }
 
-    @Test("has no changes to tell of, unlike the suite's store")
+    @Test("an overridden setting has no changes, but its suite's store does")
     func changes() async throws {
         let suite = suite([:], "--port", "9")
         let port = Setting("port", default: 1, suite: suite)
@@ -102,7 +102,7 @@ struct OverrideTests {
         observation.invalidate()
     }
 
-    @Test("begins an observation with the override")
+    @Test("an initial observation receives the override")
     func initialObservation() {
         let seen = RecordingReporter()
         let port = Setting("port", default: 1, suite: suite(["port": 2], "--port", "9"))
@@ -111,12 +111,12 @@ struct OverrideTests {
         observation.invalidate()
     }
 
-    @Test("is read from the next layer when the override is bad, which is told once")
-    func bad() throws {
+    @Test("an invalid override is reported once, and the next layer is used")
+    func invalidOverride() throws {
         let variables = ["ACME_PORT": "3"]
         let suite = suite(["port": 2], "--port", "eighty", variables: variables)
         for _ in 0..<3 {
-            // A validator makes each a setting of its own.
+            // A validator prevents these settings from sharing a cache.
             let port = DefaultStorage(wrappedValue: 1, key: "port", suite: suite, validate: { $0 > 0 })
             #expect(port.wrappedValue == 3)
             try port.projectedValue.set(5)
@@ -133,8 +133,8 @@ struct OverrideTests {
         )
     }
 
-    @Test("is read from the store when no override is of use, and then from the default")
-    func allBad() {
+    @Test("the stored value, then the default, is used when no override is valid")
+    func allInvalid() {
         let variables = ["ACME_PORT": "0"]
         let stored = suite(["port": 2], "--port", variables: variables)
         let port = DefaultStorage(wrappedValue: 1, key: "port", suite: stored, in: 1...9)
@@ -146,8 +146,8 @@ struct OverrideTests {
         #expect(reporter.errors.count == 2)
     }
 
-    @Test("says nothing of a bad override below a good one")
-    func badBelow() {
+    @Test("an invalid override below a valid one is not reported")
+    func invalidBelowValid() {
         let port = Setting("port", default: 1, suite: suite([:], "--port=4", variables: ["ACME_PORT": "x"]))
         #expect(port.value == 4)
         #expect(port.explain().problem == nil)
@@ -155,7 +155,7 @@ struct OverrideTests {
     }
 
     @Test(
-        "is a Boolean by its flag alone",
+        "a flag sets a Boolean, with or without a value",
         arguments: [
             (["--flag"], true), (["--no-flag"], false), (["--flag", "--no-flag"], false),
             (["--no-flag", "--flag"], true),
@@ -174,10 +174,10 @@ struct OverrideTests {
     }
 
     @Test(
-        "is reported, and not true, when its key after one dash is followed by what is no Boolean, or no- by a value",
+        "an invalid Boolean after a flag is reported and does not count as true",
         arguments: [["-flag", "nope"], ["-flag", "2"], ["-flag", "x"], ["--flag=x"], ["--no-flag=1"], ["--flag="]]
     )
-    func noBoolean(arguments: [String]) {
+    func invalidBoolean(arguments: [String]) {
         let overrides: [SettingsOverride] = [
             .commandLine(arguments), .environment(["ACME_FLAG": "no"], prefix: "ACME_"),
         ]
@@ -187,8 +187,8 @@ struct OverrideTests {
         #expect(reporter.errors.first?.fact.contains(" cannot be used: ") == true)
     }
 
-    @Test("is not true when its validator refuses the false that was given")
-    func refusedBoolean() {
+    @Test("a Boolean flag is not true when the validator rejects its false")
+    func rejectedBoolean() {
         let suite = suite([:], "--flag", "false")
         let flag = DefaultStorage(wrappedValue: true, key: "flag", suite: suite, validate: { $0 })
         #expect(flag.wrappedValue)
@@ -196,7 +196,7 @@ struct OverrideTests {
         #expect(reporter.errors.map(\.code) == [.validationFailed])
     }
 
-    @Test("is no other's Boolean: the flag with no- before it says nothing of a setting that is none")
+    @Test("a negated flag has no effect on a setting that is not a Boolean")
     func notNegated() {
         let suite = suite([:], "--no-cache", "--no-port", "--port=2", "--no-port", "--no-port=3")
         #expect(Setting("cache", default: "x", suite: suite).value == "x")
@@ -205,7 +205,7 @@ struct OverrideTests {
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("is told apart from the same setting without, or with other overrides, over one store")
+    @Test("settings with different overrides, or none, are distinct over one store")
     func identity() throws {
         let store = InMemoryStore(["port": 2, "name": "b"])
         let suites = [
@@ -228,7 +228,7 @@ struct OverrideTests {
         #expect(suites.map { Setting("port", default: 1, suite: $0).value } == [7, 3, 4])
     }
 
-    @Test("is one of the standard suite, too, and of a suite with a file of its own")
+    @Test("overrides apply to the standard suite and to suites with a file")
     func otherSuites() async throws {
         let overridden = suite([:], "--port", "9")
         SettingsSuite.withStandard(overridden) {
@@ -245,7 +245,7 @@ struct OverrideTests {
         }
     }
 
-    @Test("runs no code of the user's until it is read, and then decodes once")
+    @Test("no user code runs until the override is read, and it is decoded once")
     func lazily() throws {
         let decoded = RecordingReporter()
         let suite = suite([:], "--port", "9")
@@ -260,7 +260,7 @@ struct OverrideTests {
         #expect(decoded.errors.count == 1)
     }
 
-    @Test("may be read by the reporter that hears of it")
+    @Test("a reporter of an invalid override may read the setting")
     func reentrancy() {
         final class Reader: SettingsReporter {
             let read = RecordingReporter()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("The text of an override")
+@Suite("Override strings")
 struct OverrideTextTests {
     private enum Level: String, CaseIterable, StoredValueConvertible {
         case info = "1"
@@ -19,7 +19,7 @@ struct OverrideTextTests {
 
     private let reporter = RecordingReporter()
 
-    /// What the texts are read as, when they are given one after the other.
+    /// Returns the value of a setting whose flag is given once for each string.
     private func read<Value: StoredValueConvertible>(_ texts: String..., default value: Value) -> Value {
         let arguments = texts.map { "--key=\($0)" }
         let suite = SettingsSuite.inMemory(overrides: [.commandLine(arguments)], reporter: reporter)
@@ -29,7 +29,7 @@ struct OverrideTextTests {
     private var nothingReported: Bool { reporter.errors.isEmpty }
 
     @Test(
-        "is a string to what takes strings",
+        "an override is a string for a type that is decoded from strings",
         arguments: ["", "5", "true", "null", "[1]", #""x""#, "a,b", " ", "-", "é\n"]
     )
     func strings(text: String) {
@@ -38,7 +38,7 @@ struct OverrideTextTests {
         #expect(nothingReported)
     }
 
-    @Test("is a string even to an enum whose raw values look like something else")
+    @Test("an override is a string for an enumeration, even if its raw values look like other types")
     func rawValues() {
         #expect(read("1", default: Level.debug) == .info)
         #expect(read("true", default: Level.info) == .debug)
@@ -46,7 +46,7 @@ struct OverrideTextTests {
     }
 
     @Test(
-        "is a Boolean by several names",
+        "several names are true",
         arguments: ["true", "yes", "on", "1", "YES", "True", " true\n", "y", "Y", "t"]
     )
     func booleans(text: String) {
@@ -55,13 +55,13 @@ struct OverrideTextTests {
         #expect(nothingReported)
     }
 
-    @Test("is false by several names", arguments: ["false", "no", "off", "0", "NO", "n", "N", "f", "F"])
-    func falsehoods(text: String) {
+    @Test("several names are false", arguments: ["false", "no", "off", "0", "NO", "n", "N", "f", "F"])
+    func falseNames(text: String) {
         #expect(!read(text, default: true))
         #expect(nothingReported)
     }
 
-    @Test("is a number as the type needs it")
+    @Test("a number is converted to the setting's type")
     func numbers() {
         let (zero, half): (Int, Double) = (0, 0.5)
         #expect(read("1", default: zero) == 1)
@@ -76,7 +76,7 @@ struct OverrideTextTests {
         #expect(nothingReported)
     }
 
-    @Test("is a list of what is between commas, of JSON, or of all that was given")
+    @Test("a list is separated by commas, is JSON, or consists of all flags")
     func lists() {
         let texts = ["x"]
         #expect(read("a", default: texts) == ["a"])
@@ -96,17 +96,17 @@ struct OverrideTextTests {
     }
 
     @Test(
-        "that begins like JSON and is not valid JSON is reported, and is not cut at its commas",
+        "a string that starts like JSON but is invalid JSON is reported and not split at its commas",
         arguments: [#"["a","b""#, #"{"a": "b","#, #""a","b""#, #" ["a"],["b"]"#, "[a,b]", #"["a","b"}"#]
     )
-    func brokenJSON(text: String) throws {
+    func invalidJSON(text: String) throws {
         let (list, pairs) = (["default"], ["default": "x"])
         #expect(read(text, default: list) == list)
         #expect(read(text, default: pairs) == pairs)
         #expect(read(text, default: Rule(name: "", limit: 7)).limit == 7)
         #expect(read(text, default: StoredValue.null) == .null)
         #expect(read("x", text, default: list) == list)
-        // Without a suite for each, the same error would be reported once.
+        // One setting would report the same error only once.
         #expect(reporter.errors.count == 5)
         for error in reporter.errors {
             #expect(error.code == .invalidValue)
@@ -116,14 +116,14 @@ struct OverrideTextTests {
         #expect(reporter.errors.count == 5)
     }
 
-    @Test("is one element if it is a string of JSON")
+    @Test("a JSON string is one element of a list")
     func stringOfJSON() {
         #expect(read(#""a,b""#, default: [String]()) == ["a,b"])
         #expect(nothingReported)
     }
 
-    @Test("that is unusable is reported although a later one of the same list is usable")
-    func unusableBefore() {
+    @Test("an invalid element is reported even if a later flag is valid")
+    func invalidElement() {
         let (numbers, pairs) = ([7], ["d": 4])
         #expect(read("1,x", "2", default: numbers) == numbers)
         #expect(read("[1", "2", default: numbers) == numbers)
@@ -133,8 +133,8 @@ struct OverrideTextTests {
         #expect(reporter.errors.count == 3)
     }
 
-    @Test("that has one name twice is reported, if pairs are wanted")
-    func nameTwice() {
+    @Test("a duplicate name in pairs is reported")
+    func duplicateName() {
         let numbers = ["d": 4]
         #expect(read("a=1,a=2", default: numbers) == numbers)
         #expect(reporter.errors.map(\.fact) == ["--key cannot be used: a name is given twice"])
@@ -142,7 +142,7 @@ struct OverrideTextTests {
         #expect(reporter.errors.count == 1)
     }
 
-    @Test("is a dictionary of pairs or of JSON")
+    @Test("a dictionary consists of pairs or is JSON")
     func dictionaries() {
         let (texts, numbers) = (["x": "x"], ["x": 0])
         #expect(read("a=1, b=x=y", default: texts) == ["a": "1", "b": "x=y"])
@@ -154,7 +154,7 @@ struct OverrideTextTests {
         #expect(nothingReported)
     }
 
-    @Test("is a structure of pairs or of JSON, alone and in lists")
+    @Test("a structure consists of pairs or is JSON, alone and in lists")
     func structures() {
         let rule = Rule(name: "", limit: 0)
         let (a, b) = (Rule(name: "a", limit: 1), Rule(name: "b", limit: 2))
@@ -167,7 +167,7 @@ struct OverrideTextTests {
         #expect(nothingReported)
     }
 
-    @Test("is JSON, if it can be, to what takes anything")
+    @Test("for a type that accepts any value, a string is JSON if it is valid JSON")
     func anything() {
         #expect(read("5", default: StoredValue.null) == 5)
         #expect(read("x", default: StoredValue.null) == "x")
@@ -178,7 +178,7 @@ struct OverrideTextTests {
     }
 
     @Test(
-        "that does not do is reported with the flag, the place in the value and what would do, but without the text",
+        "an unusable string is reported with its flag, path and a fix, but without the string itself",
         arguments: [
             ("secret", .typeMismatch, "--key cannot be used: expected an integer, found a string", "an integer"),
             ("300", .invalidValue, "--key cannot be used: the integer is outside -128...127", "an integer"),
@@ -198,7 +198,7 @@ struct OverrideTextTests {
         #expect(!error.message.contains("secret"))
     }
 
-    @Test("names the element or the part that is wrong")
+    @Test("the error of an invalid element or part contains its path")
     func wrongPart() {
         #expect(read("1,x", default: [7]) == [7])
         #expect(read(#"{"name": "a", "limit": "x"}"#, default: Rule(name: "", limit: 0)).name == "")
@@ -207,7 +207,7 @@ struct OverrideTextTests {
         #expect(reporter.errors.last?.remedy.contains("one of 1, true") == true)
     }
 
-    @Test("says of a structure that all its parts are wanted, and of a dictionary only that it is an object")
+    @Test("the error for a structure asks for all of its parts, and that for a dictionary asks for an object")
     func missingPart() {
         let numbers = ["b": 1]
         #expect(read(#"{"name": "a"}"#, default: Rule(name: "", limit: 0)).name == "")
@@ -220,7 +220,7 @@ struct OverrideTextTests {
         )
     }
 
-    @Test("never traps, whatever it is, for any type", arguments: 0..<200)
+    @Test("decoding any string as any type never traps", arguments: 0..<200)
     func anyText(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let alphabet: [Character] = Array(#"[]{}",:=-+.e0123456789nulltrues \_é🙂"#) + ["\n", "\0"]

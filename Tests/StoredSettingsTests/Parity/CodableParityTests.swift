@@ -4,7 +4,7 @@ import StoredSettings
 import StoredSettingsTesting
 import Testing
 
-/// A value of any type, as libraries of others wrap it: it knows no type but what it finds.
+/// A type-erased value, as other libraries declare it.
 private struct AnyCodable: Codable, StoredValueConvertible {
     let base: (any Sendable)?
 
@@ -14,20 +14,20 @@ private struct AnyCodable: Codable, StoredValueConvertible {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        func tried<Value: Decodable>(_ type: Value.Type) -> Value? {
+        func decoded<Value: Decodable>(_ type: Value.Type) -> Value? {
             do { return try container.decode(type) } catch { return nil }
         }
         if container.decodeNil() {
             base = nil
-        } else if let value = tried(Bool.self) {
+        } else if let value = decoded(Bool.self) {
             base = value
-        } else if let value = tried(Int.self) {
+        } else if let value = decoded(Int.self) {
             base = value
-        } else if let value = tried(Double.self) {
+        } else if let value = decoded(Double.self) {
             base = value
-        } else if let value = tried(String.self) {
+        } else if let value = decoded(String.self) {
             base = value
-        } else if let values = tried([AnyCodable].self) {
+        } else if let values = decoded([AnyCodable].self) {
             base = values.map(\.base)
         } else {
             base = try container.decode([String: AnyCodable].self).mapValues(\.base)
@@ -53,11 +53,11 @@ private struct AnyCodable: Codable, StoredValueConvertible {
 
 // One type in three versions of a program.
 private struct Quota: Codable, Equatable, StoredValueConvertible { var perSecond = 100 }
-private struct QuotaWithMore: Codable, Equatable, StoredValueConvertible {
+private struct QuotaWithProperty: Codable, Equatable, StoredValueConvertible {
     var perSecond = 100
     var burst = 20
 }
-private struct QuotaWithCare: Codable, Equatable, StoredValueConvertible {
+private struct QuotaWithOptional: Codable, Equatable, StoredValueConvertible {
     var perSecond = 100
     var burst: Int?
 }
@@ -71,7 +71,7 @@ struct CodableParityTests {
         suite = .inMemory(reporter: reporter)
     }
 
-    @Test("Row 26: a type-erased Codable type works as any other, and stores structure")
+    @Test("Row 26: a type-erased Codable type is stored as its structure")
     func erased() throws {
         let setting = Setting("any", default: AnyCodable(nil), suite: suite)
         let list: [(any Sendable)?] = [true, 2, 2.5, "three", nil]
@@ -96,13 +96,13 @@ struct CodableParityTests {
         #expect(suite.storedValue(forKey: "dictionary") == ["a": 1, "b": "x"])
     }
 
-    @Test("Row 27: a Codable type that has grown: the default serves, the error says where, the stored value stays")
-    func grown() throws {
+    @Test("Row 27: after a Codable type has gained a property, the default is used and the error contains the path")
+    func gainedProperty() throws {
         let old = Setting("limits", default: ["eu": Quota()], suite: suite)
         try old.set(["eu": Quota(perSecond: 7)])
 
-        let new = Setting("limits", default: ["eu": QuotaWithMore(perSecond: 1)], suite: suite)
-        #expect(new.value == ["eu": QuotaWithMore(perSecond: 1)])
+        let new = Setting("limits", default: ["eu": QuotaWithProperty(perSecond: 1)], suite: suite)
+        #expect(new.value == ["eu": QuotaWithProperty(perSecond: 1)])
         let error = try #require(reporter.errors.first)
         #expect(reporter.errors.count == 1)
         #expect(error.key == "limits")
@@ -113,14 +113,14 @@ struct CodableParityTests {
         #expect(suite.storedValue(forKey: "limits") == ["eu": ["perSecond": 7]])
         #expect(old.value == ["eu": Quota(perSecond: 7)])
 
-        // A type that grows with care reads what was there.
-        let careful = Setting("limits", default: ["eu": QuotaWithCare()], suite: suite)
-        #expect(try careful.load() == ["eu": QuotaWithCare(perSecond: 7, burst: nil)])
+        // A type whose new property is optional reads the stored value.
+        let compatible = Setting("limits", default: ["eu": QuotaWithOptional()], suite: suite)
+        #expect(try compatible.load() == ["eu": QuotaWithOptional(perSecond: 7, burst: nil)])
     }
 
-    @Test("Row 27: a Codable type that has lost a field: the rest is read, and nothing is lost by reading")
-    func shrunk() throws {
-        try Setting("limits", default: QuotaWithMore(), suite: suite).set(QuotaWithMore(perSecond: 7, burst: 9))
+    @Test("Row 27: after a Codable type has lost a property, the other properties are read and the value stays stored")
+    func lostProperty() throws {
+        try Setting("limits", default: QuotaWithProperty(), suite: suite).set(QuotaWithProperty(perSecond: 7, burst: 9))
         let new = Setting("limits", default: Quota(), suite: suite)
         #expect(new.value == Quota(perSecond: 7))
         #expect(reporter.errors.isEmpty)

@@ -18,7 +18,7 @@ extension SettingMembers {
     fileprivate var hosts: SettingKey<[String]> { .hosts }
     fileprivate var nickname: SettingKey<String?> { SettingKey("nickname") }
     fileprivate var doubled: SettingKey<Int> { .doubled }
-    /// As long a default as none is recognised by its bits.
+    /// A default that is too long to be compared by its bits.
     fileprivate var motto: SettingKey<String> { SettingKey("motto", default: String(repeating: "more ", count: 9)) }
 }
 
@@ -34,7 +34,7 @@ private struct Settings: Sendable {
     @DefaultStorage(.doubled) var doubled
 }
 
-@Suite("Parity: declaring and using")
+@Suite("Parity: declarations")
 struct DeclaringParityTests {
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite
@@ -46,7 +46,7 @@ struct DeclaringParityTests {
         settings = SettingsSuite.withStandard(suite) { Settings() }
     }
 
-    @Test("Row 1: a property that is not optional, with a default")
+    @Test("Row 1: a property that is not optional has a default")
     func property() {
         #expect(settings.plain)
         settings.plain = false
@@ -54,7 +54,7 @@ struct DeclaringParityTests {
         #expect(suite.snapshot() == ["flag": false])
     }
 
-    @Test("Row 2: an optional property, whose nil means that nothing is stored")
+    @Test("Row 2: an optional property that is nil stores nothing")
     func optional() {
         #expect(settings.name == nil)
         settings.name = "ada"
@@ -65,7 +65,7 @@ struct DeclaringParityTests {
         #expect(suite.keys.isEmpty)
     }
 
-    @Test("Row 3: an optional with a default that is not nil keeps nil as a value")
+    @Test("Row 3: an optional property with a default stores nil as a value")
     func optionalWithDefault() {
         #expect(settings.count == 42)
         settings.count = nil
@@ -76,7 +76,7 @@ struct DeclaringParityTests {
         #expect(suite.keys.isEmpty)
     }
 
-    @Test("Row 4: keys as cases of an enum, for optional properties too")
+    @Test("Row 4: keys are cases of an enumeration, also for optional properties")
     func enumKeys() {
         settings.flag = false
         settings.comment = "text"
@@ -84,7 +84,7 @@ struct DeclaringParityTests {
         #expect(suite.snapshot() == ["flag": false, "comment": "text"])
     }
 
-    @Test("Row 5: keys as static members, with type and default in one place")
+    @Test("Row 5: keys are static members that declare the type and the default")
     func staticKeys() {
         #expect(settings.quality == 0.75)
         #expect(suite[.quality] == 0.75)
@@ -95,7 +95,7 @@ struct DeclaringParityTests {
         #expect(suite.snapshot() == ["quality": 0.25])
     }
 
-    @Test("Row 6: a subscript that reads, assigns and changes in place, inside collections too")
+    @Test("Row 6: a subscript reads, assigns and changes in place, also inside collections")
     func inPlace() {
         suite[.quality] += 0.25
         suite[.launchCount] += 1
@@ -112,7 +112,7 @@ struct DeclaringParityTests {
         )
     }
 
-    @Test("Row 7: a key object that is used directly, local or held in a variable")
+    @Test("Row 7: a key is used directly, from a local variable")
     func keyObject() {
         let isUnicorn = SettingKey("isUnicorn", default: false)
         let tags = SettingKey<Set<String>>("tags", default: [])
@@ -123,7 +123,7 @@ struct DeclaringParityTests {
         #expect(suite.contains(isUnicorn))
     }
 
-    @Test("Row 8: keys as members of the values of a suite")
+    @Test("Row 8: keys are members of a suite's values")
     func dynamicMembers() {
         suite.values.launchCount += 1
         suite.values.launchCount += 1
@@ -140,7 +140,7 @@ struct DeclaringParityTests {
         #expect(suite.values.motto.hasSuffix("more still"))
     }
 
-    @Test("Row 9: a default that is computed at each use, and is never stored")
+    @Test("Row 9: a default is computed at each use and never stored")
     func computedDefault() {
         let base = Setting("base", default: 2, suite: suite)
         let twice = Setting(SettingKey("twice") { base.value * 2 }, suite: suite)
@@ -152,7 +152,7 @@ struct DeclaringParityTests {
         #expect(suite.keys == ["base"])
     }
 
-    @Test("Row 11: the suite, the key and the default can be read from the outside")
+    @Test("Row 11: the suite, the key and the default of a property are readable")
     func parts() {
         #expect(settings.$count.suite == suite)
         #expect(settings.$count.key == "count")
@@ -166,7 +166,7 @@ struct DeclaringParityTests {
         #expect(settings.$name.defaultValue == nil)
     }
 
-    @Test("Row 12: whether a value can be loaded, why not, and loading it again")
+    @Test("Row 12: load() throws the reason why a value cannot be read, and can be repeated")
     func loading() throws {
         #expect(try settings.$quality.load() == nil)
         settings.quality = 0.5

@@ -31,39 +31,39 @@ extension SettingKeys {
 
 private let record = "storedSettings.migrations"
 
-@Suite("Parity: migrating stored values")
+@Suite("Parity: migrations")
 struct MigratingParityTests {
     private let suite = SettingsSuite.inMemory(["log_level": "debug", "startedAt": 100, "unknown": [1]])
 
     private var migrator: SettingsMigrator {
         var migrator = SettingsMigrator()
-        migrator.addStep("one name for the level") { $0.rename("log_level", to: .level) }
-        migrator.addStep("dates as text") { try $0.convert(.startedAt, from: UnixSeconds()) }
+        migrator.addStep("rename the level") { $0.rename("log_level", to: .level) }
+        migrator.addStep("convert the date") { try $0.convert(.startedAt, from: UnixSeconds()) }
         return migrator
     }
 
-    @Test("Row 43: stored values get another name and another form, once, and as one change")
+    @Test("Row 43: stored values are renamed and converted once, as one change")
     func once() async throws {
         var changes = suite.changes.makeAsyncIterator()
-        #expect(try migrator.migrate(suite) == ["one name for the level", "dates as text"])
+        #expect(try migrator.migrate(suite) == ["rename the level", "convert the date"])
         let expected: [String: StoredValue] = [
             "logLevel": "debug", "startedAt": .date(Date(timeIntervalSince1970: 100)), "unknown": [1],
-            record: ["one name for the level", "dates as text"],
+            record: ["rename the level", "convert the date"],
         ]
         #expect(suite.snapshot() == expected)
         #expect(suite[.level] == "debug")
         #expect(await changes.next()?.keys == ["logLevel", "log_level", "startedAt", record])
 
-        // The form of today is not taken for the old one.
+        // A converted value is not converted again.
         #expect(try migrator.migrate(suite) == [])
         #expect(suite.snapshot() == expected)
     }
 
-    @Test("Row 43: a later version adds steps, and only those are made")
+    @Test("Row 43: a later version adds steps, and only those run")
     func later() throws {
         try migrator.migrate(suite)
         var later = migrator
-        later.addStep("hosts from one text") { settings in
+        later.addStep("split the hosts") { settings in
             settings[storedValueFor: "hosts"] = "a,b"
             try settings.convert("hosts") { stored in
                 .array(try stored.as(String.self).split(separator: ",").map { .string(String($0)) })
@@ -71,15 +71,15 @@ struct MigratingParityTests {
             try settings.convert("absent") { _ in 1 }
             try settings.convert("unknown") { _ in nil }
         }
-        #expect(try later.migrate(suite) == ["hosts from one text"])
+        #expect(try later.migrate(suite) == ["split the hosts"])
         #expect(suite.storedValue(forKey: "hosts") == ["a", "b"])
         #expect(!suite.contains("absent") && !suite.contains("unknown"))
-        // The older version comes back: it does nothing, and forgets nothing.
+        // The older version runs again: it does nothing and preserves the record.
         #expect(try migrator.migrate(suite) == [])
         #expect(try suite.storedValue(forKey: record)?.as([String].self).count == 3)
     }
 
-    @Test("Row 43: a step that fails leaves everything as it was, the steps before it too, and is named")
+    @Test("Row 43: a failed step is named, and all steps are undone")
     func failing() throws {
         try suite.setStoredValue(["no", "date"], forKey: "startedAt")
         let before = suite.snapshot()
@@ -87,15 +87,15 @@ struct MigratingParityTests {
         #expect(error.code == .migrationFailed)
         #expect(error.key == "startedAt")
         #expect((error.underlying as? SettingsError)?.code == .typeMismatch)
-        #expect(error.message.contains("'dates as text'"))
+        #expect(error.message.contains("'convert the date'"))
         #expect(suite.snapshot() == before)
-        // When it is mended, all steps are made.
+        // All steps run after the value has been corrected.
         try suite.setStoredValue(5, forKey: "startedAt")
         #expect(try migrator.migrate(suite).count == 2)
     }
 
-    @Test("Row 43: what a subscript could not do, or a setting does not take, fails its step")
-    func refused() throws {
+    @Test("Row 43: a step fails if it assigns an invalid value")
+    func invalidValue() throws {
         var migrator = SettingsMigrator()
         migrator.addStep("too high") { $0[.port] = 70_000 }
         migrator.addStep("fine") { $0[.port] = 80 }
@@ -108,7 +108,7 @@ struct MigratingParityTests {
             func storedValue(from value: String) -> StoredValue { "" }
         }
         var other = SettingsMigrator()
-        other.addStep("refused") { settings in
+        other.addStep("rejected") { settings in
             settings.rename("log_level", to: "logLevel")
             try settings.convert(.level, from: Empty())
         }
@@ -116,7 +116,7 @@ struct MigratingParityTests {
         #expect(suite.contains("log_level") && !suite.contains(.level) && !suite.contains(record))
     }
 
-    @Test("an optional key, and an optional setting, take the bridge of the type inside")
+    @Test("bridges of the wrapped type convert optional keys and optional settings")
     func optional() throws {
         let endedAt = Setting(SettingKey<Date?>("endedAt", default: Date(timeIntervalSince1970: 9)), suite: suite)
         try suite.setStoredValue(200, forKey: "stoppedAt")
@@ -140,35 +140,35 @@ struct MigratingParityTests {
         #expect(endedAt.value == nil && endedAt.isSet)
     }
 
-    @Test("Row 43: a name that is taken keeps its value, and so does the old one")
-    func taken() throws {
+    @Test("Row 43: renaming to a key that has a value changes neither value")
+    func existingKey() throws {
         try suite.setStoredValue("error", forKey: "logLevel")
         try migrator.migrate(suite)
         #expect(suite[.level] == "error")
         #expect(suite.storedValue(forKey: "log_level") == "debug")
     }
 
-    @Test("Row 43: values are brought along from another suite, which keeps them")
-    func fromElsewhere() throws {
+    @Test("Row 43: values are imported from another suite, which retains them")
+    func importing() throws {
         let old = SettingsSuite.inMemory(["a": 1, "b": 2])
         let new = SettingsSuite.inMemory(["b": 3])
         var migrator = SettingsMigrator(recordKey: "imports")
-        migrator.addStep("from the old suite") { settings in
+        migrator.addStep("import from the old suite") { settings in
             for (key, value) in old.snapshot() where settings[storedValueFor: key] == nil {
                 settings[storedValueFor: key] = value
             }
         }
         try migrator.migrate(new)
-        #expect(new.snapshot() == ["a": 1, "b": 3, "imports": ["from the old suite"]])
+        #expect(new.snapshot() == ["a": 1, "b": 3, "imports": ["import from the old suite"]])
         try new.reset("a")
         try migrator.migrate(new)
         #expect(!new.contains("a"))
         #expect(old.keys == ["a", "b"])
     }
 
-    @Test("Row 43: steps that another process makes first are not made again")
-    func overtaken() throws {
-        let store = OvertakenStore(["number": 20]) { transaction in
+    @Test("Row 43: steps that another process runs first do not run again")
+    func concurrentMigration() throws {
+        let store = ConcurrentlyChangedStore(["number": 20]) { transaction in
             transaction["number"] = 40
             transaction[record] = ["double"]
         }
@@ -181,8 +181,8 @@ struct MigratingParityTests {
         #expect(suite.snapshot() == ["number": 80, record: ["double", "double again"]])
     }
 
-    @Test("Row 43: a record that cannot be read, and a name that two steps have, change nothing")
-    func misuse() throws {
+    @Test("Row 43: an unreadable record, or two steps with one name, change nothing")
+    func invalidRecord() throws {
         try suite.setStoredValue("all of them", forKey: record)
         let before = suite.snapshot()
         let error = try #require(settingsError { try migrator.migrate(suite) })
@@ -191,21 +191,21 @@ struct MigratingParityTests {
         #expect(suite.snapshot() == before)
 
         var twice = migrator
-        twice.addStep("dates as text") { _ in }
+        twice.addStep("convert the date") { _ in }
         #expect(throws: SettingsError(.migrationFailed, fact: "")) { try twice.migrate(.inMemory()) }
     }
 
-    @Test("Row 43: a suite in which nothing is stored is marked, so that what comes is not taken for the old form")
+    @Test("Row 43: the steps are recorded in an empty suite, so later values are not migrated")
     func empty() throws {
-        let fresh = SettingsSuite.inMemory()
-        try migrator.migrate(fresh)
-        #expect(fresh.keys == [record])
-        fresh[.startedAt] = Date(timeIntervalSince1970: 7)
-        #expect(try migrator.migrate(fresh) == [])
-        #expect(fresh[.startedAt] == Date(timeIntervalSince1970: 7))
+        let emptySuite = SettingsSuite.inMemory()
+        try migrator.migrate(emptySuite)
+        #expect(emptySuite.keys == [record])
+        emptySuite[.startedAt] = Date(timeIntervalSince1970: 7)
+        #expect(try migrator.migrate(emptySuite) == [])
+        #expect(emptySuite[.startedAt] == Date(timeIntervalSince1970: 7))
     }
 
-    @Test("Row 43: when there is nothing to do, nothing is written; over a broken file nothing is migrated")
+    @Test("Row 43: a migration without steps to run writes nothing, and a malformed file is not migrated")
     func files() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
@@ -214,7 +214,7 @@ struct MigratingParityTests {
             try before.setStoredValue(1, forKey: "other")
             before.finish()
 
-            // A program that starts over a broken file reads what was there last, and leaves it.
+            // A program that starts with a malformed file reads the last good copy and does not migrate it.
             try path.replaceFile(with: "{ broken")
             let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
             let error = try #require(settingsError { try migrator.migrate(suite) })
@@ -223,9 +223,9 @@ struct MigratingParityTests {
             #expect(suite.storedValue(forKey: "startedAt") == 100)
             #expect(!suite.contains(record))
 
-            // Mended, it is migrated as it is now.
+            // The corrected file is migrated.
             try path.replaceFile(with: #"{ "startedAt": 200 }"#)
-            await eventually("the mended file is read") { suite.storedValue(forKey: "startedAt") == 200 }
+            await eventually("the corrected file is read") { suite.storedValue(forKey: "startedAt") == 200 }
             try migrator.migrate(suite)
             #expect(suite[.startedAt] == Date(timeIntervalSince1970: 200))
             try suite.checkpoint()
@@ -237,16 +237,16 @@ struct MigratingParityTests {
     }
 }
 
-/// A store that somebody else changes just before its first commit.
-private final class OvertakenStore: SettingsStore {
+/// A store that another process changes just before its first commit.
+private final class ConcurrentlyChangedStore: SettingsStore {
     typealias Body = @Sendable (inout StoreTransaction) -> Void
 
     private let base: InMemoryStore
-    private let others: Mutex<Body?>
+    private let externalChange: Mutex<Body?>
 
-    init(_ values: [String: StoredValue], others: @escaping Body) {
+    init(_ values: [String: StoredValue], externalChange: @escaping Body) {
         base = InMemoryStore(values)
-        self.others = Mutex(others)
+        self.externalChange = Mutex(externalChange)
     }
 
     var persistence: SettingsPersistence { base.persistence }
@@ -260,7 +260,7 @@ private final class OvertakenStore: SettingsStore {
     }
 
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        if let change = others.withLock({ $0.take() }) { try base.commit { change(&$0) } }
+        if let change = externalChange.withLock({ $0.take() }) { try base.commit { change(&$0) } }
         return try base.commit(body)
     }
 }

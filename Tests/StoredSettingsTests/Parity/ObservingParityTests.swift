@@ -11,9 +11,9 @@ extension SettingKeys {
     fileprivate static let parityHost = SettingKey("host", default: "localhost")
 }
 
-/// The rows on observing.
+/// The rows about observing.
 ///
-/// Row 32, publishers, is in SettingPublisherTests.swift, since it needs Combine.
+/// Row 32, publishers, is in SettingPublisherTests.swift because it requires Combine.
 @Suite("Parity: observing")
 struct ObservingParityTests {
     private final class Log<Element: Sendable>: Sendable {
@@ -42,8 +42,8 @@ struct ObservingParityTests {
         settings = Settings(suite)
     }
 
-    @Test("Row 28: a callback with old and new value, and an initial call on request")
-    func row28() {
+    @Test("Row 28: a callback receives the old and new values, and the initial value on request")
+    func callback() {
         let observation = settings.$port.observe(initial: true) { [log] in log.add($0) }
         settings.port = 2
         #expect(log.all.map { [$0.old, $0.new] } == [[1, 1], [1, 2]])
@@ -52,18 +52,18 @@ struct ObservingParityTests {
         _ = (observation, later)
     }
 
-    @Test("Row 29: an observation is invalidated, tied to an object's lifetime, and untied")
-    func row29() async {
+    @Test("Row 29: an observation is invalidated, tied to the lifetime of an object, and untied")
+    func lifetimeTie() async {
         final class Owner: Sendable {}
         var owner: Owner? = Owner()
         settings.$port.observe { [log] in log.add($0) }.tieToLifetime(of: owner!)
         settings.port = 2
         #expect(log.all.count == 1)
-        weak var gone: Owner?
-        gone = owner
+        weak var weakOwner: Owner?
+        weakOwner = owner
         owner = nil
-        // A thread that looks through the ties may hold it for a moment.
-        await eventually("the object is gone") { gone == nil }
+        // A thread that iterates over the ties may hold it briefly.
+        await eventually("the object is released") { weakOwner == nil }
         settings.port = 3
         #expect(log.all.count == 1)
 
@@ -78,8 +78,8 @@ struct ObservingParityTests {
         #expect(log.all.count == 2)
     }
 
-    @Test("Row 30: several keys of any types have one callback, or one stream")
-    func row30() async {
+    @Test("Row 30: several keys of different types share one callback or one stream")
+    func severalKeys() async {
         let calls = Log<Int>()
         let observations = [
             suite.observe(settings.$port, settings.$host) { calls.add(1) },
@@ -96,8 +96,8 @@ struct ObservingParityTests {
         for observation in observations { observation.invalidate() }
     }
 
-    @Test("Row 31: nothing is propagated inside a block")
-    func row31() async {
+    @Test("Row 31: changes inside a block are not propagated")
+    func withoutPropagation() async {
         let observation = settings.$port.observe { [log] in log.add($0) }
         let changes = settings.$port.changes
         suite.withoutPropagation { settings.port = 2 }
@@ -111,8 +111,8 @@ struct ObservingParityTests {
         _ = consume observation
     }
 
-    @Test("Row 33: changes come as an async sequence")
-    func row33() async {
+    @Test("Row 33: changes are an asynchronous sequence")
+    func sequences() async {
         var values = settings.$port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         let changes = settings.$port.changes
@@ -124,8 +124,8 @@ struct ObservingParityTests {
         }
     }
 
-    @Test("Row 34: values are cached, and still right when someone else writes")
-    func row34() async throws {
+    @Test("Row 34: values are cached, and current after a change by another process")
+    func caching() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"port": 5, "host": "example.org"}"#)
@@ -138,7 +138,7 @@ struct ObservingParityTests {
             let port = Setting(key, suite: suite)
             for _ in 0..<100 { #expect(port.value == 5) }
             #expect(decodings.load(ordering: .relaxed) == 1)
-            // Watched, since an edit is noticed by nobody but a watcher or a look from time to time.
+            // The observation watches the file, so the edit is noticed immediately.
             let observation = port.observe { _ in }
             try path.replaceFile(with: #"{"port": 6}"#)
             await eventually("the edit is read") { port.value == 6 }
@@ -147,8 +147,8 @@ struct ObservingParityTests {
         }
     }
 
-    @Test("Row 35: Observation follows settings, in observable models too")
-    func row35() {
+    @Test("Row 35: Observation tracks settings, also in observable models")
+    func tracking() {
         let model = Model(suite)
         let calls = Log<String>()
         withObservationTracking {
@@ -186,8 +186,8 @@ struct ObservingParityTests {
         }
     }
 
-    @Test("Row 36: observers, streams and Observation hear of hand edits")
-    func row36() async throws {
+    @Test("Row 36: observers, streams and Observation report edits of the file")
+    func edits() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let suite = SettingsSuite(fileAt: path).observable()
@@ -203,7 +203,7 @@ struct ObservingParityTests {
             }
             try path.replaceFile(with: #"{"port": 6}"#)
             #expect(await values.next() == 6)
-            await eventually("observers hear of the edit") {
+            await eventually("the observers receive the edit") {
                 log.all == [SettingChange(old: 1, new: 6, origin: .external)] && tracked.all == [1]
             }
             observation.invalidate()

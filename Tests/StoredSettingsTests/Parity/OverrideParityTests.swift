@@ -25,7 +25,7 @@ struct OverrideParityTests {
 
     private struct Settings {
         @DefaultStorage var verbose: Bool
-        @DefaultStorage var colour: Bool
+        @DefaultStorage var color: Bool
         @DefaultStorage var port: Int
         @DefaultStorage var offset: Int8
         @DefaultStorage var ratio: Double
@@ -47,7 +47,7 @@ struct OverrideParityTests {
 
         init(_ suite: SettingsSuite) {
             _verbose = DefaultStorage(wrappedValue: false, key: "verbose", suite: suite)
-            _colour = DefaultStorage(wrappedValue: true, key: "colour", suite: suite)
+            _color = DefaultStorage(wrappedValue: true, key: "color", suite: suite)
             _port = DefaultStorage(wrappedValue: 8080, key: "port", suite: suite, in: 1...65_535)
             _offset = DefaultStorage(wrappedValue: 0, key: "offset", suite: suite)
             _ratio = DefaultStorage(wrappedValue: 0, key: "ratio", suite: suite)
@@ -70,7 +70,7 @@ struct OverrideParityTests {
     }
 
     private static let arguments = [
-        "--verbose", "input.txt", "--no-colour", "--port", "9090", "--offset", "-5", "--ratio=2.5e3", "--name", "42",
+        "--verbose", "input.txt", "--no-color", "--port", "9090", "--offset", "-5", "--ratio=2.5e3", "--name", "42",
         "-logLevel", "debug", "--priority", "1", "--since", "2026-11-21T13:00:00Z", "--data=aGk=", "--home",
         "https://example.org/?a=b,c", "--timeout", "1.5s", "--hosts", "a,b", "--hosts", "c", "--ids=3,1,3", "--weights",
         "a=1,b=2.5", "--limits", #"{"perSecond": 7}"#, "--range=2,9", "--count", "null", "--warmth", "273.15",
@@ -78,7 +78,7 @@ struct OverrideParityTests {
     ]
 
     private static let variables = [
-        "ACME_VERBOSE": "YES", "ACME_COLOUR": "0", "ACME_PORT": "9090", "ACME_OFFSET": "-5", "ACME_RATIO": "2500",
+        "ACME_VERBOSE": "YES", "ACME_COLOR": "0", "ACME_PORT": "9090", "ACME_OFFSET": "-5", "ACME_RATIO": "2500",
         "ACME_NAME": "42", "ACME_LOG_LEVEL": "debug", "ACME_PRIORITY": "1", "ACME_SINCE": "2026-11-21T13:00:00Z",
         "ACME_DATA": "aGk=", "ACME_HOME": "https://example.org/?a=b,c", "ACME_TIMEOUT": "1.5s", "ACME_HOSTS": "a, b, c",
         "ACME_IDS": "[1, 3]", "ACME_WEIGHTS": #"{"a": 1, "b": 2.5}"#, "ACME_LIMITS": "perSecond=7",
@@ -86,7 +86,7 @@ struct OverrideParityTests {
     ]
 
     @Test(
-        "Row 42: launch arguments override every type",
+        "Row 42: command-line arguments and environment variables override settings of every type",
         arguments: [
             SettingsOverride.commandLine(arguments), .environment(variables, prefix: "ACME_"),
         ]
@@ -96,7 +96,7 @@ struct OverrideParityTests {
         let suite = SettingsSuite.inMemory(overrides: [override], reporter: reporter)
         let settings = Settings(suite)
         #expect(settings.verbose)
-        #expect(!settings.colour)
+        #expect(!settings.color)
         #expect(settings.port == 9090)
         #expect(settings.offset == -5)
         #expect(settings.ratio == 2500)

@@ -3,7 +3,7 @@
 import StoredSettings
 import Testing
 
-/// A collection that takes any elements, and says so in its own way.
+/// A collection of any elements.
 private struct Bag<Element: StoredValueConvertible & Equatable>: Collection, StoredCollection, Equatable {
     private var elements: [Element]
 
@@ -31,9 +31,9 @@ private struct Queue: Collection, StoredCollection, Equatable {
     subscript(index: Int) -> String { index == 0 ? first : rest[index - 1] }
 }
 
-/// A collection that grows, and so writes nothing more.
+/// A collection that conforms to RangeReplaceableCollection, so it needs no other requirement.
 ///
-/// It is `Codable` as well, which does not matter.
+/// Its `Codable` conformance is not used.
 private struct Stack: RangeReplaceableCollection, StoredCollection, Equatable, Codable {
     private var elements: [Int] = []
 
@@ -46,7 +46,7 @@ private struct Stack: RangeReplaceableCollection, StoredCollection, Equatable, C
     }
 }
 
-/// A set that nobody can walk through but itself.
+/// A set algebra that is not a sequence.
 private struct Labels: SetAlgebra, StoredSetAlgebra {
     private var names: Set<String> = []
 
@@ -73,11 +73,11 @@ private struct Features: OptionSet, StoredValueConvertible {
     static let upload = Features(rawValue: 4)
 }
 
-@Suite("Parity: collections and sets of one's own")
+@Suite("Parity: custom collections and sets")
 struct OwnCollectionParityTests {
     private let suite = SettingsSuite.inMemory()
 
-    @Test("Row 23: a collection type of one's own is stored as the array of its elements")
+    @Test("Row 23: a custom collection is stored as the array of its elements")
     func collections() throws {
         let bag = Setting("bag", default: Bag(stored: [[1]]), suite: suite)
         #expect(bag.value == Bag(stored: [[1]]))
@@ -95,8 +95,8 @@ struct OwnCollectionParityTests {
         #expect(try ["a": [Stack([1])]].storedValue() == ["a": [[1]]])
     }
 
-    @Test("Row 23: a collection that does not take every array says so")
-    func refusing() throws {
+    @Test("Row 23: a custom collection can reject an array by throwing")
+    func rejecting() throws {
         let queue = Setting("queue", default: try Queue(stored: ["first"]), suite: suite)
         try queue.set(Queue(stored: ["a", "b"]))
         #expect(suite.storedValue(forKey: "queue") == ["a", "b"])
@@ -106,7 +106,7 @@ struct OwnCollectionParityTests {
         #expect(queue.value.first == "first")
     }
 
-    @Test("Row 24: a set type of one's own is stored as the set of its elements, in an order of its own")
+    @Test("Row 24: a custom set is stored as its elements, in a stable order")
     func sets() throws {
         let labels = Setting("labels", default: Labels(["default"]), suite: suite)
         try labels.set(["c", "a", "b"])

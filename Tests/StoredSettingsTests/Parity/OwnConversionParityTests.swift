@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-// A chain: a route is stored as its stations, a station as its name, a name as a string.
+// A chain of conversions: a route is stored as its stations, a station as its name, a name as a string.
 private struct Name: StoredRepresentable, Hashable {
     var text: String
 
@@ -44,7 +44,7 @@ private struct Route: StoredRepresentable, Hashable {
     var stored: [Station] { stations }
 }
 
-// Types that could be stored in other ways, too.
+// Types with several possible conversions.
 private struct Coded: StoredRepresentable, Codable, Hashable {
     var number: Int
     init(number: Int) { self.number = number }
@@ -64,44 +64,44 @@ private enum RawAndCoded: String, Codable, StoredRepresentable {
     var stored: Bool { self == .on }
 }
 
-/// Of somebody else: it conforms to nothing.
-private struct Colour: Hashable, Sendable {
+/// A type of another module, without conformances.
+private struct Color: Hashable, Sendable {
     var red: UInt8
     var green: UInt8
     var blue: UInt8
 }
 
-private struct ColourBridge: StoredValueBridge {
-    func value(from storedValue: StoredValue) throws -> Colour {
+private struct ColorBridge: StoredValueBridge {
+    func value(from storedValue: StoredValue) throws -> Color {
         let parts = try storedValue.as([UInt8].self)
-        guard parts.count == 3 else { throw SettingsError.invalidValue("a colour has three parts") }
-        return Colour(red: parts[0], green: parts[1], blue: parts[2])
+        guard parts.count == 3 else { throw SettingsError.invalidValue("a color has three parts") }
+        return Color(red: parts[0], green: parts[1], blue: parts[2])
     }
 
-    func storedValue(from value: Colour) throws -> StoredValue {
+    func storedValue(from value: Color) throws -> StoredValue {
         try [value.red, value.green, value.blue].storedValue()
     }
 }
 
 private struct Palette: Sendable {
-    @DefaultStorage(key: "accent", as: ColourBridge()) var accent = Colour(red: 0, green: 0, blue: 1)
-    @DefaultStorage(key: "list", as: ColourBridge().array) var list: [Colour] = []
-    @DefaultStorage(key: "set", as: ColourBridge().set) var set: Set<Colour> = []
-    @DefaultStorage(key: "named", as: ColourBridge().dictionary) var named: [String: Colour] = [:]
-    @DefaultStorage(key: "numbered", as: ColourBridge().dictionary(keyedBy: Int.self)) var numbered: [Int: Colour] = [:]
-    @DefaultStorage(key: "maybe", as: ColourBridge().optional) var maybe: Colour? = Colour(red: 9, green: 9, blue: 9)
-    @DefaultStorageOptional(key: "absent", as: ColourBridge().array) var absent: [Colour]?
-    @DefaultStorage(key: "deep", as: ColourBridge().optional.array.dictionary) var deep: [String: [Colour?]] = [:]
+    @DefaultStorage(key: "accent", as: ColorBridge()) var accent = Color(red: 0, green: 0, blue: 1)
+    @DefaultStorage(key: "list", as: ColorBridge().array) var list: [Color] = []
+    @DefaultStorage(key: "set", as: ColorBridge().set) var set: Set<Color> = []
+    @DefaultStorage(key: "named", as: ColorBridge().dictionary) var named: [String: Color] = [:]
+    @DefaultStorage(key: "numbered", as: ColorBridge().dictionary(keyedBy: Int.self)) var numbered: [Int: Color] = [:]
+    @DefaultStorage(key: "maybe", as: ColorBridge().optional) var maybe: Color? = Color(red: 9, green: 9, blue: 9)
+    @DefaultStorageOptional(key: "absent", as: ColorBridge().array) var absent: [Color]?
+    @DefaultStorage(key: "deep", as: ColorBridge().optional.array.dictionary) var deep: [String: [Color?]] = [:]
 }
 
-@Suite("Parity: conversions of one's own")
+@Suite("Parity: custom conversions")
 struct OwnConversionParityTests {
     private let suite = SettingsSuite.inMemory()
-    private let red = Colour(red: 255, green: 0, blue: 0)
-    private let green = Colour(red: 0, green: 255, blue: 0)
+    private let red = Color(red: 255, green: 0, blue: 0)
+    private let green = Color(red: 0, green: 255, blue: 0)
 
-    @Test("Row 21: a type that is stored as another one, in chains of any length")
-    func indirectly() throws {
+    @Test("Row 21: a type is stored as another type, in chains of any length")
+    func chains() throws {
         let route = Route([Station(Name("A")), Station(Name("B"))])
         let setting = Setting("route", default: Route([]), suite: suite)
         try setting.set(route)
@@ -113,12 +113,12 @@ struct OwnConversionParityTests {
         #expect(error.code == .invalidValue)
         #expect(error.path == [.index(1)])
         #expect(setting.value == Route([]))
-        // As keys and elements of collections, too.
+        // As keys and elements of collections.
         #expect(try [Name("x"): Set([Station(Name("y"))])].storedValue() == ["x": ["y"]])
     }
 
-    @Test("Row 21: of several ways to be stored, the indirect one wins")
-    func indirectlyFirst() throws {
+    @Test("Row 21: a StoredRepresentable conformance takes precedence over a raw value and Codable")
+    func precedence() throws {
         #expect(try Coded(number: 3).storedValue() == 3)
         #expect(try Coded(storedValue: 3) == Coded(number: 3))
         #expect(try Raw.on.storedValue() == true)
@@ -127,7 +127,7 @@ struct OwnConversionParityTests {
         #expect(try [RawAndCoded](storedValue: [false, true]) == [.off, .on])
     }
 
-    @Test("Row 22: a bridge for a type that one does not own, and for collections of it")
+    @Test("Row 22: a bridge stores a type of another module, and collections of it")
     func bridges() throws {
         let palette = SettingsSuite.withStandard(suite) { Palette() }
         palette.accent = red
@@ -146,14 +146,14 @@ struct OwnConversionParityTests {
         ]
         #expect(suite.snapshot() == expected)
 
-        // What others read, they read from what is stored.
+        // Another suite reads the stored values.
         let copy = SettingsSuite.withStandard(.inMemory(expected)) { Palette() }
         #expect(copy.accent == self.red && copy.list == palette.list && copy.set == palette.set)
         #expect(copy.named == palette.named && copy.numbered == palette.numbered && copy.maybe == nil)
         #expect(copy.absent == palette.absent && copy.deep == palette.deep)
     }
 
-    @Test("Row 22: an element that a bridge cannot read fails the whole collection, and is named")
+    @Test("Row 22: an element that a bridge cannot read fails the whole collection and is named")
     func bridgedElements() throws {
         let palette = SettingsSuite.withStandard(suite) { Palette() }
         try suite.setStoredValue(["x": [[1, 2, 3], [1, 2]]], forKey: "deep")

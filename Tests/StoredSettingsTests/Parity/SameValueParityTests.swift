@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Parity: equal values")
 struct SameValueParityTests {
-    @Test("Row 13: an equal value writes nothing and notifies nobody")
+    @Test("Row 13: an equal value writes nothing and notifies no observer")
     func equalValues() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
@@ -18,8 +18,8 @@ struct SameValueParityTests {
             try limits.set(["a": 2, "b": .nan])
             try suite.checkpoint()
 
-            let told = Told()
-            let observations = [hosts.observe { _ in told.add() }, limits.observe { _ in told.add() }]
+            let counter = Counter()
+            let observations = [hosts.observe { _ in counter.add() }, limits.observe { _ in counter.add() }]
             var changes = suite.changes.makeAsyncIterator()
             let (file, journal) = (try path.fileContents, try JournalFile(of: path).records)
 
@@ -37,18 +37,18 @@ struct SameValueParityTests {
 
             #expect(try path.fileContents == file)
             #expect(try JournalFile(of: path).records == journal)
-            #expect(told.count == 0)
-            // The first thing that the stream tells of is the first real change.
+            #expect(counter.count == 0)
+            // The first change in the stream is the first real change.
             try hosts.set(["a"])
             #expect(await changes.next()?.keys == ["hosts"])
-            #expect(told.count == 1)
+            #expect(counter.count == 1)
             for observation in observations { observation.invalidate() }
             suite.finish()
         }
     }
 }
 
-private final class Told: Sendable {
+private final class Counter: Sendable {
     private let total = Atomic(0)
 
     var count: Int { total.load(ordering: .relaxed) }

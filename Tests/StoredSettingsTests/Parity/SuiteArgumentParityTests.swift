@@ -12,8 +12,8 @@ extension SettingKeys {
 
 private enum AppKey: String { case keyed }
 
-/// Every way to say in which suite a property is kept.
-private struct Elsewhere: Sendable {
+/// All ways to declare the suite of a property.
+private struct OtherSuiteSettings: Sendable {
     @DefaultStorage var plain: Int
     @DefaultStorage var ranged: Int
     @DefaultStorage var keyed: Int
@@ -43,13 +43,13 @@ struct SuiteArgumentParityTests {
         other = .inMemory(reporter: reporter)
     }
 
-    @Test("Row 10: the suite of a property is honoured by reads, sets, updates, resets, streams, observers and errors")
-    func everywhere() async throws {
-        let settings = SettingsSuite.withStandard(standard) { Elsewhere(suite: other) }
+    @Test("Row 10: a property uses its suite in reads, sets, updates, resets, streams, observers and errors")
+    func allOperations() async throws {
+        let settings = SettingsSuite.withStandard(standard) { OtherSuiteSettings(suite: other) }
         var stream = settings.$plain.values.makeAsyncIterator()
         #expect(await stream.next() == 1)
-        let seen = Mutex<[Int]>([])
-        let observation = settings.$plain.observe { change in seen.withLock { $0.append(change.new) } }
+        let observedValues = Mutex<[Int]>([])
+        let observation = settings.$plain.observe { change in observedValues.withLock { $0.append(change.new) } }
 
         settings.plain = 2
         settings.ranged = 2
@@ -61,7 +61,7 @@ struct SuiteArgumentParityTests {
         try settings.$plain.update { $0 += 1 }
 
         #expect(await stream.next() == 3)
-        #expect(seen.withLock { $0 } == [2, 3])
+        #expect(observedValues.withLock { $0 } == [2, 3])
         #expect(
             other.snapshot() == [
                 "plain": 3, "ranged": 2, "keyed": 2, "bridged": 2, "number": 2, "optional": 2, "text": "2",
@@ -78,8 +78,8 @@ struct SuiteArgumentParityTests {
         observation.invalidate()
     }
 
-    @Test("Row 10: one key in two suites is two settings, however it is named")
-    func apart() {
+    @Test("Row 10: settings with one key in two suites are distinct")
+    func distinctSuites() {
         standard[.number] = 5
         other[.number] += 10
         #expect(standard[.number] == 5)
@@ -90,7 +90,7 @@ struct SuiteArgumentParityTests {
         }
     }
 
-    @Test("Row 10: a suite may be named by a literal")
+    @Test("Row 10: a suite can be a string literal")
     func literal() {
         let setting = Setting("number", default: 1, suite: "parity.row-10")
         #expect(setting.suite.name == "parity.row-10")

@@ -15,7 +15,7 @@ extension SettingKeys {
 struct SuitesParityTests {
     private let suite = SettingsSuite.inMemory(["low": 2, "high": 20, "note": "text", "other": true])
 
-    @Test("Row 37: resetting keys to their defaults, by definition and by text, any number, all at once")
+    @Test("Row 37: any number of keys are reset at once, by definition or by string")
     func reset() async throws {
         var changes = suite.changes.makeAsyncIterator()
         try suite.reset(.low, .high)
@@ -36,7 +36,7 @@ struct SuitesParityTests {
         #expect(suite.keys == ["key99"])
     }
 
-    @Test("Row 38: removing everything in a suite, and nothing in another")
+    @Test("Row 38: removeAll removes all values of its suite only")
     func removeAll() throws {
         let other = SettingsSuite.inMemory(["low": 2])
         try suite.removeAll()
@@ -45,7 +45,7 @@ struct SuitesParityTests {
         #expect(other[.low] == 2)
     }
 
-    @Test("Row 39: whether a value has been stored, by setting, by key and by text")
+    @Test("Row 39: isSet and contains report whether a value is stored, by setting, key or string")
     func isSet() throws {
         let high = Setting(.high, suite: suite)
         #expect(high.isSet && suite.contains(.high) && suite.contains("high"))
@@ -53,13 +53,13 @@ struct SuitesParityTests {
         #expect(!high.isSet && !suite.contains(.high) && !suite.contains("high"))
         high.value = high.defaultValue
         #expect(high.isSet)
-        // A stored nothing is stored.
+        // A stored null is a stored value.
         let count = Setting<Int?>("count", default: 42, suite: suite)
         count.value = nil
         #expect(count.isSet && suite.contains("count"))
     }
 
-    @Test("Row 44: what is stored is readable: JSON, with names in order")
+    @Test("Row 44: a settings file is readable JSON with sorted names")
     func readable() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"

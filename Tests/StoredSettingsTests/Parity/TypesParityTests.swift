@@ -28,7 +28,7 @@ private enum Endpoint: Codable, Hashable, StoredValueConvertible {
     case network(host: String, port: Int)
 }
 
-/// Stored by its raw value unless somebody says otherwise.
+/// A type with a raw value and a Codable conformance.
 private struct Version: RawRepresentable, Codable, Hashable, StoredValueConvertible {
     var major: Int
     var minor: Int
@@ -100,7 +100,7 @@ struct TypesParityTests {
         setting.reset()
     }
 
-    @Test("Row 14: truth values, integers, numbers, strings, dates, bytes and URLs come back bit by bit")
+    @Test("Row 14: Booleans, integers, numbers, strings, dates, data and URLs are preserved exactly")
     func scalars() throws {
         try expect(true, isStoredAs: true)
         try expect(Int8.min, isStoredAs: -128)
@@ -119,7 +119,7 @@ struct TypesParityTests {
         try expect(url, isStoredAs: "mailto:ada@example.org?subject=a%20b")
     }
 
-    @Test("Row 15: arrays, sets and dictionaries of any of them, nested to any depth")
+    @Test("Row 15: arrays, sets and dictionaries are stored at any depth")
     func collections() throws {
         let nested: [[String: Set<[String: Int]>]] = [["a": [["x": 1], ["y": 2]]], [:]]
         try expect(nested, isStoredAs: [["a": [["x": 1], ["y": 2]]], [:]])
@@ -130,7 +130,7 @@ struct TypesParityTests {
         try expect([3: "c", 1: "a"], isStoredAs: ["1": "a", "3": "c"])
     }
 
-    @Test("Row 16: enums and other types with raw values, inside collections too")
+    @Test("Row 16: types with raw values are stored by their raw values, also inside collections")
     func rawValues() throws {
         try expect(Fruit.pear, isStoredAs: "pear")
         try expect([Fruit.pear, .apple], isStoredAs: ["pear", "apple"])
@@ -139,7 +139,7 @@ struct TypesParityTests {
         try expect([Features.search, .upload] as Features, isStoredAs: 3)
     }
 
-    @Test("Row 17: Codable types, enums with payloads too, inside collections too")
+    @Test("Row 17: Codable types and enumerations with associated values are stored, also inside collections")
     func codable() throws {
         let ada = Person(name: "Ada", born: Date(timeIntervalSinceReferenceDate: 0))
         let stored: StoredValue = ["name": "Ada", "born": .date(ada.born)]
@@ -153,7 +153,7 @@ struct TypesParityTests {
         )
     }
 
-    @Test("Row 18: of a raw value and a coding the raw value wins, unless a bridge chooses otherwise")
+    @Test("Row 18: a raw value takes precedence over Codable, unless a bridge is declared")
     func both() throws {
         let version = Version(major: 1, minor: 2)
         try expect(version, isStoredAs: "1.2")
@@ -167,15 +167,15 @@ struct TypesParityTests {
         try list.set([version])
         #expect(suite.storedValue(forKey: "list") == [["major": 1, "minor": 2]])
 
-        // The other way round, for a type of others whose own conformance it is not.
+        // RawValueBridge, for a type of another module.
         let priority = Setting(SettingKey("priority", default: TaskPriority.low, as: RawValueBridge()), suite: suite)
         try priority.set(.high)
         #expect(suite.storedValue(forKey: "priority") == .integer(Int128(TaskPriority.high.rawValue)))
         #expect(try priority.load() == .high)
     }
 
-    @Test("Row 20: conversions of one's own, which may throw either way")
-    func ownConversion() throws {
+    @Test("Row 20: custom conversions can throw in both directions")
+    func customConversion() throws {
         try expect(Percentage(0.5), isStoredAs: 50.0)
         try expect(["a": Percentage(1)], isStoredAs: ["a": 100.0])
         let share = Setting("share", default: Percentage(0.25), suite: suite)
@@ -185,7 +185,7 @@ struct TypesParityTests {
         #expect(share.value == Percentage(0.25))
     }
 
-    @Test("Row 25: dictionaries of values of different kinds, and typed access to what is in them")
+    @Test("Row 25: dictionaries of mixed values have typed access to their values")
     func heterogeneous() throws {
         let setting = Setting<[String: StoredValue]>("mixed", default: ["retries": 3], suite: suite)
         #expect(try setting.value["retries"]?.as(Int.self) == 3)

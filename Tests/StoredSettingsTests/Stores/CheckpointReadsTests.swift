@@ -8,10 +8,10 @@ import Testing
 
 @testable import StoredSettings
 
-/// A checkpoint changes no value, so a process that has followed the journal need not read the file.
-@Suite("Reads beside checkpoints of other processes")
+/// A checkpoint changes no value, so a process that follows the journal need not read the settings file again.
+@Suite("Reads during checkpoints by other processes")
 struct CheckpointReadsTests {
-    /// Counts how often a file is read.
+    /// Counts the reads of a file.
     private final class ReadCounter: Sendable {
         private let path: String
         private let reads = Mutex(0)
@@ -27,13 +27,13 @@ struct CheckpointReadsTests {
         }
     }
 
-    /// Waits before a file takes its place until its times differ, which they do once the file system's clock has ticked.
-    private static let ticking = SystemCalls(fault: { call, _ in
+    /// Delays each rename until the file system's clock has ticked, so that the file's times differ.
+    private static let delayedRenames = SystemCalls(fault: { call, _ in
         if call == .rename { SystemCalls.sleep(seconds: 0.03) }
         return nil
     })
 
-    @Test("an edit in place that keeps length and times is read, and is not written over", arguments: [false, true])
+    @Test("an edit in place that preserves length and times is read and not overwritten", arguments: [false, true])
     func editWithTimesKept(isNoticedByCheckpoint: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -44,7 +44,7 @@ struct CheckpointReadsTests {
                 store.look()
                 #expect(store.contents() == ["a": 1])
             }
-            // Until the file is old enough for its times to be trusted.
+            // Wait until the file is old enough for its times to be trusted.
             await eventually("the file has settled") {
                 stores.allSatisfy { store in
                     store.look()
@@ -73,19 +73,19 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("a process that has followed the journal does not read the file after a checkpoint")
-    func followed() async throws {
+    @Test("a process that follows the journal does not read the file after a checkpoint")
+    func journalFollower() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let counter = ReadCounter(path)
-            let writer = FileStore(path: path, system: Self.ticking, checkpointsInBackground: false)
+            let writer = FileStore(path: path, system: Self.delayedRenames, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 0 }
             try writer.checkpoint()
             let reader = FileStore(path: path, system: counter.system, checkpointsInBackground: false)
             #expect(reader.contents() == ["n": 0])
             let before = counter.count
             for round in 1...3 {
-                // Two checkpoints between two looks, too.
+                // Several checkpoints may happen between two checks of the file.
                 for turn in 1...round {
                     try writer.commit { $0["n"] = .integer(Int128(round * 10 + turn)) }
                     #expect(reader.value(forKey: "n") == .integer(Int128(round * 10 + turn)))
@@ -95,13 +95,13 @@ struct CheckpointReadsTests {
                 #expect(reader.value(forKey: "n") == .integer(Int128(round * 11)))
             }
             #expect(counter.count == before)
-            // An edit by hand is read, and the checkpoint that takes it over is not.
+            // The manual edit is read, but the checkpoint that merges it is not.
             try path.replaceFile(with: #"{"n": 33, "edited": true}"#)
             await eventually("the edit is noticed") {
                 reader.look()
                 return reader.value(forKey: "edited") == true
             }
-            // Until the file is old enough for its times to be trusted, it is read again at each look.
+            // The file is read at each check until it is old enough for its times to be trusted.
             await eventually("the file has settled") {
                 reader.look()
                 _ = reader.contents()
@@ -118,11 +118,11 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("a process that has not noticed an edit reads the file that a checkpoint has merged it into")
+    @Test("a process that has missed an edit reads the file after a checkpoint has merged the edit")
     func mergedEdit() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let writer = FileStore(path: path, system: Self.ticking, checkpointsInBackground: false)
+            let writer = FileStore(path: path, system: Self.delayedRenames, checkpointsInBackground: false)
             try writer.commit { $0["n"] = 1 }
             try writer.checkpoint()
             let reader = FileStore(path: path, checkpointsInBackground: false)
@@ -137,8 +137,8 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("other threads read on while one reads a long file, and see what was set meanwhile")
-    func outsideTheLock() async throws {
+    @Test("other threads read and see new sets while one thread reads a long file")
+    func readsDuringLongRead() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"n": 1}"#)
@@ -159,7 +159,7 @@ struct CheckpointReadsTests {
             isSlow.withLock { $0 = true }
             async let look: Void = onThread { reader.look() }
             await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
-            // A thread of its own, so that a store that holds its lock meanwhile fails the test and does not hang it.
+            // Run on a separate thread, so that a store that holds its lock fails the test instead of blocking it.
             let values = Mutex<[StoredValue?]>([])
             async let reads: Void = onThread {
                 do {
@@ -171,21 +171,21 @@ struct CheckpointReadsTests {
                     Issue.record(error)
                 }
             }
-            await eventually("reads end while the file is read", within: .seconds(20)) {
+            await eventually("reads return while the file is read", within: .seconds(20)) {
                 values.withLock { $0.count == 2 }
             }
             mayEnd.signal()
             _ = await (look, reads)
             #expect(values.withLock(\.self) == [1, 2])
-            // Another thread may have been the one to read the file.
+            // Another thread may have read the file.
             await eventually("the edit is read") {
                 reader.contents() == ["n": 2, "other": 1, "edited": true]
             }
         }
     }
 
-    @Test("checkpoints that come while the file is read are not taken for a damaged journal")
-    func slowReads() async throws {
+    @Test("checkpoints during a read of the file are not reported as a damaged journal")
+    func checkpointsDuringRead() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let writer = FileStore(path: path, checkpointsInBackground: false)
@@ -198,13 +198,15 @@ struct CheckpointReadsTests {
                 guard call == .read, other == path, left.withLock({ $0 > 0 }) else { return nil }
                 left.withLock { $0 -= 1 }
                 do {
-                    // The journal's space is used again with every checkpoint.
+                    // Each checkpoint reuses the journal's space.
                     let next = number.withLock {
                         $0 += 1
                         return $0
                     }
                     try writer.commit { $0["n"] = .integer(next) }
-                    if let lock = try writer.tryToLockForCheckpoint() { try writer.checkpoint(under: lock, patience: .seconds(5)) }
+                    if let lock = try writer.tryToLockForCheckpoint() {
+                        try writer.checkpoint(under: lock, patience: .seconds(5))
+                    }
                 } catch {
                     Issue.record(error)
                 }
@@ -222,7 +224,7 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("the values of other keys are new when a settled file was edited and one key was read")
+    @Test("reading one key after an edit of a settled file returns new values for the other keys too")
     func settledFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -243,8 +245,8 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("a change whose key is edited while its transaction runs is recorded with the edited value as the old one")
-    func editInBody() async throws {
+    @Test("when an edit changes a key during a transaction, the recorded old value is the edited value")
+    func editDuringTransaction() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
@@ -266,8 +268,8 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("a record whose place is used again while it is read is not taken for a damaged one")
-    func changingJournal() async throws {
+    @Test("a record that is overwritten while it is read is not reported as damaged")
+    func recordOverwrittenDuringRead() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let writer = FileStore(path: path, checkpointsInBackground: false)
@@ -301,7 +303,7 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("a link whose target appears later is followed then")
+    @Test("a link is followed once its target appears")
     func danglingLink() async throws {
         try await withTemporaryDirectory { directory in
             let (path, target) = (directory + "/settings.json", directory + "/target.json")
@@ -318,7 +320,7 @@ struct CheckpointReadsTests {
     }
 }
 
-/// Records what a store tells its observer.
+/// Records the commits that a store reports to its observer.
 private final class CommitRecording: StoreObserver {
     let commits = Mutex<[StoreCommit]>([])
 
@@ -330,7 +332,7 @@ private final class CommitRecording: StoreObserver {
     func report(_ error: SettingsError) {}
 }
 
-/// Runs a body that blocks on a thread of its own.
+/// Runs blocking code on its own thread.
 private func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

@@ -8,11 +8,11 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("FileStore checkpoints its journal")
+@Suite("FileStore checkpoints")
 struct CheckpointTests {
     private let reporter = RecordingReporter()
 
-    @Test("what is checkpointed is on the disk before it takes the file's place, in the journal and in the draft")
+    @Test("a checkpoint synchronizes the journal and the draft before it renames the draft")
     func order() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -36,7 +36,7 @@ struct CheckpointTests {
         }
     }
 
-    @Test("directories that a set makes are on the disk once it is synchronized, each by its name in the one above")
+    @Test("synchronize() synchronizes new directories and their parents")
     func newDirectories() async throws {
         try await withTemporaryDirectory { directory in
             let synchronized = Mutex<[String]>([])
@@ -52,7 +52,7 @@ struct CheckpointTests {
         }
     }
 
-    @Test("an edit that another thread notices while a draft is written is merged, not written over")
+    @Test("a checkpoint merges an edit that another thread notices while the draft is written")
     func editDuringDraft() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -80,8 +80,8 @@ struct CheckpointTests {
         }
     }
 
-    @Test("a file that is mounted alone is rewritten in place, its last good copy kept first")
-    func mountedAlone() async throws {
+    @Test("a file that is a mount point is rewritten in place after its last good copy is saved")
+    func mountPoint() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
@@ -101,8 +101,8 @@ struct CheckpointTests {
         }
     }
 
-    @Test("a file that is mounted alone keeps its contents when there is no room for the new ones")
-    func mountedAloneAndFull() async throws {
+    @Test("a file that is a mount point preserves its contents when the disk is full")
+    func mountPointOnFullDisk() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let before = #"{"a": 1, "b": "as it was written by hand"}"#
@@ -111,7 +111,7 @@ struct CheckpointTests {
             let system = SystemCalls { call, name in
                 guard name == path else { return nil }
                 if call == .rename { return EBUSY }
-                // The first write to the file itself finds no room, what follows does.
+                // The first write to the file itself fails; later writes succeed.
                 return call == .write
                     && isFull.withLock { full in
                         defer { full = false }
@@ -130,8 +130,8 @@ struct CheckpointTests {
         }
     }
 
-    @Test("a file that is in its place holds what was set, whatever fails after that, and the next checkpoint mends it")
-    func failingAfterwards() async throws {
+    @Test("a failure after the rename loses nothing, and the next checkpoint succeeds")
+    func failureAfterRename() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let isPlaced = Mutex(false)
@@ -146,7 +146,7 @@ struct CheckpointTests {
             }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
-            // The file is in its place: whether that counts as checkpointed is the store's to say.
+            // The file has been renamed already, so the store may either throw or succeed.
             let error = settingsError { try suite.checkpoint() }
             #expect(error?.consequence.isEmpty != true)
             #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")

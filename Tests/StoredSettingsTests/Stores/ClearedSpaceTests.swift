@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Values that were removed")
+@Suite("Removed values")
 struct ClearedSpaceTests {
     private static let secret = "hunter2-does-not-survive"
 
@@ -16,7 +16,7 @@ struct ClearedSpaceTests {
         .string(secret + String(repeating: "x", count: length))
     }
 
-    /// The files in a directory in which the secret's bytes are found.
+    /// The names of the files in a directory that contain the secret's bytes.
     private func holders(in directory: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory)
             .filter { name in
@@ -25,7 +25,7 @@ struct ClearedSpaceTests {
             }
     }
 
-    /// Calls a body once, when the journal's lock is released for the first time: a checkpoint then knows what it writes.
+    /// Calls a body when a checkpoint first releases the journal's lock, after it has determined the contents to write.
     private final class DuringCheckpoint: Sendable {
         private let body = Mutex<(@Sendable () throws -> Void)?>(nil)
 
@@ -72,8 +72,8 @@ struct ClearedSpaceTests {
         }
     }
 
-    @Test("it is in no file when several stores make checkpoints by turns, and each reads the others' values")
-    func byTurns() async throws {
+    @Test("a removed value is in no file when several stores checkpoint in turn and read each other's values")
+    func severalStores() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
             let stores = (0..<3).map { _ in FileStore(path: path, checkpointsInBackground: false) }
@@ -88,13 +88,18 @@ struct ClearedSpaceTests {
         }
     }
 
-    @Test("it is in no file when other values are set during the checkpoint", arguments: [1 << 22, 4_000])
+    @Test("a removed value is in no file when other values are set during the checkpoint", arguments: [1 << 22, 4_000])
     func duringCheckpoint(bound: Int) async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
             let during = DuringCheckpoint()
             let other = FileStore(path: path, checkpointsInBackground: false)
-            let store = FileStore(path: path, system: during.system, checkpointsInBackground: false, journalBound: bound)
+            let store = FileStore(
+                path: path,
+                system: during.system,
+                checkpointsInBackground: false,
+                journalBound: bound
+            )
             let reader = FileStore(path: path, checkpointsInBackground: false)
             for _ in 0..<10 { try store.commit { $0["token"] = Self.value(500) } }
             #expect(reader.value(forKey: "token") == Self.value(500))
@@ -106,7 +111,7 @@ struct ClearedSpaceTests {
             for store in [store, reader, FileStore(path: path, checkpointsInBackground: false)] {
                 #expect(store.contents() == ["late": 1])
             }
-            // What was moved to the front is cleared by the next checkpoint.
+            // The next checkpoint clears the space of the records that were moved to the front.
             try other.commit { $0["token"] = Self.value(500) }
             try other.commit { $0["token"] = nil }
             during.once { try other.commit { $0["late"] = 2 } }
@@ -118,7 +123,7 @@ struct ClearedSpaceTests {
         }
     }
 
-    @Test("what could not be cleared is reported, and cleared by the next checkpoint")
+    @Test("a failure to clear a removed value is reported, and the next checkpoint clears it")
     func failure() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
@@ -126,21 +131,23 @@ struct ClearedSpaceTests {
             let system = SystemCalls(fault: { call, called in
                 isFailing.withLock(\.self) && call == .write && called == path + ".journal" ? EIO : nil
             })
-            let (store, catcher) = (FileStore(path: path, system: system, checkpointsInBackground: false), FailureCatcher())
-            store.setObserver(catcher)
+            let (store, recorder) = (
+                FileStore(path: path, system: system, checkpointsInBackground: false), ErrorRecorder()
+            )
+            store.setObserver(recorder)
             try store.commit { $0["token"] = Self.value(10) }
             try store.commit { $0["token"] = nil }
             isFailing.withLock { $0 = true }
             try store.checkpoint()
             isFailing.withLock { $0 = false }
-            #expect(catcher.errors.map(\.code) == [.writeFailed])
+            #expect(recorder.errors.map(\.code) == [.writeFailed])
             #expect(try holders(in: directory) == ["settings.json.journal"])
             try store.checkpoint()
             #expect(try holders(in: directory) == [])
         }
     }
 
-    @Test("a journal that was damaged is cleared, too")
+    @Test("a checkpoint also clears a journal that was damaged")
     func damaged() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
@@ -191,13 +198,13 @@ struct ClearedSpaceTests {
             try setMode(0o644, of: path)
             try store.checkpoint()
             #expect(leaks.withLock(\.self) == [])
-            // By now it holds nothing that was set before.
+            // The journal contains nothing that was set before.
             #expect(try (path + ".journal").filePermissions == 0o644)
             #expect(try (path + ".last-good").filePermissions == 0o644)
         }
     }
 
-    @Test("a value that is set after the file was made private is private at once")
+    @Test("a value that is set after the file became private is private immediately")
     func narrowed() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
@@ -209,7 +216,7 @@ struct ClearedSpaceTests {
             try store.checkpoint()
             #expect(try (path + ".journal").filePermissions == 0o666)
             try setMode(0o600, of: path)
-            // The system reports the change to a watch, and a process that begins looks at the file.
+            // A file system watch reports the change, and a new process checks the file.
             store.look()
             #expect(try (path + ".journal").filePermissions == 0o600)
             try setMode(0o640, of: path)

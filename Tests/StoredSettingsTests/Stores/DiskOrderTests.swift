@@ -8,11 +8,11 @@ import Testing
 
 @testable import StoredSettings
 
-/// Files as a loss of power may leave them: some pages are new and others old.
-@Suite("The order in which the disk gets the journal")
+/// Files as a power loss may leave them: some pages are new and others old.
+@Suite("The order of journal writes on disk")
 struct DiskOrderTests {
-    @Test("records that are moved are on the disk before the header that counts on them")
-    func tail() async throws {
+    @Test("moved records are on disk before the header that refers to them")
+    func movedRecords() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let other = FileStore(path: path, checkpointsInBackground: false)
@@ -25,7 +25,7 @@ struct DiskOrderTests {
                     return $0
                 }
                 do {
-                    // While the file is checkpointed, and before the journal's space is used again.
+                    // Between the checkpoint of the file and the reuse of the journal's space.
                     if number == 2 {
                         try other.commit { $0["late"] = 1 }
                         try other.synchronize()
@@ -41,16 +41,16 @@ struct DiskOrderTests {
             try store.checkpoint()
             let now = try JournalFile(of: path).bytes
             let before = safe.withLock { $0 }
-            #expect(now[..<4_096] != before[..<4_096], "an epoch was begun with the late record")
+            #expect(now[..<4_096] != before[..<4_096], "the late record started a new epoch")
             #expect(store.contents()["late"] == 1)
-            // The power fails: the disk has the new header, and nothing of what was written behind it.
+            // Simulate a power loss: the disk has the new header, but nothing written after it.
             let image = directory + "/image"
             try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
             try Data(now[..<4_096] + before[4_096...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
             let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
             #expect(found.count == 11)
-            #expect(found["late"] == 1, "it was synchronized")
+            #expect(found["late"] == 1, "the late record was synchronized")
         }
     }
 
@@ -131,8 +131,8 @@ struct DiskOrderTests {
         }
     }
 
-    @Test("space is not used again before the disk knows that it may be")
-    func space() async throws {
+    @Test("journal space is not reused before the header that frees it is on disk")
+    func reusedSpace() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let syncs = Mutex(0)
@@ -165,15 +165,15 @@ struct DiskOrderTests {
             let image = directory + "/image"
             try FileManager.default.createDirectory(atPath: image, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: path, toPath: image + "/settings.json")
-            // Pages reach the disk in any order: here the third alone.
+            // Pages reach the disk in any order: here only the third.
             try Data(before[..<8_192] + now[8_192...]).write(to: URL(fileURLWithPath: image + "/settings.json.journal"))
             #expect(try path.fileContents.contains("\"a\": 2"))
             let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
-            #expect(found["a"] == 2, "it was checkpointed and synchronized")
+            #expect(found["a"] == 2, "the value was checkpointed and synchronized")
         }
     }
 
-    @Test("a record of an epoch that a loss of power has undone never comes back under the epoch's number")
+    @Test("a record of an epoch undone by a power loss never returns under the epoch's number")
     func resurrection() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -188,26 +188,26 @@ struct DiskOrderTests {
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["b"] = 1 }
             try store.checkpoint()
-            // A record as long as a page, and one behind it, in an epoch that the disk has no header of.
+            // A record as long as a page, and one after it, in an epoch whose header is not on disk.
             let page = 4_096
-            func text(_ letter: Character) -> StoredValue { .string(String(repeating: letter, count: page - 34)) }
-            try store.commit { $0["a"] = text("o") }
+            func pageOf(_ letter: Character) -> StoredValue { .string(String(repeating: letter, count: page - 34)) }
+            try store.commit { $0["a"] = pageOf("o") }
             try store.commit { $0["a"] = "stale" }
-            // The power fails: the disk has the records, and the header from before.
+            // Simulate a power loss: the disk has the records and the previous header.
             let first = directory + "/first"
             try FileManager.default.createDirectory(atPath: first, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: path, toPath: first + "/settings.json")
             let stale = try safe.withLock { Array($0.prefix(page)) } + JournalFile(of: path).bytes.dropFirst(page)
             try Data(stale).write(to: URL(fileURLWithPath: first + "/settings.json.journal"))
-            // The epoch begins again under the same number, and its first record is synchronized.
+            // The epoch starts again under the same number, and its first record is synchronized.
             let next = FileStore(path: first + "/settings.json", checkpointsInBackground: false)
             try next.commit { $0["b"] = 2 }
             try next.checkpoint()
-            try next.commit { $0["a"] = text("n") }
+            try next.commit { $0["a"] = pageOf("n") }
             try next.synchronize()
             try next.commit { $0["b"] = "other" }
             #expect(try JournalFile(of: first + "/settings.json").bytes.count >= stale.count)
-            // The power fails again, before the disk has the second record.
+            // Simulate another power loss, before the second record is on disk.
             let second = directory + "/second"
             try FileManager.default.createDirectory(atPath: second, withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: first + "/settings.json", toPath: second + "/settings.json")
@@ -218,7 +218,10 @@ struct DiskOrderTests {
             let image: [UInt8] = now.prefix(2 * page) + old
             try Data(image).write(to: URL(fileURLWithPath: second + "/settings.json.journal"))
             let found = FileStore(path: second + "/settings.json", checkpointsInBackground: false).contents()
-            #expect(found == ["a": text("n"), "b": 2], "what was synchronized is there, and nothing older is over it")
+            #expect(
+                found == ["a": pageOf("n"), "b": 2],
+                "synchronized values are present, and no older record overrides them"
+            )
         }
     }
 }

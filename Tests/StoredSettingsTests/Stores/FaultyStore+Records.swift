@@ -4,26 +4,26 @@ import StoredSettings
 import Synchronization
 
 extension FaultyStore {
-    /// Takes notice of changes, under the lock of the place.
-    func hear(_ changes: [StoreChange], origin: SettingChangeOrigin) -> StoreDelivery {
-        guard origin == .local else { return hearOther(changes) }
+    /// Records changes, under the lock of the storage.
+    func receive(_ changes: [StoreChange], origin: SettingChangeOrigin) -> StoreDelivery {
+        guard origin == .local else { return receiveExternal(changes) }
         state.withLock { state in
             state.ownCommits += 1
             for change in changes {
                 state.ownContents[change.key] = change.new
             }
         }
-        switch readFailure {
+        switch fault {
         case .recordsInPieces:
             return changes.map { observe([$0], .local) }.last ?? .none
-        case .recordsNoOld:
+        case .recordsNoOldValues:
             return observe(changes.map { StoreChange(key: $0.key, old: nil, new: $0.new) }, .local)
         case .recordsAsExternal:
             return observe(changes, .external)
-        case .recordsInDisorder where changes == [StoreChange(key: "count", old: 2, new: 3)]:
+        case .recordsOutOfOrder where changes == [StoreChange(key: "count", old: 2, new: 3)]:
             state.withLock { $0.postponed = [StoreCommit(changes: changes, origin: .local)] }
             return .none
-        case .recordsInDisorder:
+        case .recordsOutOfOrder:
             let delivery = observe(changes, .local)
             recordPostponed()
             return delivery
@@ -38,8 +38,8 @@ extension FaultyStore {
         }
     }
 
-    private func hearOther(_ changes: [StoreChange]) -> StoreDelivery {
-        switch readFailure {
+    private func receiveExternal(_ changes: [StoreChange]) -> StoreDelivery {
+        switch fault {
         case .recordsOwnCommitsOnly: return .none
         case .recordsOthersAsLocal: return observe(changes, .local)
         case .recordsOthersWhenRead:
@@ -59,7 +59,7 @@ extension FaultyStore {
         }
     }
 
-    /// Tells the observer, if there is one.
+    /// Reports a commit to the observer, if there is one.
     func observe(_ changes: [StoreChange], _ origin: SettingChangeOrigin) -> StoreDelivery {
         let observer = state.withLock { $0.observer }
         return observer?.record(StoreCommit(changes: changes, origin: origin)) ?? .none

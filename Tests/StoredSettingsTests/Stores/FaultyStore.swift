@@ -4,11 +4,11 @@ import Foundation
 import StoredSettings
 import Synchronization
 
-/// A store in memory that does one thing wrong, or nothing.
+/// An in-memory store with one fault, or none.
 final class FaultyStore: SettingsStore {
     struct State {
         weak var observer: (any StoreObserver)?
-        var keptObserver: (any StoreObserver)?
+        var retainedObserver: (any StoreObserver)?
         var contentsBefore: [String: StoredValue] = [:]
         var ownContents: [String: StoredValue] = [:]
         var ownCommits: UInt64 = 0
@@ -17,45 +17,45 @@ final class FaultyStore: SettingsStore {
         var isClosed = false
     }
 
-    private let place: FaultyPlace
-    let readFailure: Defect?
+    private let storage: FaultyStorage
+    let fault: Fault?
     let state = Mutex(State())
     private let gate = NSLock()
     private let ownWriter = NSLock()
     private let hiddenKeys: Set<String>
 
-    init(_ readFailure: Defect? = nil) {
-        (self.readFailure, place, hiddenKeys) = (readFailure, FaultyPlace(), [])
-        place.add(self)
+    init(_ fault: Fault? = nil) {
+        (self.fault, storage, hiddenKeys) = (fault, FaultyStorage(), [])
+        storage.add(self)
     }
 
-    /// Makes another store over the same place.
+    /// Creates another store that shares the same storage.
     init(reopening other: FaultyStore) {
-        (readFailure, place) = (other.readFailure, other.place)
-        let contents = place.memory.contents()
-        hiddenKeys = readFailure == .forgetsBeforeOpening ? Set(contents.keys) : []
+        (fault, storage) = (other.fault, other.storage)
+        let contents = storage.memory.contents()
+        hiddenKeys = fault == .forgetsBeforeOpening ? Set(contents.keys) : []
         state.withLock { $0.ownContents = contents }
-        place.add(self)
+        storage.add(self)
     }
 
     func setObserver(_ observer: any StoreObserver) {
         state.withLock { state in
             state.observer = observer
-            if readFailure == .keepsObserver { state.keptObserver = observer }
+            if fault == .retainsObserver { state.retainedObserver = observer }
         }
     }
 
     // MARK: - Reading
 
-    var persistence: SettingsPersistence { place.memory.persistence }
+    var persistence: SettingsPersistence { storage.memory.persistence }
 
     func version() -> UInt64 {
-        gated { place in
-            let version = place.memory.version()
+        gated { storage in
+            let version = storage.memory.version()
             let (idleCommits, ownCommits) = state.withLock { ($0.idleCommits, $0.ownCommits) }
-            return switch readFailure {
+            return switch fault {
             case .flippingVersion: version % 2
-            case .restlessVersion: version + idleCommits
+            case .changingVersionWithoutChange: version + idleCommits
             case .countsOwnCommitsOnly: ownCommits
             default: version
             }
@@ -63,50 +63,50 @@ final class FaultyStore: SettingsStore {
     }
 
     func contents() -> [String: StoredValue] {
-        gated { place in
-            let contents = place.memory.contents()
-            place.noteRead()
-            return readFailure == .lateContents ? state.withLock { $0.contentsBefore } : contents
+        gated { storage in
+            let contents = storage.memory.contents()
+            storage.noteRead()
+            return fault == .lateContents ? state.withLock { $0.contentsBefore } : contents
         }
     }
 
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
-        gated { place in
-            if readFailure == .gapAfterRead {
-                let value = place.memory.value(forKey: key)
-                place.waitForCommit()
+        gated { storage in
+            if fault == .gapAfterRead {
+                let value = storage.memory.value(forKey: key)
+                storage.waitForCommit()
                 return body(value)
             }
-            return place.memory.withValue(forKey: changed(key)) { value in
+            return storage.memory.withValue(forKey: changed(key)) { value in
                 body(state.withLock { seen(value, forKey: key, $0) })
             }
         }
     }
 
     private func seen(_ value: StoredValue?, forKey key: String, _ state: State) -> StoredValue? {
-        switch readFailure {
+        switch fault {
         case .readsOwnCommitsOnly: state.ownContents[key]
         case .forgetsAtClose where state.isClosed: nil
         default: hiddenKeys.contains(key) ? nil : value
         }
     }
 
-    private func gated<Result>(_ body: (FaultyPlace) -> Result) -> Result {
-        if readFailure == .readsWait { gate.withLock {} }
+    private func gated<Result>(_ body: (FaultyStorage) -> Result) -> Result {
+        if fault == .readsWait { gate.withLock {} }
         let (observer, postponed) = state.withLock { state in
             defer { state.postponed = [] }
             return (state.observer, state.postponed)
         }
-        for commit in postponed where readFailure == .recordsOthersWhenRead {
+        for commit in postponed where fault == .recordsOthersWhenRead {
             observer?.record(commit).perform()
         }
-        return body(place)
+        return body(storage)
     }
 
-    // MARK: - The rest
+    // MARK: - Synchronizing and closing
 
     func synchronize() throws {
-        if readFailure == .cannotSynchronize { throw SettingsError(.writeFailed, fact: "this store cannot synchronize") }
+        if fault == .cannotSynchronize { throw SettingsError(.writeFailed, fact: "this store cannot synchronize") }
     }
 
     func close() {
@@ -118,18 +118,18 @@ final class FaultyStore: SettingsStore {
 
 extension FaultyStore {
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try place.whileCommitting {
-            switch readFailure {
+        try storage.committing {
+            switch fault {
             case .noExclusion: try commitUnlocked(body)
             case .noSharedExclusion: try ownWriter.withLock { try commitUnlocked(body) }
-            case .readsWait: try place.writer.withLock { try gate.withLock { try commitUnlocked(body) } }
-            default: try place.writer.withLock { try commitUnlocked(body) }
+            case .readsWait: try storage.writer.withLock { try gate.withLock { try commitUnlocked(body) } }
+            default: try storage.writer.withLock { try commitUnlocked(body) }
             }
         }
     }
 
     func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        guard readFailure == .writesOneByOne else { return try commit(body) }
+        guard fault == .writesOneByOne else { return try commit(body) }
         var transaction = StoreTransaction(base: contents())
         let result = try body(&transaction)
         for change in transaction.changes { try commit { $0[change.key] = change.new } }
@@ -137,26 +137,26 @@ extension FaultyStore {
     }
 
     private func commitUnlocked<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        let contents = place.memory.contents()
+        let contents = storage.memory.contents()
         var transaction = StoreTransaction(base: contents)
         do {
             let result = try body(&transaction)
             state.withLock { $0.contentsBefore = contents }
-            try keep(transaction.changes)
+            try apply(transaction.changes)
             return result
         } catch {
-            if readFailure == .keepsUnfinished { try keep(transaction.changes) }
-            if readFailure == .recordsUnfinished { _ = observe(transaction.changes, .local) }
+            if fault == .commitsUnfinished { try apply(transaction.changes) }
+            if fault == .recordsUnfinished { _ = observe(transaction.changes, .local) }
             throw error
         }
     }
 
-    private func keep(_ changes: [StoreChange]) throws {
+    private func apply(_ changes: [StoreChange]) throws {
         if changes.isEmpty {
             state.withLock { $0.idleCommits += 1 }
-            if readFailure == .recordsNothing { _ = observe([], .local) }
+            if fault == .recordsNothing { _ = observe([], .local) }
         }
-        try place.apply(changes.map(changed), by: self, inTwo: readFailure == .tornCommits)
+        try storage.apply(changes.map(changed), by: self, inTwo: fault == .tornCommits)
     }
 
     private func changed(_ change: StoreChange) -> StoreChange {
@@ -164,12 +164,12 @@ extension FaultyStore {
     }
 
     private func changed(_ key: String) -> String {
-        guard readFailure == .dottedKeys, let dot = key.firstIndex(of: ".") else { return key }
+        guard fault == .dottedKeys, let dot = key.firstIndex(of: ".") else { return key }
         return String(key[..<dot])
     }
 
     private func changed(_ value: StoredValue?) -> StoredValue? {
-        switch (readFailure, value) {
+        switch (fault, value) {
         case (.wholeSeconds, .date(let date)):
             .date(Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate.rounded()))
         case (.integersThroughDouble, .integer(let integer)):

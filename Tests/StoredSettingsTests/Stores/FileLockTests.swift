@@ -8,10 +8,10 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Waiting for a lock")
+@Suite("Waiting for a file lock")
 struct FileLockTests {
-    /// Time that passes by waiting alone.
-    private final class Time: Sendable {
+    /// A clock that advances only while the test waits.
+    private final class ManualTime: Sendable {
         private let start = ContinuousClock.now
         private let waited = Mutex(Duration.zero)
 
@@ -20,13 +20,13 @@ struct FileLockTests {
         var clock: FileLock.Clock {
             FileLock.Clock(
                 now: { [self] in start + sinceStart },
-                // In longer steps than asked for, so that two minutes do not take many.
+                // Longer steps than requested, so that two minutes need few of them.
                 sleep: { [self] seconds in waited.withLock { $0 += .seconds(seconds * 25) } }
             )
         }
     }
 
-    /// Waits for a lock that is never released, and returns how long.
+    /// Waits for a lock that is never released, and returns the elapsed time and the error.
     private func wait(
         slowPatience: Duration? = nil,
         holder: LockHolder? = nil,
@@ -35,7 +35,7 @@ struct FileLockTests {
         try await withTemporaryDirectory { directory in
             let lock = try HeldLock(directory + "/lock")
             defer { lock.release() }
-            let (system, time) = (SystemCalls(), Time())
+            let (system, time) = (SystemCalls(), ManualTime())
             let file = try system.open(directory + "/lock", O_RDONLY)
             let error = try #require(
                 settingsError {
@@ -53,7 +53,7 @@ struct FileLockTests {
         }
     }
 
-    @Test("fails after five seconds without progress")
+    @Test("waiting fails after five seconds without progress")
     func noProgress() async throws {
         let (waited, error) = try await wait()
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
@@ -61,14 +61,14 @@ struct FileLockTests {
         #expect(error.fact == "another process has held the lock for 5 seconds without progress")
     }
 
-    @Test("goes on while there is progress, and fails five seconds after the last")
+    @Test("waiting continues while there is progress and fails five seconds after the last")
     func progress() async throws {
         let (waited, error) = try await wait { UInt64(min($0, .seconds(30)) / .seconds(4)) }
         #expect((.seconds(33) ... .seconds(33.1)).contains(waited))
         #expect(error.code == .lockTimedOut)
     }
 
-    @Test("goes on for two minutes while the holder is running and shows no progress")
+    @Test("waiting continues for two minutes while the holder runs without progress")
     func slowHolder() async throws {
         let holder = try #require(LockHolder.current)
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
@@ -77,15 +77,15 @@ struct FileLockTests {
         #expect(error.remedy == "let process \(holder.process) go on, or end it")
     }
 
-    @Test("does not take a later process with the holder's number for the holder")
-    func reusedNumber() async throws {
+    @Test("a later process with the holder's process ID is not mistaken for the holder")
+    func reusedProcessID() async throws {
         var holder = try #require(LockHolder.current)
         holder.start += 1
         let (waited, _) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
     }
 
-    @Test("gives a holder whose number means nothing here the time of a slow one, and does not name it")
+    @Test("a holder in another PID namespace has the patience of a slow holder and is not named")
     func otherNamespace() async throws {
         var holder = try #require(LockHolder.current)
         holder.namespace += 1
@@ -94,7 +94,7 @@ struct FileLockTests {
         #expect(error.fact.hasPrefix("another process"))
     }
 
-    @Test("fails after five seconds, and names the holder, when that is stopped")
+    @Test("waiting fails after five seconds and names the holder when the holder is stopped")
     func stoppedHolder() async throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sleep")
@@ -109,16 +109,16 @@ struct FileLockTests {
         holder.start = try #require(SystemCalls.statusOfProcess(holder.process)).start
         #expect(holder.mayBeRunning)
         kill(process.processIdentifier, SIGSTOP)
-        await eventually("it is stopped") { !holder.mayBeRunning }
+        await eventually("the process is stopped") { !holder.mayBeRunning }
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
         #expect(error.fact == "process \(holder.process) has held the lock for 5 seconds without progress")
     }
 }
 
-@Suite("An explicit checkpoint while another process makes one")
+@Suite("An explicit checkpoint during another process's checkpoint")
 struct SlowCheckpointTests {
-    /// Counts the calls of one kind for one path.
+    /// Counts the calls for one path, by kind.
     private final class CallCounter: Sendable {
         private let counts = Mutex<[SystemCalls.Name: Int]>([:])
         private let path: String
@@ -135,7 +135,7 @@ struct SlowCheckpointTests {
         func count(_ call: SystemCalls.Name) -> Int { counts.withLock { $0[call] ?? 0 } }
     }
 
-    @Test("waits for a slow disk far beyond its patience")
+    @Test("a checkpoint waits for a slow disk far beyond its patience")
     func slowDisk() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -173,11 +173,11 @@ struct SlowCheckpointTests {
                 let result = Result { try waiter.checkpoint() }
                 outcome.withLock { $0 = result }
             }
-            await eventually("it has waited for a multiple of its patience") {
-                // Between two tries it waits for 2 ms at most, so these many tries take longer than the patience.
+            await eventually("the checkpoint has waited for a multiple of its patience") {
+                // Two attempts are 2 ms apart at most, so 100 attempts take longer than the patience.
                 counter.count(.lock) > 100 || outcome.withLock { $0 != nil }
             }
-            #expect(outcome.withLock { $0 == nil }, "it has failed")
+            #expect(outcome.withLock { $0 == nil }, "the checkpoint has failed")
             mayEnd.signal()
             _ = await (first, second)
             try outcome.withLock { $0 }?.get()
@@ -185,7 +185,7 @@ struct SlowCheckpointTests {
         }
     }
 
-    @Test("waits for the lock that takes the place of the one it has waited for")
+    @Test("a checkpoint waits for the lock file that replaces the one it waited for")
     func replacedLock() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -200,14 +200,14 @@ struct SlowCheckpointTests {
             try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")
             async let checkpoint: Void = onThread { #expect(throws: Never.self) { try store.checkpoint() } }
-            await eventually("it waits") { counter.count(.lock) > 30 }
+            await eventually("the checkpoint waits") { counter.count(.lock) > 30 }
             try FileManager.default.removeItem(atPath: path + ".lock")
             let second = try HeldLock(path + ".lock")
             let opened = counter.count(.open)
             first.release()
-            await eventually("it opens the second lock") { counter.count(.open) > opened }
-            let tries = counter.count(.lock)
-            await eventually("it waits for the second lock") { counter.count(.lock) > tries + 30 }
+            await eventually("the checkpoint opens the second lock file") { counter.count(.open) > opened }
+            let attempts = counter.count(.lock)
+            await eventually("the checkpoint waits for the second lock") { counter.count(.lock) > attempts + 30 }
             #expect(!FileManager.default.fileExists(atPath: path))
             second.release()
             await checkpoint
@@ -216,7 +216,7 @@ struct SlowCheckpointTests {
     }
 }
 
-/// Runs a body that blocks on a thread of its own.
+/// Runs blocking code on its own thread.
 private func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

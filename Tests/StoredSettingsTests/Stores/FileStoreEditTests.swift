@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("FileStore beside those who edit its file")
+@Suite("FileStore and edits of its file")
 struct FileStoreEditTests {
     private let reporter = RecordingReporter()
 
@@ -16,17 +16,17 @@ struct FileStoreEditTests {
         SettingsSuite(fileAt: path, reporter: reporter)
     }
 
-    @Test("a broken file is reported with line and column, left as it is, and read again once it is mended")
-    func brokenFile() async throws {
+    @Test("a malformed file is reported with line and column, left unchanged, and read again once it is corrected")
+    func malformedFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             port.value = 2
             try suite.checkpoint()
-            let broken = "{\n  \"port\": 3,\n  oops\n}"
-            try path.overwriteFile(with: broken)
-            await eventually("the broken file is reported") {
+            let malformed = "{\n  \"port\": 3,\n  oops\n}"
+            try path.overwriteFile(with: malformed)
+            await eventually("the malformed file is reported") {
                 _ = port.value
                 return !reporter.errors.isEmpty
             }
@@ -35,7 +35,7 @@ struct FileStoreEditTests {
             #expect(error.location == SettingsError.Location(file: path, line: 3, column: 3))
             #expect(port.value == 2)
 
-            // What is set meanwhile is kept in the journal.
+            // Values set meanwhile are stored in the journal.
             reporter.removeAll()
             try port.set(4)
             port.value = 5
@@ -43,11 +43,11 @@ struct FileStoreEditTests {
             try suite.synchronize()
             #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
             #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
-            #expect(try path.fileContents == broken)
+            #expect(try path.fileContents == malformed)
             #expect(reporter.errors.isEmpty)
 
             try path.overwriteFile(with: #"{"port": 3, "other": true}"#)
-            try await eventually("what was set is merged into the mended file") {
+            try await eventually("the new value is merged into the corrected file") {
                 try path.fileContents == "{\n  \"other\": true,\n  \"port\": 5\n}\n"
             }
             #expect(suite.snapshot() == ["other": true, "port": 5])
@@ -77,25 +77,25 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a suite that meets a broken file serves the last good copy")
+    @Test("a suite that finds a malformed file uses the last good copy")
     func lastGoodCopy() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             for value in [2, 3] as [StoredValue] {
                 let suite = suite(path)
                 try suite.setStoredValue(value, forKey: "port")
-                // What finishing checkpoints is in the file before it is broken.
+                // finish() writes the value into the file before the file is damaged.
                 suite.finish()
             }
             try path.overwriteFile(with: "")
-            let late = suite(path)
-            #expect(late.storedValue(forKey: "port") == 3)
+            let lateSuite = suite(path)
+            #expect(lateSuite.storedValue(forKey: "port") == 3)
             await eventually("the empty file is reported") { reporter.errors.map(\.code) == [.malformedFile] }
             #expect(try path.fileContents == "")
         }
     }
 
-    @Test("a file that an editor moves aside before it writes it anew is not taken for removed")
+    @Test("a file that an editor moves aside before rewriting it does not count as removed")
     func movedAside() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -112,7 +112,7 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a file that is removed with its copy and its journal leaves the defaults, and a set begins a new one")
+    @Test("removing the file with its copy and journal restores the defaults, and a set creates a new file")
     func removed() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -132,8 +132,8 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("who meets a file that was broken just now is told at once, by reads, loads and explanations")
-    func brokenJustNow() async throws {
+    @Test("a file that has just become malformed is reported at once by reads, loads and explanations")
+    func recentlyMalformed() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: "{\"port\": 2")
@@ -154,7 +154,7 @@ struct FileStoreEditTests {
     }
 
     @Test(
-        "what is not an object of settings is broken too",
+        "a file that is not a JSON object of settings is malformed",
         arguments: ["[]", "null", "{}{}", "{\"a\": 1, \"a\": 2}", "{\"a\": 1e999}"]
     )
     func notSettings(text: String) async throws {
@@ -171,8 +171,8 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a directory in the file's place is reported and left alone")
-    func unreadable() async throws {
+    @Test("a directory in place of the file is reported and left unchanged")
+    func directoryAsFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -186,7 +186,7 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a FIFO in the file's place keeps nobody waiting", .timeLimit(.minutes(1)))
+    @Test("a FIFO in place of the file blocks no operation", .timeLimit(.minutes(1)))
     func fifo() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("FileStore under faults")
+@Suite("FileStore with failing system calls")
 struct FileStoreFaultTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
@@ -18,7 +18,7 @@ struct FileStoreFaultTests {
     }
 
     @Test(
-        "a set that fails changes nothing, is reported when it was assigned, stays readable and is tried again",
+        "a failed set changes no file, and a failed assignment is reported, readable and retried",
         arguments: [(SystemCalls.Name.write, ENOSPC), (.write, EDQUOT), (.write, EIO), (.lock, ENOLCK)]
     )
     func failingSet(call: SystemCalls.Name, number: CInt) async throws {
@@ -37,14 +37,16 @@ struct FileStoreFaultTests {
             #expect(try path.fileContents == "{\n  \"port\": 2\n}\n")
             #expect(SettingsSuite(fileAt: path).snapshot() == ["port": 2])
             faults.stop()
-            try await eventually("the value is saved in the end") { try path.fileContents == "{\n  \"port\": 3\n}\n" }
+            try await eventually("the value is saved after the fault ends") {
+                try path.fileContents == "{\n  \"port\": 3\n}\n"
+            }
             try suite.synchronize()
             try expectFiles(of: directory)
         }
     }
 
     @Test(
-        "a first set that fails is reported and tried again, and leaves no file that spoils the next one",
+        "a failed first set is reported and retried, and leaves no file that prevents the next set",
         arguments: [
             (SystemCalls.Name.open, EMFILE), (.open, EACCES), (.open, EROFS), (.open, ENOSPC), (.write, ENOSPC),
             (.map, ENOMEM), (.lock, ENOLCK),
@@ -59,7 +61,7 @@ struct FileStoreFaultTests {
             port.value = 3
             #expect(port.value == 3)
             faults.stop()
-            try await eventually("the value is saved in the end") {
+            try await eventually("the value is saved after the fault ends") {
                 try FileManager.default.fileExists(atPath: path) && path.fileContents == "{\n  \"port\": 3\n}\n"
             }
             try suite.synchronize()
@@ -68,7 +70,7 @@ struct FileStoreFaultTests {
     }
 
     @Test(
-        "a checkpoint that fails leaves the file as it was, is told, stops no set, and is tried again",
+        "a failed checkpoint leaves the file unchanged, is reported, blocks no set, and is retried",
         arguments: [
             (SystemCalls.Name.open, EMFILE), (.write, ENOSPC), (.sync, EIO), (.rename, EIO), (.rename, EROFS),
             (.rename, EACCES), (.open, EACCES), (.lock, ENOLCK),
@@ -88,48 +90,50 @@ struct FileStoreFaultTests {
             try port.set(4)
             #expect(port.value == 4)
             #expect(try path.fileContents == "{\n  \"port\": 2\n}\n")
-            // Another process sees what was set, checkpointed or not.
+            // Another process reads the new value, whether it has been checkpointed or not.
             #expect(SettingsSuite(store: FileStore(path: path)).snapshot() == ["port": 4])
             faults.stop()
-            try await eventually("it is checkpointed in the end") { try path.fileContents == "{\n  \"port\": 4\n}\n" }
+            try await eventually("the value is checkpointed after the fault ends") {
+                try path.fileContents == "{\n  \"port\": 4\n}\n"
+            }
             try suite.checkpoint()
             try expectFiles(of: directory)
         }
     }
 
-    /// Every error says what is wrong, what follows, and what to do.
+    /// Checks that the error has a fact, a consequence and a remedy.
     private func expectAdvice(of error: SettingsError) throws {
         #expect([.writeFailed, .readOnly, .readFailed].contains(error.code))
         #expect(!error.fact.isEmpty && !error.consequence.isEmpty && !error.remedy.isEmpty)
     }
 
-    /// No draft is left.
+    /// Checks that no draft is left.
     private func expectFiles(of directory: String) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
         let suffixes = ["", ".journal", ".last-good", ".lock"]
         #expect(names == suffixes.map { "settings.json" + $0 })
     }
 
-    @Test("a file that could not be read for a while is read when it can be, and reported once")
-    func unreadableForAWhile() async throws {
+    @Test("a file with a transient read failure is reported once and read when the failure ends")
+    func transientReadFailure() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
             let suite = suite(path)
             faults.fail(.open, with: EMFILE)
             for _ in 0..<10 { #expect(suite.storedValue(forKey: "a") == nil) }
-            // The file and its journal, each once.
+            // At most one report for the file and one for its journal.
             let places = reporter.errors.map(\.location?.file)
             #expect(places.contains(path) && Set(places).isSubset(of: [path, path + ".journal"]))
             #expect(Set(places).count == places.count && reporter.errors.allSatisfy { $0.code == .readFailed })
             faults.stop()
-            await eventually("it is read again") { suite.storedValue(forKey: "a") == 1 }
+            await eventually("the file is read again") { suite.storedValue(forKey: "a") == 1 }
             try suite.setStoredValue(2, forKey: "a")
             #expect(reporter.errors.count == places.count)
         }
     }
 
-    @Test("interrupted calls are made again")
+    @Test("interrupted calls are repeated")
     func interrupted() async throws {
         try await withTemporaryDirectory { directory in
             let left = Mutex(20)
@@ -150,7 +154,7 @@ struct FileStoreFaultTests {
         }
     }
 
-    @Test("a directory that cannot be written makes the suite read-only, and its values can be read")
+    @Test("a directory without write permission makes the suite read-only and its values readable")
     func readOnly() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -163,7 +167,7 @@ struct FileStoreFaultTests {
         }
     }
 
-    @Test("where the system has no watches, changes are noticed by looking")
+    @Test("changes are noticed by polling when the system has no watches")
     func polling() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -178,8 +182,8 @@ struct FileStoreFaultTests {
         }
     }
 
-    @Test("a file that somebody begins to write while it is read is no broken one, however old it was a moment before")
-    func writtenWhileRead() async throws {
+    @Test("a file that is overwritten while it is read is not reported as malformed, however old it was before")
+    func overwrittenDuringRead() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
@@ -188,7 +192,7 @@ struct FileStoreFaultTests {
                 guard call == .open, name == path else { return nil }
                 let text = texts.withLock { $0.isEmpty ? nil : $0.removeFirst() }
                 do {
-                    // The state of the file has been looked at, and what is read is what is there now.
+                    // The store has checked the file's status and reads the contents that are there now.
                     if let text { try path.overwriteFile(with: text) }
                 } catch {
                     Issue.record(error)
@@ -204,23 +208,23 @@ struct FileStoreFaultTests {
             texts.withLock { $0 = ["", #"{"a": 3}"#] }
             #expect(rename(next, path) == 0)
             let changes = suite.changes
-            await eventually("it is read when it is whole") { suite.storedValue(forKey: "a") == 3 }
+            await eventually("the complete file is read") { suite.storedValue(forKey: "a") == 3 }
             #expect(reporter.errors.isEmpty)
             _ = changes
         }
     }
 
-    @Test("a good file that takes the place of a broken one while that is being read is read next")
-    func replacedWhileRead() async throws {
+    @Test("a good file that replaces a malformed one during a read is read next")
+    func replacedDuringRead() async throws {
         try await withTemporaryDirectory { directory in
             let (path, other) = (directory + "/settings.json", directory + "/other.json")
             try path.overwriteFile(with: "{broken")
             try other.overwriteFile(with: #"{"a": 1}"#)
-            // Neither looks as if somebody were in the middle of writing it.
+            // Neither file looks as if another process were writing it.
             let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
             for path in [path, other] { try FileManager.default.setAttributes(attributes, ofItemAtPath: path) }
             let system = SystemCalls { call, name in
-                // The first read is under way, and what is read is that of the file which is open.
+                // The first read has started and reads the file that is open.
                 if call == .read, name == path { rename(other, path) }
                 return nil
             }
@@ -230,11 +234,11 @@ struct FileStoreFaultTests {
     }
 
     @Test(
-        "where files cannot be given away at all, the group's permissions are left out and the set goes on",
-        .enabled(if: geteuid() == 0, "only root can make a file another's"),
+        "when ownership cannot be changed at all, the set succeeds without the group's permissions",
+        .enabled(if: geteuid() == 0, "only root can change the owner of a file"),
         arguments: [EPERM, EINVAL, ENOSYS, EOPNOTSUPP]
     )
-    func nothingCanBeGivenAway(number: CInt) async throws {
+    func ownershipCannotChange(number: CInt) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: "{}")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("FileStore keeps modes and owners")
+@Suite("FileStore permissions and owners")
 struct FileStorePermissionTests {
     private let reporter = RecordingReporter()
 
@@ -16,12 +16,12 @@ struct FileStorePermissionTests {
         SettingsSuite(fileAt: path, reporter: reporter)
     }
 
-    /// What lies in the directory of a suite whose changes have been checkpointed.
+    /// The files in the directory of a suite whose changes have been checkpointed.
     private static let fileNames: Set = [
         "settings.json", "settings.json.journal", "settings.json.last-good", "settings.json.lock",
     ]
 
-    @Test("directories are made for their owner alone, files too, and an existing file keeps its mode")
+    @Test("new files and directories are accessible to their owner only, and an existing file's mode is preserved")
     func modes() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/new/settings.json"
@@ -42,8 +42,8 @@ struct FileStorePermissionTests {
     }
 
     @Test(
-        "root keeps a file its owner's, and makes what lies beside it theirs",
-        .enabled(if: geteuid() == 0, "only root can")
+        "root preserves the owner of a file and assigns the same owner to the files beside it",
+        .enabled(if: geteuid() == 0, "only root can change the owner of a file")
     )
     func owners() async throws {
         try await withTemporaryDirectory { directory in
@@ -63,21 +63,21 @@ struct FileStorePermissionTests {
         }
     }
 
-    @Test("a user who may not keep the group leaves its permissions out", arguments: [true, false])
-    func groups(mayKeepGroup: Bool) async throws {
+    @Test("a file whose group cannot be preserved loses the permissions of the group", arguments: [true, false])
+    func groups(canAssignGroup: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: "{}")
-            // Only root can give the file to a group of no user. Another user's new files have the same group anyway.
+            // Only root can assign a group that has no user. The new files of another user have the same group anyway.
             #expect(chown(path, geteuid(), 4_322) == 0 || geteuid() != 0)
             let group = try path.fileGroup
             try FileManager.default.setAttributes([.posixPermissions: 0o664], ofItemAtPath: path)
-            let system = SystemCalls { call, _ in call == .changeOwner && !mayKeepGroup ? EPERM : nil }
+            let system = SystemCalls { call, _ in call == .changeOwner && !canAssignGroup ? EPERM : nil }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
             try suite.checkpoint()
             #expect(try path.filePermissions == (path.fileGroup == group ? 0o664 : 0o604))
-            #expect(try path.fileGroup == group || !mayKeepGroup)
+            #expect(try path.fileGroup == group || !canAssignGroup)
         }
     }
 

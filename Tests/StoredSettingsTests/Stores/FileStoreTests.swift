@@ -16,7 +16,7 @@ struct FileStoreTests {
         SettingsSuite(fileAt: path, reporter: reporter)
     }
 
-    @Test("what was set is in the file once it is checkpointed, pretty, with sorted keys and a final newline")
+    @Test("a checkpointed file is indented, with sorted keys and a final newline")
     func text() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -30,7 +30,7 @@ struct FileStoreTests {
         }
     }
 
-    @Test("a suite made anew reads what an earlier one has stored")
+    @Test("a new suite reads the values that an earlier one stored")
     func reopening() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -41,7 +41,7 @@ struct FileStoreTests {
         }
     }
 
-    @Test("reading creates nothing, no directory either")
+    @Test("reading creates no file and no directory")
     func readingCreatesNothing() async throws {
         try await withTemporaryDirectory { directory in
             let suite = suite(directory + "/deep/er/settings.json")
@@ -52,7 +52,7 @@ struct FileStoreTests {
         }
     }
 
-    @Test("equal values write nothing, in whichever form they are read back")
+    @Test("setting an equal value writes nothing, also after the value was read back from the file")
     func equalValues() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -76,7 +76,7 @@ struct FileStoreTests {
         }
     }
 
-    @Test("paths that lead to one file share one engine, by links and dots, be the file there or not")
+    @Test("paths that lead to one file through links and dots share one engine, whether or not the file exists")
     func identity() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(atPath: directory + "/real", withIntermediateDirectories: false)
@@ -92,7 +92,7 @@ struct FileStoreTests {
         }
     }
 
-    @Test("a link is written through, not replaced, and its target may lie elsewhere")
+    @Test("a link is preserved, and its target in another directory is written")
     func links() async throws {
         try await withTemporaryDirectory { directory in
             let (link, target) = (directory + "/a/settings.json", directory + "/b/real.json")
@@ -125,13 +125,13 @@ struct FileStoreTests {
         }
     }
 
-    @Test("finishing a suite while others set ends their sets with an error", .timeLimit(.minutes(2)))
+    @Test("finishing a suite makes concurrent sets fail with an error", .timeLimit(.minutes(2)))
     func finishingWhileSetting() async throws {
         try await withTemporaryDirectory { directory in
             for round in 0..<10 {
                 let suite = suite(directory + "/\(round)/settings.json")
                 let codes = Mutex<[SettingsError.Code?]>([])
-                // On threads of their own: loops that never wait would leave no thread for other tasks.
+                // Busy loops on the cooperative pool would leave no thread for other tasks.
                 for name in ["one", "two"] {
                     Thread.detachNewThread {
                         var code: SettingsError.Code?
@@ -147,21 +147,21 @@ struct FileStoreTests {
                         codes.withLock { $0.append(code) }
                     }
                 }
-                await eventually("both have begun") { suite.keys.count == 2 }
+                await eventually("both threads have started") { suite.keys.count == 2 }
                 suite.finish()
-                await eventually("both have ended") { codes.withLock { $0.count } == 2 }
+                await eventually("both threads have ended") { codes.withLock { $0.count } == 2 }
                 #expect(codes.withLock { $0 } == [.suiteFinished, .suiteFinished])
             }
         }
     }
 
     #if os(Linux)
-    @Test("opening, writing, watching and letting go of suites leaves no descriptor open")
+    @Test("opening, writing, watching and releasing suites leaves no descriptor open")
     func descriptors() async throws {
         func openFiles(under directory: String) throws -> Int {
             try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
                 .count { name in
-                    // One that is closed while it is looked at leads nowhere.
+                    // A descriptor that is closed meanwhile has no target.
                     readlinkTarget("/proc/self/fd/" + name)?.hasPrefix(directory) ?? false
                 }
         }
@@ -174,12 +174,12 @@ struct FileStoreTests {
                 try port.update { $0 += 1 }
                 if round % 3 == 0 { suite.finish() }
             }
-            try await eventually("all are closed") { try openFiles(under: directory) == 0 }
+            try await eventually("all descriptors are closed") { try openFiles(under: directory) == 0 }
         }
     }
     #endif
 
-    @Test("the changes of a suite that has read nothing yet are those that are made, not all that is stored")
+    @Test("the first change of a suite that has read nothing contains only the changed keys")
     func changesBeforeReading() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -193,7 +193,7 @@ struct FileStoreTests {
     }
 }
 
-/// Where a link leads.
+/// The target of a link, or `nil` if there is none.
 private func readlinkTarget(_ path: String) -> String? {
     do {
         return try FileManager.default.destinationOfSymbolicLink(atPath: path)

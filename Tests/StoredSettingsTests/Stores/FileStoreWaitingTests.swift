@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("FileStore and those who keep a lock")
+@Suite("FileStore and locks that are not released")
 struct FileStoreWaitingTests {
     private let reporter = RecordingReporter()
 
@@ -16,7 +16,7 @@ struct FileStoreWaitingTests {
         SettingsSuite(fileAt: path, reporter: reporter)
     }
 
-    @Test("threads that wait for a lock which nobody lets go of wait together, not one after another")
+    @Test("threads that wait for a lock that is never released wait concurrently")
     func stuckLock() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -41,7 +41,7 @@ struct FileStoreWaitingTests {
         }
     }
 
-    @Test("who cannot checkpoint, because somebody else does not end doing so, can set all the same")
+    @Test("a process that cannot checkpoint, because another process holds the lock, can still set values")
     func stuckCheckpoint() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -56,14 +56,14 @@ struct FileStoreWaitingTests {
             #expect(suite.snapshot() == ["a": 1, "b": 2])
             #expect(!FileManager.default.fileExists(atPath: path))
             lock.release()
-            try await eventually("what was set is checkpointed") {
+            try await eventually("the new values are checkpointed") {
                 guard FileManager.default.fileExists(atPath: path) else { return false }
                 return try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
             }
         }
     }
 
-    @Test("a FIFO in the lock's place keeps nobody waiting", .timeLimit(.minutes(1)))
+    @Test("a FIFO in place of the lock file blocks no operation", .timeLimit(.minutes(1)))
     func fifoAsLock() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -74,7 +74,7 @@ struct FileStoreWaitingTests {
         }
     }
 
-    @Test("a FIFO in the journal's place keeps nobody waiting, and is left alone", .timeLimit(.minutes(1)))
+    @Test("a FIFO in place of the journal blocks no operation and is left unchanged", .timeLimit(.minutes(1)))
     func fifoAsJournal() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -90,7 +90,7 @@ struct FileStoreWaitingTests {
     }
 }
 
-/// Runs a body that blocks on a thread of its own.
+/// Runs blocking code on its own thread.
 private func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

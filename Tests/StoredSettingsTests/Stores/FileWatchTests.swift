@@ -8,9 +8,9 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("When a FileStore looks at its files")
+@Suite("File watches")
 struct FileWatchTests {
-    @Test("another file that is written all the time in the same directory makes no cached value stale")
+    @Test("frequent writes to other files in the directory invalidate no cached value")
     func busyDirectory() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
@@ -23,20 +23,20 @@ struct FileWatchTests {
                 for name in ["other", "settings.json.lock", "settings.json.last-good", "settings.json.new"] {
                     try "\(directory)/\(name)".overwriteFile(with: "\(round)")
                 }
-                // Longer than the pause in which events are gathered.
+                // Longer than the interval in which events are coalesced.
                 try await Task.sleep(for: .milliseconds(2))
             }
             try path.replaceFile(with: #"{"n": 2}"#)
             await eventually("the edit is noticed") {
                 store.versionStamp.contentsVersion.map { _ in store.withValue(forKey: "n") { $0 } == 2 } ?? false
             }
-            // A look for each event of the edit, and one when it has settled.
+            // One check per event of the edit, and one after the file has settled.
             #expect(store.versionStamp.version.local - before < 20)
             store.close()
         }
     }
 
-    @Test("a link to a directory that is replaced beside the file is noticed")
+    @Test("replacing a link to a directory on the path to the file is noticed")
     func replacedLink() async throws {
         try await withTemporaryDirectory { directory in
             for version in [1, 2] {
@@ -115,7 +115,7 @@ struct FileWatchTests {
         }
     }
 
-    @Test("until there is a journal, a cached value is read again before the file is watched")
+    @Test("before the journal exists, a cached value is invalidated before the file is watched")
     func firstSet() async throws {
         try await withTemporaryDirectory { directory in
             let cached = Mutex<(versionStamp: VersionStamp, version: VersionStamp.Version)?>(nil)
@@ -145,7 +145,7 @@ struct FileWatchTests {
             let system = SystemCalls { call, callPath in
                 guard isCheckpointing.load(ordering: .relaxed) else { return nil }
                 do {
-                    // The edit falls between the last look and the checkpoint.
+                    // The edit happens between the last check of the file and the checkpoint.
                     if call == .lock, callPath.hasSuffix(".lock") { try path.replaceFile(with: #"{"n": 2}"#) }
                 } catch {
                     Issue.record(error)
@@ -182,7 +182,7 @@ struct FileWatchTests {
     }
 }
 
-/// An observer of a store, and its one subscriber.
+/// A store observer with one subscriber.
 private final class WokenObserver: StoreObserver, ChangeSubscriber {
     private let didWake: @Sendable () -> Void
 

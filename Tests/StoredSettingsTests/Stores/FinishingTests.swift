@@ -6,9 +6,9 @@ import StoredSettingsTesting
 import TestSupport
 import Testing
 
-@Suite("A suite is finished")
+@Suite("Finishing a suite")
 struct FinishingTests {
-    @Test("by several threads at once, what was set is in the file, and nothing is reported")
+    @Test("finishing from several threads at once writes all values into the file and reports no error")
     func severalThreads() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = ("\(directory)/settings.json", RecordingReporter())

@@ -8,10 +8,10 @@ import Testing
 
 @testable import StoredSettings
 
-/// Holds the journal to the bytes that Documentation/FileFormat.md promises, which are read and made here by hand.
-@Suite("The journal's format")
+/// Compares the journal with the format in Documentation/FileFormat.md, which is read and written here byte by byte.
+@Suite("The journal format")
 struct JournalFormatTests {
-    /// The checksum as the documentation has it.
+    /// The checksum that the documentation defines.
     private static func checksum(_ words: [UInt64], salt: UInt64) -> UInt64 {
         words.reduce(0xCBF2_9CE4_8422_2325 ^ salt) { sum, word in
             let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
@@ -29,7 +29,7 @@ struct JournalFormatTests {
         words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) } }
     }
 
-    /// A record with a text.
+    /// A record with a JSON string.
     private static func record(_ text: String, epoch: UInt64, salt: UInt64) -> [UInt8] {
         let text = Array(text.utf8)
         let length = (24 + text.count + 7) / 8 * 8
@@ -69,7 +69,7 @@ struct JournalFormatTests {
                 let current = journal.current
                 epoch.serial &+= 1
                 #expect((current != nil) == isContinued)
-                #expect(current.map { $0.version == epoch.beginning } ?? true)
+                #expect(current.map { $0.position == epoch.beginning } ?? true)
             }
         }
     }
@@ -98,7 +98,7 @@ struct JournalFormatTests {
         }
     }
 
-    @Test("a set leaves the bytes that the documentation says")
+    @Test("a set writes the documented bytes")
     func written() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -129,7 +129,7 @@ struct JournalFormatTests {
 
     /// Writes a journal with three records, the first of which is in the settings file.
     private func writeJournal(version: UInt64, beside path: String) throws {
-        // Version 1 is the same without salts.
+        // Version 1 is the same, but without salts.
         let salts: [UInt64] = version == 1 ? [0, 0] : [0x1234, 0xFEDC_BA98_7654_3210]
         let old = Self.record(#"{"a":[111]}"#, epoch: 7, salt: salts[1])
         let new =
@@ -141,7 +141,7 @@ struct JournalFormatTests {
         header[2] = 42
         let end = UInt64(4_096 + old.count + new.count)
         header[8] = 7 << 32 | end
-        // The second place holds the newer facts: the first record is in the file.
+        // The second copy contains the newer facts: the first record is in the settings file.
         let older: [UInt64] = [5, 7, 4_096, 4_096, 4_096, 0, 0]
         let newer: [UInt64] = [6, 7, 4_096, UInt64(4_096 + old.count), 4_096, 0, 0]
         header.replaceSubrange(64..<73, with: older + [Self.checksum(older, salt: salts[0]), salts[0]])
@@ -149,7 +149,7 @@ struct JournalFormatTests {
         try Data(Self.bytes(header) + old + new).write(to: URL(filePath: path + ".journal"))
     }
 
-    @Test("a journal that another program has written by the documentation is read", arguments: [1, 2] as [UInt64])
+    @Test("a journal that another program has written in the documented format is read", arguments: [1, 2] as [UInt64])
     func read(version: UInt64) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -162,7 +162,9 @@ struct JournalFormatTests {
         }
     }
 
-    @Test("an older journal is replaced by the first commit, and a process that uses it goes on with the new one")
+    @Test(
+        "the first commit replaces an older journal, and a process that uses the older journal switches to the new one"
+    )
     func converted() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -174,7 +176,7 @@ struct JournalFormatTests {
             try store.commit { $0["d"] = 4 }
             let journal = JournalFile(of: path)
             #expect(try journal.word(at: JournalFile.versionOffset) == 2)
-            // A process with an older library, which maps the old one, finds a version that it does not know.
+            // A process with an older library has mapped the old journal and finds an unknown version.
             #expect(old.isRetired && old.page[JournalHeader.versionWord] == 1)
             let contents: [String: StoredValue] = ["a": 10, "b": 2, "c": "é", "d": 4]
             #expect(reader.contents() == contents)
@@ -187,7 +189,7 @@ struct JournalFormatTests {
         }
     }
 
-    @Test("when all is checkpointed, the space of the journal is used again, and its readers go on")
+    @Test("the journal's space is reused after a checkpoint, and its readers continue")
     func reuse() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -8,12 +8,12 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A journal while checkpoints fail")
+@Suite("The length of a journal while checkpoints fail")
 struct JournalGrowthTests {
     private static let bound = 50_000
     private static let count = 30_000
 
-    /// Counts attempts to make a checkpoint.
+    /// Counts the attempts to checkpoint.
     private final class Attempts: Sendable {
         private let number = Mutex(0)
         let isDiskFull = Mutex(false)
@@ -33,10 +33,10 @@ struct JournalGrowthTests {
     }
 
     @Test(
-        "it stays short, few checkpoints are tried, and when the file is correct all is stored",
+        "the journal stays short with few attempts, and the corrected file receives all values",
         .timeLimit(.minutes(2))
     )
-    func brokenFile() async throws {
+    func malformedFile() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
             let attempts = Attempts()
@@ -45,7 +45,7 @@ struct JournalGrowthTests {
             try store.commit { $0["kept"] = 1 }
             try store.checkpoint()
             try path.overwriteFile(with: "{\"kept\": 1")
-            try ScriptPlayer.makeOld(path)
+            try ScriptPlayer.backdate(path)
             store.look()
             let before = attempts.count
             var longest = 0
@@ -58,11 +58,13 @@ struct JournalGrowthTests {
             }
             #expect(longest < Self.bound * 3)
             #expect(attempts.count - before < 20)
-            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == .integer(Int128(Self.count)))
+            #expect(
+                FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == .integer(Int128(Self.count))
+            )
             try path.replaceFile(with: "{\"kept\": 2}")
             store.look()
             let stored: [String: StoredValue] = ["kept": 2, "n": .integer(Int128(Self.count))]
-            await eventually("the checkpoint is made") {
+            await eventually("the checkpoint has succeeded") {
                 do {
                     return try JSONReader.readObject(Array(path.fileContents.utf8)) == stored
                 } catch {
@@ -73,22 +75,25 @@ struct JournalGrowthTests {
         }
     }
 
-    @Test("what makes them fail is reported once, and again after one that was made", .timeLimit(.minutes(2)))
+    @Test(
+        "the cause of failed checkpoints is reported once, and again after a checkpoint has succeeded",
+        .timeLimit(.minutes(2))
+    )
     func reports() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let (attempts, catcher) = (Attempts(), FailureCatcher())
+            let (attempts, recorder) = (Attempts(), ErrorRecorder())
             let store = FileStore(path: path, system: attempts.system)
-            store.setObserver(catcher)
+            store.setObserver(recorder)
             for round in 1...2 {
                 attempts.isDiskFull.withLock { $0 = true }
                 try store.commit { $0["n"] = .integer(Int128(round)) }
                 for _ in 0..<3 {
                     let before = attempts.count
-                    await eventually("another checkpoint is tried") { attempts.count > before }
+                    await eventually("another checkpoint is attempted") { attempts.count > before }
                     store.schedule.retryNow()
                 }
-                #expect(catcher.errors.map(\.code) == Array(repeating: .writeFailed, count: round))
+                #expect(recorder.errors.map(\.code) == Array(repeating: .writeFailed, count: round))
                 attempts.isDiskFull.withLock { $0 = false }
                 try store.checkpoint()
             }
@@ -96,11 +101,11 @@ struct JournalGrowthTests {
         }
     }
 
-    @Test("when it cannot be replaced either, sets go on, and that is reported once")
-    func cannotBeReplaced() async throws {
+    @Test("when the journal cannot be replaced either, sets continue, and the failure is reported once")
+    func failedReplacement() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let (attempts, catcher) = (Attempts(), FailureCatcher())
+            let (attempts, recorder) = (Attempts(), ErrorRecorder())
             attempts.isDiskFull.withLock { $0 = true }
             let store = FileStore(
                 path: path,
@@ -108,9 +113,9 @@ struct JournalGrowthTests {
                 checkpointsInBackground: false,
                 journalBound: 1_000
             )
-            store.setObserver(catcher)
+            store.setObserver(recorder)
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }
-            #expect(catcher.errors.map(\.code) == [.writeFailed])
+            #expect(recorder.errors.map(\.code) == [.writeFailed])
             #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 1_000)
             attempts.isDiskFull.withLock { $0 = false }
             for number in 1...1_000 { try store.commit { $0["n"] = .integer(Int128(number)) } }

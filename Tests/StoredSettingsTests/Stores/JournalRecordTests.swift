@@ -7,12 +7,12 @@ import Testing
 @Suite("JournalRecord")
 struct JournalRecordTests {
     private static let epoch: UInt32 = 7
-    /// A record's string begins here, and its length is stored in the 4 bytes at `lengthOffset`.
+    /// The offset of a record's string, whose length is stored in the 4 bytes at `lengthOffset`.
     private static let headerSize = 24
     private static let lengthOffset = 16
     private static let checksumOffset = 8
 
-    /// A record whose header gives its string another length, with a checksum that is right.
+    /// A record whose header states another length of the string, with a correct checksum.
     private static func record(_ body: String, claiming length: Int) -> [UInt8] {
         let padding = (8 - body.utf8.count % 8) % 8
         var bytes = [UInt8](repeating: 0, count: headerSize) + Array(body.utf8)
@@ -43,13 +43,13 @@ struct JournalRecordTests {
     }
 
     @Test(
-        "a record whose string is longer than its body is none, whatever follows it",
+        "a record whose string is longer than its body is invalid, whatever bytes follow it",
         arguments: [1, 2, 7, 8, 9, 24, 32, 1 << 20, Int(UInt32.max) - 24]
     )
     func longerThanBody(excess: Int) throws {
         let body = #"{"a":[1],"b":[2 "#
         let bytes = Self.record(body, claiming: body.utf8.count + excess)
-        // At the end of what was read, and before bytes that would complete the string.
+        // At the end of the bytes, and before bytes that would complete the string.
         #expect(read(bytes) == nil)
         for rest in ["]}", "     ]}", "      ]}", "       ]}"] {
             let following = Array((rest + String(repeating: " ", count: 64)).utf8)

@@ -12,8 +12,8 @@ import Testing
 struct LongJournalTests {
     private static let text = StoredValue.string(String(repeating: "x", count: 3_000))
 
-    /// Sets something whenever a file takes its place, as a process does that never pauses.
-    private final class Setter: Sendable {
+    /// Sets a value whenever a file is renamed into place, like a process that sets values continuously.
+    private final class ContinuousWriter: Sendable {
         private let store = Mutex<FileStore?>(nil)
         private let count = Mutex(0)
 
@@ -24,7 +24,7 @@ struct LongJournalTests {
                 guard call == .rename, path.hasSuffix("settings.json"), let store = store.withLock(\.self) else {
                     return
                 }
-                // On another thread, since this one holds the locks.
+                // On another thread, because this one holds the locks.
                 Thread.detachNewThread { [self] in
                     let number = count.withLock { count in
                         count += 1
@@ -59,24 +59,32 @@ struct LongJournalTests {
         }
     }
 
-    @Test("records that come while it is checkpointed are moved to the front, and everybody goes on", .timeLimit(.minutes(2)))
+    @Test(
+        "records that arrive during a checkpoint are moved to the front, and all processes continue",
+        .timeLimit(.minutes(2))
+    )
     func moved() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let setter = Setter()
+            let continuousWriter = ContinuousWriter()
             let bound = 20_000
-            let store = FileStore(path: path, system: setter.system, checkpointsInBackground: false, journalBound: bound)
+            let store = FileStore(
+                path: path,
+                system: continuousWriter.system,
+                checkpointsInBackground: false,
+                journalBound: bound
+            )
             let (other, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
             for number in 0..<10 { try store.commit { $0["big\(number)"] = Self.text } }
             #expect(reader.contents().count == 10)
-            setter.begin(with: other)
+            continuousWriter.begin(with: other)
             try store.checkpoint()
-            await eventually("the late set is made") { other.value(forKey: "late1") == 1 }
-            setter.begin(with: nil)
+            await eventually("the late value is set") { other.value(forKey: "late1") == 1 }
+            continuousWriter.begin(with: nil)
             #expect(
                 try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls())).published.end < bound / 2
             )
-            // Whether it came before the journal's space was used again or after, nothing is lost, for nobody.
+            // Whether the late record preceded the reuse of the journal's space or not, no store loses it.
             let expected = store.contents()
             #expect(expected.count == 11)
             #expect(reader.contents() == expected)
@@ -90,7 +98,7 @@ struct LongJournalTests {
         }
     }
 
-    @Test("what was moved is not written over before the disk has the header that says so")
+    @Test("the space of moved records is not overwritten before the header that frees it is on disk")
     func limit() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -105,7 +113,7 @@ struct LongJournalTests {
             try store.commit { $0["a"] = 2 }
             try store.commit { $0["a"] = 3 }
             let made = calls.withLock { $0 }
-            // The first still fits, the second has to wait for the disk before it is written.
+            // The first record still fits; the second waits for a sync before it is written.
             #expect(made.filter { [.write, .sync].contains($0) } == [.write, .sync, .write])
             #expect(journal.page[JournalHeader.limitWord] == 0)
         }

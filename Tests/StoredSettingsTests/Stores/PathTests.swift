@@ -7,9 +7,9 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Paths are bytes")
+@Suite("Paths as bytes")
 struct PathTests {
-    @Test("a link to a name that is not UTF-8 leads to that file")
+    @Test("a link to a name that is not valid UTF-8 leads to that file")
     func notUnicode() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -29,7 +29,7 @@ struct PathTests {
         }
     }
 
-    @Test("two spellings of one string are two files")
+    @Test("two Unicode spellings of one string are two files")
     func normalization() async throws {
         try await withTemporaryDirectory { directory in
             let (one, two) = ("\(directory)/\u{E9}.json", "\(directory)/e\u{301}.json")
@@ -46,7 +46,7 @@ struct PathTests {
     }
 
     @Test(
-        "a path that no file can have stores nothing, and says so",
+        "a path that cannot name a file stores nothing and reports it",
         arguments: ["\0", "/x\0.journal", "/..", "/.", "/"]
     )
     func impossible(suffix: String) async throws {
@@ -58,7 +58,7 @@ struct PathTests {
             #expect(suite.storedValue(forKey: "a") == nil)
             #expect(reporter.errors.map(\.code) == [.locationUnavailable])
             guard case .ephemeral = suite.persistence else {
-                Issue.record("the suite claims to be stored: \(suite.persistence)")
+                Issue.record("the suite claims to be persistent: \(suite.persistence)")
                 return
             }
             #expect(throws: SettingsError(.locationUnavailable, fact: "")) {
@@ -69,7 +69,7 @@ struct PathTests {
         }
     }
 
-    @Test("no system call is given a path with a NUL")
+    @Test("no system call receives a path that contains a NUL")
     func calls() throws {
         let path: FilePath = "/etc/passwd\0.json"
         #expect(throws: SystemError(call: .open, path: path, number: EINVAL)) {
@@ -80,7 +80,7 @@ struct PathTests {
         }
     }
 
-    @Test("a settings file that claims to be a terabyte long is refused without reading it")
+    @Test("a settings file with a length of a terabyte is rejected without being read")
     func enormous() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -103,7 +103,7 @@ struct PathTests {
         }
     }
 
-    @Test("components of a path")
+    @Test("paths are split into components")
     func components() {
         let path: FilePath = "/etc/acme/settings.json"
         #expect(path.directory == "/etc/acme")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-/// Closes its store with its last reference, as an engine does.
+/// Closes its store when its last reference is released, as an engine does.
 private final class Owner: StoreObserver {
     static let last = Mutex<Owner?>(nil)
     let store: FileStore
@@ -25,14 +25,15 @@ private final class Owner: StoreObserver {
     deinit { store.close() }
 }
 
-@Suite("A file store in rare moments")
+@Suite("FileStore race conditions")
 struct RareMomentsTests {
     @Test("a commit throws when another thread finds, before the body ends, that the journal was replaced")
-    func replacementFoundInBody() async throws {
+    func replacementFoundDuringBody() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (store, other) = (
-                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
+                FileStore(path: path, checkpointsInBackground: false),
+                FileStore(path: path, checkpointsInBackground: false)
             )
             try store.commit { $0["a"] = 1 }
             #expect(throws: SettingsError(.writeFailed, fact: "")) {
@@ -43,7 +44,7 @@ struct RareMomentsTests {
                     store.look()
                 }
             }
-            // Nothing of the failed commit is visible, and nothing that had returned is lost.
+            // The failed commit has no effect, and no earlier commit is lost.
             #expect(store.contents() == ["a": 1, "other": 1])
             #expect(other.contents() == ["other": 1])
             try store.commit { $0["mine"] = 2 }
@@ -53,12 +54,13 @@ struct RareMomentsTests {
         }
     }
 
-    @Test("a commit whose journal is replaced unnoticed while its body runs is in the new journal after synchronizing")
-    func replacedInBody() async throws {
+    @Test("a commit whose journal is replaced during its body is in the new journal after synchronize()")
+    func replacedDuringBody() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (store, other) = (
-                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
+                FileStore(path: path, checkpointsInBackground: false),
+                FileStore(path: path, checkpointsInBackground: false)
             )
             try store.commit { $0["a"] = 1 }
             try store.commit { transaction in
@@ -75,8 +77,8 @@ struct RareMomentsTests {
         }
     }
 
-    @Test("a value of a journal that was removed is not put over one that was set and checkpointed since")
-    func strandedOverNewer() async throws {
+    @Test("a value of a removed journal does not override a value that was set and checkpointed since")
+    func removedJournalWithOlderValue() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let store = FileStore(path: path, checkpointsInBackground: false)
@@ -91,14 +93,14 @@ struct RareMomentsTests {
         }
     }
 
-    @Test("a journal that was cut to its first bytes, and has grown since, is replaced by a new one, and reported")
-    func grownAfterCut() async throws {
+    @Test("a journal that was truncated and has grown again is replaced and reported")
+    func grownAfterTruncation() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
-            // What a commit leaves that appends its record just after the cut.
+            // The result of a commit that appends its record just after the truncation.
             let journal = JournalFile(of: path)
             try journal.truncate(to: 8)
             try journal.truncate(to: JournalFile.headerSize + 64)
@@ -116,12 +118,13 @@ struct RareMomentsTests {
         }
     }
 
-    @Test("the last reference to an observer may be let go of while a commit is recorded")
+    @Test("the last reference to an observer can be released while a commit is recorded")
     func lastReference() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (store, other) = (
-                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
+                FileStore(path: path, checkpointsInBackground: false),
+                FileStore(path: path, checkpointsInBackground: false)
             )
             try other.commit { $0["b"] = 1 }
             _ = store.contents()
@@ -133,12 +136,15 @@ struct RareMomentsTests {
             try other.commit { $0["a"] = 1 }
             #expect(store.contents() == ["a": 1, "b": 1])
             #expect(Owner.last.withLock { $0 } == nil)
-            // The observer was released, and closed the store.
+            // The observer was released and has closed the store.
             #expect(throws: SettingsError(.suiteFinished, fact: "")) { try store.commit { $0["c"] = 1 } }
         }
     }
 
-    @Test("finishing a suite inside its own transaction takes effect when that has ended", arguments: [false, true])
+    @Test(
+        "finishing a suite inside its own transaction takes effect when the transaction ends",
+        arguments: [false, true]
+    )
     func finishInTransaction(isThrowing: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
@@ -155,7 +161,7 @@ struct RareMomentsTests {
             }
             if isThrowing { #expect(throws: CancellationError.self, performing: commit) } else { try commit() }
             let expected: [String: StoredValue] = isThrowing ? ["a": 1] : ["a": 2, "b": 2]
-            // Finished means: the file has everything, and no change is accepted.
+            // After finish(), the file contains all values and no change is accepted.
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == expected)
             #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(3, forKey: "a") }
             #expect(SettingsSuite(fileAt: path, reporter: reporter).snapshot() == expected)
@@ -163,14 +169,14 @@ struct RareMomentsTests {
         }
     }
 
-    @Test("a commit that no other process can see throws, and its values are nowhere")
+    @Test("a commit that no other process can see throws and has no effect")
     func publishedToNoProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let address = Mutex<UInt?>(nil)
             let system = SystemCalls(witness: { call, called in
                 guard call == .write, called == path + ".journal" else { return }
-                // The record is written; the page that would announce it becomes this process's own.
+                // The record is written, but the page that would publish it becomes private to this process.
                 if let page = address.withLock({ $0.take() }) { #expect(SystemCalls.mapZeros(at: page, 4_096)) }
             })
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)

@@ -8,9 +8,9 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A journal that may be read and not written")
+@Suite("A read-only journal")
 struct ReadOnlyJournalTests {
-    /// Refuses to open the journal for writing, which is tried before reading.
+    /// Refuses to open the journal for writing, which the store attempts before it opens it for reading.
     private func system(_ path: String) -> SystemCalls {
         let count = Mutex(0)
         return SystemCalls(fault: { call, other in
@@ -22,7 +22,7 @@ struct ReadOnlyJournalTests {
         })
     }
 
-    @Test("is read, and takes no sets and no checkpoints")
+    @Test("a read-only journal is read, and sets and checkpoints fail")
     func readOnly() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -37,7 +37,7 @@ struct ReadOnlyJournalTests {
         }
     }
 
-    @Test("is not mended by one who may not when it is damaged, and ends no process")
+    @Test("a process without write permission does not repair a damaged journal and does not crash")
     func damaged() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -47,14 +47,14 @@ struct ReadOnlyJournalTests {
             let reader = FileStore(path: path, system: system(path))
             #expect(reader.contents() == [:])
             #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.commit { $0["b"] = 2 } }
-            await eventually("the background has tried, too") {
+            await eventually("the background work has also attempted the repair") {
                 !reader.schedule.isRepairScheduled.load(ordering: .relaxed)
             }
             #expect(reader.contents() == [:])
         }
     }
 
-    @Test("a file that its owner may not write has a journal that they may, and stays as it is")
+    @Test("a file without write permission for its owner stays so, and its journal is writable for the owner")
     func modes() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -70,7 +70,7 @@ struct ReadOnlyJournalTests {
     }
 }
 
-@Suite("Who is told of a failed checkpoint")
+@Suite("Reports of a failed checkpoint")
 struct CheckpointReporterTests {
     private final class Checkpointer: SettingsReporter {
         let suite = Mutex<SettingsSuite?>(nil)
@@ -88,7 +88,7 @@ struct CheckpointReporterTests {
         }
     }
 
-    @Test("may checkpoint at once")
+    @Test("a reporter can checkpoint during a report")
     func checkpointing() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -8,9 +8,9 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A journal in whose place another one comes")
+@Suite("A removed or replaced journal")
 struct ReplacedJournalTests {
-    /// What each of two stores has set last, and whether they are to go on.
+    /// The last value that each of the two stores has set, and whether they stop.
     private final class Progress: Sendable {
         let isDone = Mutex(false)
         let last = Mutex([0, 0])
@@ -18,13 +18,13 @@ struct ReplacedJournalTests {
 
     private static let removals = 1_000
 
-    @Test("however often it is removed, what was set is kept, and no damage is reported", .timeLimit(.minutes(3)))
+    @Test("repeated removals of the journal lose no value and report no damage", .timeLimit(.minutes(3)))
     func removed() async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
-            let catchers = (0..<2).map { _ in FailureCatcher() }
+            let recorders = (0..<2).map { _ in ErrorRecorder() }
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
-            for (store, catcher) in zip(stores, catchers) { store.setObserver(catcher) }
+            for (store, recorder) in zip(stores, recorders) { store.setObserver(recorder) }
             let progress = Progress()
             await withTaskGroup(of: Void.self) { group in
                 for (index, store) in stores.enumerated() {
@@ -38,8 +38,8 @@ struct ReplacedJournalTests {
                                 progress.last.withLock { $0[index] = number }
                             } catch let error as SettingsError where [.writeFailed, .lockTimedOut].contains(error.code)
                             {
-                                // It was removed while it was being locked, again and again, or the other thread was
-                                // stopped for long while it held the lock. Nothing is changed.
+                                // The journal was removed repeatedly during locking, or the other thread was suspended
+                                // while it held the lock. Nothing has changed.
                                 number -= 1
                             } catch {
                                 Issue.record(error)
@@ -51,7 +51,7 @@ struct ReplacedJournalTests {
                 group.addTask {
                     for _ in 0..<Self.removals {
                         let before = progress.last.withLock(\.self)
-                        await eventually("a set is made") { progress.last.withLock(\.self) != before }
+                        await eventually("a value is set") { progress.last.withLock(\.self) != before }
                         unlink(path + ".journal")
                     }
                     progress.isDone.withLock { $0 = true }
@@ -59,7 +59,7 @@ struct ReplacedJournalTests {
             }
             let numbers = progress.last.withLock(\.self)
             for store in stores {
-                await eventually("all is in one journal") {
+                await eventually("all values are in one journal") {
                     do {
                         try store.commit { _ in }
                         return true
@@ -73,7 +73,7 @@ struct ReplacedJournalTests {
                     #expect(store.value(forKey: "n\(index)") == .integer(Int128(number)))
                 }
             }
-            for catcher in catchers { #expect(catcher.errors.map(\.description) == []) }
+            for recorder in recorders { #expect(recorder.errors.map(\.description) == []) }
             for store in stores { store.close() }
         }
     }
@@ -127,7 +127,7 @@ struct ReplacedJournalTests {
         }
     }
 
-    @Test("no mapping of an old one is left, however many there were")
+    @Test("no mapping of a replaced journal remains")
     func mappings() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

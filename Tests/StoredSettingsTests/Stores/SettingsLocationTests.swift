@@ -22,7 +22,7 @@ struct SettingsLocationTests {
         }
     }
 
-    @Test("the first place that is set is taken")
+    @Test("the first variable with an absolute path determines the directory")
     func order() {
         var variables = [
             "STORED_SETTINGS_HOME": "/one", "STATE_DIRECTORY": "/two:/other", "XDG_CONFIG_HOME": "/three",
@@ -43,7 +43,7 @@ struct SettingsLocationTests {
     }
 
     @Test(
-        "no name of a suite leaves its directory",
+        "the directory of a suite stays within the parent directory, whatever the suite's name",
         arguments: [
             ("com.acme.server", "com.acme.server"), ("../x", "%2E.%2Fx"), ("..", "%2E."), (".", "%2E"),
             ("/etc/passwd", "%2Fetc%2Fpasswd"), ("a/../../b", "a%2F..%2F..%2Fb"), ("a\0b", "a%00b"), ("a\nb", "a%0Ab"),
@@ -55,7 +55,7 @@ struct SettingsLocationTests {
         #expect(directory(["STORED_SETTINGS_HOME": "/home"], name: name) == "/home/" + expected)
     }
 
-    @Test("suites of one name share their memory where there is no place for them, for as long as the process")
+    @Test("suites with one name and no location share memory for the lifetime of the process")
     func sharedMemory() {
         func setting() -> Setting<Int> {
             let suite = SettingsSuite(
@@ -69,7 +69,7 @@ struct SettingsLocationTests {
         #expect(setting().value == 2)
     }
 
-    @Test("where there is no place the suite works in memory and says so")
+    @Test("a suite without a location stores values in memory and reports it")
     func ephemeral() {
         for (name, variables) in [
             ("s", [:]), ("", ["HOME": "/h"]), (String(repeating: "x", count: 300), ["HOME": "/h"]),

@@ -13,13 +13,13 @@ struct SettingsStoreContractTests {
 
     private static let inMemory = Contract(named: "InMemoryStore", makeStore: { InMemoryStore() })
 
-    @Test("a store in memory keeps every clause that binds it", arguments: inMemory.clauses)
+    @Test("an in-memory store satisfies every clause that applies to it", arguments: inMemory.clauses)
     func memory(_ clause: Contract.Clause) async {
         let violations = await Self.inMemory.violations(of: clause)
         #expect(violations == [])
     }
 
-    @Test("a file store keeps every clause", arguments: Contract.Clause.all)
+    @Test("a file store satisfies every clause", arguments: Contract.Clause.all)
     func file(_ clause: Contract.Clause) async throws {
         try await withTemporaryDirectory { directory in
             let contract = Contract(
@@ -33,48 +33,48 @@ struct SettingsStoreContractTests {
         }
     }
 
-    private static func faulty(_ readFailure: FaultyStore.Defect?, patience: Duration = .seconds(10)) -> Contract {
+    private static func faulty(_ fault: FaultyStore.Fault?, patience: Duration = .seconds(10)) -> Contract {
         Contract(
             named: "FaultyStore",
             patience: patience,
-            makeStore: { FaultyStore(readFailure) },
+            makeStore: { FaultyStore(fault) },
             reopen: FaultyStore.init(reopening:)
         )
     }
 
     @Test(
-        "a store with one readFailure breaks the clauses that forbid it, and no others",
-        arguments: FaultyStore.Defect.allCases
+        "a store with one fault violates exactly the clauses that forbid it",
+        arguments: FaultyStore.Fault.allCases
     )
-    func defects(_ readFailure: FaultyStore.Defect) async {
-        var broken: Set<Contract.Clause> = []
+    func singleFault(_ fault: FaultyStore.Fault) async {
+        var violated: Set<Contract.Clause> = []
         for clause in Contract.Clause.all {
-            let isExpected = readFailure.clauses.contains(clause)
-            let isWaitedFor = readFailure.isWaitedFor && isExpected
-            let contract = Self.faulty(readFailure, patience: isWaitedFor ? .milliseconds(50) : .seconds(10))
-            for _ in 0..<(readFailure.isRace && isExpected ? 20 : 1) where !broken.contains(clause) {
-                if await !contract.violations(of: clause).isEmpty { broken.insert(clause) }
+            let isExpected = fault.clauses.contains(clause)
+            let isTimeout = fault.isTimeout && isExpected
+            let contract = Self.faulty(fault, patience: isTimeout ? .milliseconds(50) : .seconds(10))
+            for _ in 0..<(fault.isRace && isExpected ? 20 : 1) where !violated.contains(clause) {
+                if await !contract.violations(of: clause).isEmpty { violated.insert(clause) }
             }
         }
-        #expect(Set(broken.map(\.name)) == Set(readFailure.clauses.map(\.name)))
+        #expect(Set(violated.map(\.name)) == Set(fault.clauses.map(\.name)))
     }
 
-    @Test("a store with no readFailure breaks no clause, and there is a readFailure for each")
-    func noDefect() async {
+    @Test("a store without a fault violates no clause, and every clause has a fault")
+    func noFault() async {
         let violations = await Self.faulty(nil).violations()
         #expect(violations == [])
-        let covered = FaultyStore.Defect.allCases.reduce(into: Set()) { $0.formUnion($1.clauses) }
+        let covered = FaultyStore.Fault.allCases.reduce(into: Set()) { $0.formUnion($1.clauses) }
         #expect(covered == Set(Contract.Clause.all))
     }
 
-    @Test("a violation tells the store, the clause and what is wrong")
+    @Test("a violation names the store, the clause and the failure")
     func wording() async {
         let violations = await Self.faulty(.forgetsAtClose).violations()
         let expected = "FaultyStore, closing: a store that was closed does not give its last contents"
         #expect(violations == [expected, expected])
     }
 
-    @Test("clauses have names of their own and sentences, and those about a second store need one")
+    @Test("clauses have unique names and end with a period, and clauses about a second store require one")
     func clauses() {
         let clauses = Contract.Clause.all
         #expect(Set(clauses.map(\.name)).count == clauses.count)
@@ -85,7 +85,7 @@ struct SettingsStoreContractTests {
         #expect(lenient.clauses == Self.inMemory.clauses.filter { $0 != .values })
     }
 
-    @Test("a store that cannot be made, or that hangs, is a violation")
+    @Test("a store that cannot be created, or that hangs, is a violation")
     func stuck() async {
         struct Refusal: Error {}
         let none = Contract(named: "none", makeStore: { () throws -> InMemoryStore in throw Refusal() })

@@ -8,9 +8,12 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A journal that is replaced on a slow disk")
+@Suite("Replacing a journal on a slow disk")
 struct SlowReplacementTests {
-    @Test("stops no read of its process, and names the process for those that wait", .timeLimit(.minutes(2)))
+    @Test(
+        "replacing a journal blocks no read of its process and names the process as the lock holder",
+        .timeLimit(.minutes(2))
+    )
     func reads() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -37,14 +40,14 @@ struct SlowReplacementTests {
                 sets.withLock { $0 = result }
             }
             await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
-            // The replacement waits for the disk now.
+            // The replacement waits for the disk.
             let hasRead = Mutex(false)
             Thread.detachNewThread {
                 _ = store.value(forKey: "a")
                 hasRead.withLock { $0 = true }
             }
             await eventually("a read returns") { hasRead.withLock { $0 } }
-            #expect(sets.withLock { $0 == nil }, "the set has not waited for the disk")
+            #expect(sets.withLock { $0 == nil }, "the set did not wait for the disk")
             let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             #expect(LockHolder(of: .journal, in: journal.page) == LockHolder.current)
             mayEnd.signal()
@@ -58,7 +61,7 @@ struct SlowReplacementTests {
     }
 }
 
-/// Runs a body that blocks on a thread of its own.
+/// Runs blocking code on its own thread.
 private func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread {

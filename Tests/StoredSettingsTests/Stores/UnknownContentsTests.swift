@@ -7,8 +7,9 @@ import Testing
 
 @testable import StoredSettings
 
-/// What is stored is unknown while the settings file cannot be read: only a change that does not depend on it is possible.
-@Suite("A settings file that cannot be read")
+/// Stored values are unknown while the settings file cannot be read, so only changes that do not depend on them
+/// succeed.
+@Suite("An unreadable settings file")
 struct UnknownContentsTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
@@ -39,7 +40,7 @@ struct UnknownContentsTests {
     }
 
     @Test(
-        "an update throws in a process that has never read the file, a set is merged once it can be read",
+        "an update throws in a process that has never read the file, and a set is merged once it can be read",
         arguments: [EMFILE, EACCES, EIO, ELOOP]
     )
     func newProcess(number: CInt) async throws {
@@ -60,7 +61,7 @@ struct UnknownContentsTests {
         }
     }
 
-    @Test("a set of the value that is in memory is stored while the file cannot be read")
+    @Test("setting the value that is in memory stores it while the file cannot be read")
     func equalValue() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -75,7 +76,7 @@ struct UnknownContentsTests {
         }
     }
 
-    @Test("an update throws in a process that has read the file, when the file has changed since and cannot be read")
+    @Test("an update throws in a process whose values are older than the unreadable file")
     func changedSince() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -94,7 +95,7 @@ struct UnknownContentsTests {
         }
     }
 
-    @Test("an update throws when the status of the file cannot be determined")
+    @Test("an update throws when the file's status cannot be determined")
     func unknownStatus() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -107,7 +108,7 @@ struct UnknownContentsTests {
         }
     }
 
-    @Test("an update runs on the last good values of a malformed file, and throws where there are none")
+    @Test("an update of a malformed file uses the last good values and throws if there are none")
     func malformed() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -115,7 +116,7 @@ struct UnknownContentsTests {
             try first.setStoredValue(41, forKey: "counter")
             try first.checkpoint()
             try path.overwriteFile(with: "{\"counter\": ")
-            try makeOld(path)
+            try backdate(path)
             let second = suite(path)
             #expect(try Setting("counter", default: 0, suite: second).update { $0 += 1 } == 42)
             try FileManager.default.removeItem(atPath: path + ".last-good")
@@ -131,14 +132,14 @@ struct UnknownContentsTests {
         }
     }
 
-    /// Makes a file look as if nobody were writing it now.
-    private func makeOld(_ path: String) throws {
+    /// Makes a file look as if no process were writing it.
+    private func backdate(_ path: String) throws {
         let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
         try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
     }
 }
 
-@Suite("A settings file that is missing")
+@Suite("A missing settings file")
 struct MissingFileTests {
     private let reporter = RecordingReporter()
 
@@ -158,7 +159,7 @@ struct MissingFileTests {
         return suite
     }
 
-    @Test("a new process that finds the last good copy uses its values, and its checkpoint restores the file")
+    @Test("a new process uses the last good copy, and its checkpoint restores the file")
     func newProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -175,13 +176,13 @@ struct MissingFileTests {
         }
     }
 
-    @Test("a running process keeps the values, reports it once, and restores the file")
+    @Test("a running process retains the values, reports the missing file once and restores it")
     func runningProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let suite = try makeFile(path)
             try FileManager.default.removeItem(atPath: path)
-            await eventually("it is reported") {
+            await eventually("the missing file is reported") {
                 _ = suite.storedValue(forKey: "counter")
                 (suite.engine.store as? FileStore)?.look()
                 return !reporter.errors.isEmpty
@@ -194,7 +195,7 @@ struct MissingFileTests {
         }
     }
 
-    @Test("an explicit checkpoint restores the file although nothing was set since")
+    @Test("an explicit checkpoint restores the file even if nothing was set")
     func explicitCheckpoint() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -205,7 +206,7 @@ struct MissingFileTests {
         }
     }
 
-    @Test("a file that an editor moves aside while a process starts is waited for")
+    @Test("a starting process waits for a file that an editor has moved aside")
     func movedAside() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -224,7 +225,7 @@ struct MissingFileTests {
         }
     }
 
-    @Test("an update throws where neither the file nor its copy is left, and the journal shows that there was one")
+    @Test("an update throws when the file and its copy are missing but the journal shows that there was a file")
     func withoutCopy() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -243,7 +244,7 @@ struct MissingFileTests {
         }
     }
 
-    @Test("nothing is stored once the file, its copy and its journal are all removed")
+    @Test("no values remain when the file, its copy and its journal are removed")
     func allRemoved() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -254,7 +255,7 @@ struct MissingFileTests {
             let new = suite(path)
             #expect(new.snapshot() == [:])
             try Setting("counter", default: 0, suite: new).update { $0 += 1 }
-            await eventually("the running process follows") {
+            await eventually("the running process reads the new value") {
                 (running.engine.store as? FileStore)?.look()
                 return running.storedValue(forKey: "counter") == 1
             }

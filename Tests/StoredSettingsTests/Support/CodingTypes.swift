@@ -6,7 +6,7 @@ extension Level {
     enum CodingLevel: String, Codable { case low, high }
 }
 
-/// Codes itself by hand into every kind of container there is, and checks that the coding paths are right.
+/// A class that codes itself into every kind of container and checks the coding paths.
 final class Derived: Codable, Equatable {
     let base: Int
     let derived: Int
@@ -34,7 +34,7 @@ final class Derived: Codable, Equatable {
         var list = nested.nestedUnkeyedContainer(forKey: .list)
         try list.encode(1)
         var inner = list.nestedUnkeyedContainer()
-        // In the order in which they were asked for, whenever they are filled.
+        // Containers keep the order of their requests, whenever they are filled.
         try Base(base: base).encode(to: list.superEncoder())
         try list.encodeNil()
         try inner.encode(derived)
@@ -76,7 +76,7 @@ final class Derived: Codable, Equatable {
     }
 }
 
-/// Hands its coder on, as many a wrapper does.
+/// A wrapper that forwards its coder.
 struct Forwarded: Codable {
     var value: StoredValue
 
@@ -85,7 +85,7 @@ struct Forwarded: Codable {
     func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
 }
 
-/// Anything, told apart by trying, as the well-known type-erased types do.
+/// A value of any type, which is found by trying, like in well-known type-erased types.
 enum Erased: Codable, Equatable {
     case null
     case bool(Bool)
@@ -97,20 +97,20 @@ enum Erased: Codable, Equatable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        func tried<Value: Decodable>(_ type: Value.Type) -> Value? {
+        func decoded<Value: Decodable>(_ type: Value.Type) -> Value? {
             do { return try container.decode(type) } catch { return nil }
         }
         if container.decodeNil() {
             self = .null
-        } else if let value = tried(Bool.self) {
+        } else if let value = decoded(Bool.self) {
             self = .bool(value)
-        } else if let value = tried(Int.self) {
+        } else if let value = decoded(Int.self) {
             self = .int(value)
-        } else if let value = tried(Double.self) {
+        } else if let value = decoded(Double.self) {
             self = .double(value)
-        } else if let value = tried(String.self) {
+        } else if let value = decoded(String.self) {
             self = .string(value)
-        } else if let value = tried([Erased].self) {
+        } else if let value = decoded([Erased].self) {
             self = .array(value)
         } else {
             self = .dictionary(try container.decode([String: Erased].self))

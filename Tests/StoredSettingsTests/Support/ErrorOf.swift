@@ -2,7 +2,7 @@
 
 import StoredSettings
 
-/// The error of this library that a closure throws, or nil when it throws none.
+/// The `SettingsError` that a closure throws, or `nil` if it throws none.
 func settingsError<Result>(_ body: () throws -> Result) -> SettingsError? {
     do {
         _ = try body()

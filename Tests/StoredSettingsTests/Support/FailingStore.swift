@@ -3,7 +3,7 @@
 import StoredSettings
 import Synchronization
 
-/// A store in memory that takes no changes while it is told so.
+/// An in-memory store whose changes fail on request.
 final class FailingStore: SettingsStore {
     private let memory: InMemoryStore
     private let failure = Mutex<SettingsError?>(nil)
@@ -12,22 +12,22 @@ final class FailingStore: SettingsStore {
         memory = InMemoryStore(values)
     }
 
-    private let refused = Mutex<(key: String, exception: StoredValue?)?>(nil)
+    private let rejected = Mutex<(key: String, exception: StoredValue?)?>(nil)
 
-    /// Refuses every value under a key from now on, for good, except one.
-    func refuse(_ key: String, except value: StoredValue? = nil) { refused.withLock { $0 = (key, value) } }
+    /// Rejects every value of a key permanently, except one.
+    func reject(_ key: String, except value: StoredValue? = nil) { rejected.withLock { $0 = (key, value) } }
 
     private let synchronizingFailure = Mutex<SettingsError?>(nil)
 
-    /// Makes `synchronize()` fail while there is an error.
+    /// Makes `synchronize()` fail until the error is `nil`.
     func failSynchronizing(with error: SettingsError?) { synchronizingFailure.withLock { $0 = error } }
 
-    private let closings = Mutex(0)
+    private let closeCalls = Mutex(0)
 
-    /// How often the store has been closed.
-    var closingCount: Int { closings.withLock { $0 } }
+    /// The number of times that the store has been closed.
+    var closingCount: Int { closeCalls.withLock { $0 } }
 
-    func close() { closings.withLock { $0 += 1 } }
+    func close() { closeCalls.withLock { $0 += 1 } }
 
     func fail(with error: SettingsError?) {
         failure.withLock { $0 = error }
@@ -49,8 +49,8 @@ final class FailingStore: SettingsStore {
         if let error = failure.withLock({ $0 }) { throw error }
         return try memory.commit { transaction in
             let result = try body(&transaction)
-            if let refused = refused.withLock({ $0 }), transaction[refused.key] != refused.exception {
-                throw SettingsError.unstorable("the store has no form for the value")
+            if let rejected = rejected.withLock({ $0 }), transaction[rejected.key] != rejected.exception {
+                throw SettingsError.unstorable("the store cannot store the value")
             }
             return result
         }

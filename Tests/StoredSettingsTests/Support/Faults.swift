@@ -4,18 +4,18 @@ import Synchronization
 
 @testable import StoredSettings
 
-/// Makes system calls fail while it is told so.
+/// Makes system calls fail on request.
 final class Faults: Sendable {
     private struct Fault: Sendable {
         var number: CInt
-        var isMeant: @Sendable (String) -> Bool
+        var matches: @Sendable (String) -> Bool
     }
 
     private let faults = Mutex<[SystemCalls.Name: Fault]>([:])
 
     var system: SystemCalls {
         SystemCalls { [self] call, path in
-            guard let fault = faults.withLock({ $0[call] }), fault.isMeant(path) else { return nil }
+            guard let fault = faults.withLock({ $0[call] }), fault.matches(path) else { return nil }
             return fault.number
         }
     }
@@ -23,9 +23,9 @@ final class Faults: Sendable {
     func fail(
         _ call: SystemCalls.Name,
         with number: CInt,
-        where isMeant: @escaping @Sendable (_ path: String) -> Bool = { _ in true }
+        where matches: @escaping @Sendable (_ path: String) -> Bool = { _ in true }
     ) {
-        faults.withLock { $0[call] = Fault(number: number, isMeant: isMeant) }
+        faults.withLock { $0[call] = Fault(number: number, matches: matches) }
     }
 
     func stop() {

@@ -3,7 +3,7 @@
 import StoredSettings
 import Synchronization
 
-/// A store of one key that takes no changes while it is told so, and which somebody else changes just when a commit ends.
+/// A store of one key whose changes fail on request, and which another process changes when a commit ends.
 final class InterruptedStore: SettingsStore {
     private struct State {
         var value: StoredValue?
@@ -39,7 +39,7 @@ final class InterruptedStore: SettingsStore {
         delivery.perform()
     }
 
-    var persistence: SettingsPersistence { .ephemeral(reason: "it is a test's") }
+    var persistence: SettingsPersistence { .ephemeral(reason: "the store belongs to a test") }
     func setObserver(_ observer: any StoreObserver) { state.withLock { $0.observer = observer } }
     func version() -> UInt64 { state.withLock { $0.version } }
     func contents() -> [String: StoredValue] { state.withLock { state in state.value.map { [key: $0] } ?? [:] } }

@@ -9,39 +9,39 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One type with many of its values, for laws that hold for all types alike.
+/// A type with many samples, for laws that hold for all types.
 ///
-/// The values are the same in every process. So one process can store ``storedValues()`` and another one, or the same
-/// one after a detour through a file, can ask for the ``failures(reading:)`` of what came back.
+/// The samples are the same in every process. One process can store ``storedValues()``, and another process, or the
+/// same process after a round trip through a file, can check them with ``failures(reading:)``.
 struct LawCase: Sendable, CustomTestStringConvertible {
     let name: String
 
-    /// Whether what a JSON file holds for a stored value gives the same value.
+    /// Whether values survive a round trip through JSON.
     ///
-    /// Not for values that are stored as themselves: a date among them comes back from JSON as text.
-    let survivesText: Bool
+    /// False for values that are stored as themselves, because JSON represents a date as a string.
+    let survivesJSON: Bool
 
     private let write: @Sendable () throws -> [StoredValue]
     private let compare: @Sendable ([StoredValue]) -> [String]
     private let read: @Sendable (StoredValue) -> (any Error)?
 
-    init<Value: Sampled>(_ type: Value.Type, count: Int = 3_000, survivesText: Bool = true) {
+    init<Value: Sampled>(_ type: Value.Type, count: Int = 3_000, survivesJSON: Bool = true) {
         name = "\(type)"
-        self.survivesText = survivesText
+        self.survivesJSON = survivesJSON
         write = { try Value.samples(count).map { try $0.storedValue() } }
         compare = { storedValues in
             let samples = Value.samples(count)
             guard samples.count == storedValues.count else {
-                return ["\(storedValues.count) of \(samples.count) came back"]
+                return ["\(storedValues.count) of \(samples.count) were read"]
             }
             return zip(samples, storedValues)
                 .compactMap { sample, storedValue in
-                    // Told by stored values: Foundation cannot describe every date without trapping.
+                    // Messages contain stored values, because Foundation cannot describe every date without trapping.
                     do {
                         let value = try Value(storedValue: storedValue)
-                        return value.isExactly(sample) ? nil : "\(storedValue) came back as \(try value.storedValue())"
+                        return value.isExactly(sample) ? nil : "\(storedValue) was read as \(try value.storedValue())"
                     } catch {
-                        return "\(storedValue) did not come back: \(error)"
+                        return "\(storedValue) was not read: \(error)"
                     }
                 }
         }
@@ -57,14 +57,14 @@ struct LawCase: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// What is to be stored for each of the values.
+    /// The stored value of each sample.
     func storedValues() throws -> [StoredValue] { try write() }
 
-    /// What is wrong with what came back, one text for each wrong value.
+    /// Compares stored values with the samples, and returns a message for each difference.
     func failures(reading storedValues: [StoredValue]) -> [String] { compare(storedValues) }
 
-    /// What the type throws for a stored value, or nil when it takes it.
-    func refusal(of storedValue: StoredValue) -> (any Error)? { read(storedValue) }
+    /// The error that the type throws for a stored value, or `nil` if it accepts the value.
+    func rejection(of storedValue: StoredValue) -> (any Error)? { read(storedValue) }
 }
 
 extension LawCase {
@@ -77,7 +77,7 @@ extension LawCase {
         ]
         + [LawCase(String.self), LawCase(Character.self), LawCase(Date.self), LawCase(Data.self), LawCase(URL.self)]
         + [LawCase(UUID.self), LawCase(Decimal.self), LawCase(Duration.self)]
-        + [LawCase(StoredValue.self, survivesText: false), LawCase(Level.self), LawCase(Rank.self), LawCase(Both.self)]
+        + [LawCase(StoredValue.self, survivesJSON: false), LawCase(Level.self), LawCase(Rank.self), LawCase(Both.self)]
         + [LawCase(Everything.self, count: 500), LawCase(Shape.self)]
         + collections
 
@@ -86,7 +86,7 @@ extension LawCase {
             LawCase(Int?.self), LawCase(Int??.self), LawCase(Int???.self), LawCase([Int?]?.self),
             LawCase([[Int?]?]??.self),
         ]
-        + [LawCase(StoredValue?.self, survivesText: false), LawCase([StoredValue]?.self, survivesText: false)]
+        + [LawCase(StoredValue?.self, survivesJSON: false), LawCase([StoredValue]?.self, survivesJSON: false)]
         + [LawCase([Double].self, count: 500), LawCase([[String]].self, count: 500)]
         + [
             LawCase(ContiguousArray<Date?>.self, count: 500), LawCase([Level].self, count: 500),

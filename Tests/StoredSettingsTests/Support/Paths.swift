@@ -2,7 +2,7 @@
 
 @testable import StoredSettings
 
-// Tests name files by strings.
+// Tests pass paths as strings.
 
 extension FileStore {
     convenience init(

@@ -34,7 +34,7 @@ struct Rank: RawRepresentable, Hashable, StoredValueConvertible, Sampled {
     }
 }
 
-/// Codable in one way, and with a raw value of another.
+/// A type with a raw value and a different Codable conformance.
 struct Both: RawRepresentable, Codable, Hashable, StoredValueConvertible, Sampled {
     var rawValue: String { "\(x)/\(y)" }
     var x: Int
@@ -51,7 +51,7 @@ struct Both: RawRepresentable, Codable, Hashable, StoredValueConvertible, Sample
         self.init(x: parts[0], y: parts[1])
     }
 
-    // Spelt out, because the standard library codes a raw value, too.
+    // Explicit, because the standard library codes the raw value.
     enum CodingKeys: CodingKey { case x, y }
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -89,7 +89,7 @@ indirect enum Shape: Codable, Hashable, StoredValueConvertible, Sampled {
     }
 }
 
-/// One property of every kind that the coders know.
+/// A type with a property of every kind that coders support.
 struct Everything: Codable, StoredValueConvertible, Sampled {
     var bool: Bool
     var integers: [Int64]
@@ -134,7 +134,7 @@ struct Everything: Codable, StoredValueConvertible, Sampled {
             uuid: .random(using: &generator),
             decimal: .random(using: &generator),
             duration: .random(using: &generator),
-            // As text, a date among anything is a string.
+            // Integers only, because JSON represents a date among any values as a string.
             anything: .array([Int].random(using: &generator).map { .integer(Int128($0)) }),
             optional: .random(using: &generator),
             optionals: .random(using: &generator),

@@ -20,7 +20,7 @@ extension SampledInteger {
     static var edges: [Self] { [0, 1, .max, .min, .max - 1, .min + 1, Self(truncatingIfNeeded: -1)] }
 
     static func random(using generator: inout SeededGenerator) -> Self {
-        // Of every width, not only of the widest.
+        // Shift randomly, to produce integers of every width.
         .random(in: .min ... .max, using: &generator) >> Self.random(in: 0..<Self(bitWidth / 2 + 1), using: &generator)
     }
 }

@@ -3,12 +3,12 @@
 import StoredSettings
 import TestSupport
 
-/// A type of which a test can have any number of values: first the nasty ones, then random ones.
+/// A type with samples: edge cases first, followed by random values.
 protocol Sampled: StoredValueConvertible {
     static var edges: [Self] { get }
     static func random(using generator: inout SeededGenerator) -> Self
 
-    /// Whether not a bit differs, where `==` may be kinder.
+    /// Whether all bits are equal, which may be stricter than `==`.
     func isExactly(_ other: Self) -> Bool
 }
 
@@ -24,7 +24,7 @@ extension Sampled {
 }
 
 extension Sampled {
-    /// Often one of the edges.
+    /// Returns a random value, often an edge case.
     fileprivate static func any(using generator: inout SeededGenerator) -> Self {
         if Bool.random(using: &generator), let edge = edges.randomElement(using: &generator) { return edge }
         return random(using: &generator)

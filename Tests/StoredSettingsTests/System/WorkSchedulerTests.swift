@@ -9,22 +9,22 @@ import Testing
 
 @Suite("WorkScheduler")
 struct WorkSchedulerTests {
-    @Test("work runs, at once or after its delay, in the order of its time")
+    @Test("work runs in the order of its due time, immediately or after its delay")
     func order() async {
         let scheduler = WorkScheduler(mostThreads: 1)
         let log = Log()
         let gate = DispatchSemaphore(value: 0)
-        // One thread, which is busy while the rest is added.
+        // A single thread, which is busy while the other work is added.
         scheduler.soon { gate.wait() }
         scheduler.after(0.002) { log.add("third") }
         scheduler.after(0.001) { log.add("second") }
         scheduler.soon { log.add("first") }
         gate.signal()
-        await eventually("all has run") { log.entries.count == 3 }
+        await eventually("all work has run") { log.entries.count == 3 }
         #expect(log.entries == ["first", "second", "third"])
     }
 
-    @Test("work that blocks delays no other, at once or later, below the limit of threads")
+    @Test("work that blocks does not delay other work below the thread limit")
     func blockedWork() async {
         let scheduler = WorkScheduler()
         let log = Log()
@@ -37,7 +37,7 @@ struct WorkSchedulerTests {
         for _ in 1..<WorkScheduler.mostThreads { gate.signal() }
     }
 
-    @Test("there are no more threads than the limit, and what waits for them is done in the end")
+    @Test("no more threads run than the limit, and waiting work runs eventually")
     func limit() async {
         let scheduler = WorkScheduler(mostThreads: 3)
         let running = Atomic(0)
@@ -51,11 +51,11 @@ struct WorkSchedulerTests {
                 done.add(1, ordering: .relaxed)
             }
         }
-        await eventually("all has run") { done.load(ordering: .relaxed) == 200 }
+        await eventually("all work has run") { done.load(ordering: .relaxed) == 200 }
         #expect((1...3).contains(most.load(ordering: .relaxed)))
     }
 
-    @Test("threads leave the application's signals alone, and receive those of their own faults")
+    @Test("threads block the application's signals and receive the signals of their own faults")
     func signals() async throws {
         let mask = Mutex<[CInt: Bool]>([:])
         WorkScheduler.shared.soon {
@@ -65,17 +65,17 @@ struct WorkSchedulerTests {
                 .map { ($0, sigismember(&signals, $0) == 1) }
             mask.withLock { $0 = Dictionary(uniqueKeysWithValues: blocked) }
         }
-        await eventually("the thread has looked") { mask.withLock { !$0.isEmpty } }
+        await eventually("the thread has read its signal mask") { mask.withLock { !$0.isEmpty } }
         #expect(
             mask.withLock { $0 }
                 == [SIGTERM: true, SIGINT: true, SIGUSR1: true, SIGCHLD: true, SIGBUS: false, SIGSEGV: false]
         )
     }
 
-    @Test("without threads, the callers do what is due; when there is a thread again, it does")
+    @Test("callers run due work if no thread can be created, until one can be created again")
     func starvation() async {
-        let isRefused = Atomic(true)
-        let system = SystemCalls { call, _ in call == .thread && isRefused.load(ordering: .relaxed) ? EAGAIN : nil }
+        let isFailing = Atomic(true)
+        let system = SystemCalls { call, _ in call == .thread && isFailing.load(ordering: .relaxed) ? EAGAIN : nil }
         let scheduler = WorkScheduler(system)
         let log = Log()
         scheduler.soon { log.add("by \(SystemCalls.currentThread())") }
@@ -83,22 +83,22 @@ struct WorkSchedulerTests {
         #expect(log.entries == [])
         scheduler.helpIfStarved()
         #expect(log.entries == ["by \(SystemCalls.currentThread())"])
-        isRefused.store(false, ordering: .relaxed)
+        isFailing.store(false, ordering: .relaxed)
         scheduler.soon { log.add("in the background") }
-        await eventually("a thread has done it") { log.entries.last == "in the background" }
+        await eventually("a thread has run the work") { log.entries.last == "in the background" }
         #expect(!scheduler.isStarved)
     }
 
-    @Test("threads without work end after a while, all but one, which waits for what is still to be done")
+    @Test("idle threads end, except one that waits for pending work")
     func idleThreads() {
         var queue = WorkQueue(mostThreads: 2)
         let start = SuspendingClock.Instant.now
         let late = start + WorkQueue.idleTime * 2
         #expect(queue.add(at: start) {} == .thread)
         queue.stopWaiting(isTimekeeper: false)
-        // The first thread is busy when more comes.
+        // The first thread is busy when more work is added.
         guard case (_?, .none) = work(of: queue.next(now: start, idleSince: start)) else {
-            Issue.record("the work is not run")
+            Issue.record("the work does not run")
             return
         }
         #expect(queue.add(at: start + .seconds(60)) {} == .thread)
@@ -109,7 +109,7 @@ struct WorkSchedulerTests {
             return
         }
         #expect(time == start + .seconds(60))
-        // The other one still waits.
+        // The other thread still waits.
         guard case (.end, _) = queue.next(now: late, idleSince: start) else {
             Issue.record("the first thread does not end")
             return

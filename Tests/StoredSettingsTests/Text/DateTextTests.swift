@@ -11,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("The text of dates")
+@Suite("Strings of dates")
 struct DateTextTests {
     private static let texts: [(Double, String)] = [
         (0.0, "2001-01-01T00:00:00Z"), (0.5, "2001-01-01T00:00:00.5Z"), (-0.25, "2000-12-31T23:59:59.75Z"),
@@ -27,7 +27,7 @@ struct DateTextTests {
     ]
 
     @Test(
-        "dates are written as ISO 8601 with the digits that they need",
+        "dates are written as ISO 8601 with the necessary digits",
         arguments: texts
     )
     func written(_ seconds: Double, _ text: String) throws {
@@ -49,7 +49,7 @@ struct DateTextTests {
     }
 
     @Test(
-        "dates are read as people write them",
+        "dates are read in the usual spellings",
         arguments: [
             "2026-11-21T13:00:00Z", "2026-11-21t13:00:00z", "2026-11-21 13:00:00Z", "2026-11-21T13:00Z",
             "2026-11-21T14:00:00+01:00",
@@ -62,7 +62,7 @@ struct DateTextTests {
         #expect(DateText.date(from: text)?.timeIntervalSinceReferenceDate == 816_958_800)
     }
 
-    @Test("a day alone is its midnight, and 24:00 is the next one")
+    @Test("a date without a time is midnight, and 24:00 is midnight of the next day")
     func midnight() {
         #expect(DateText.date(from: "2001-01-02")?.timeIntervalSinceReferenceDate == 86_400)
         #expect(DateText.date(from: "2001-01-01T24:00:00Z")?.timeIntervalSinceReferenceDate == 86_400)
@@ -70,7 +70,7 @@ struct DateTextTests {
     }
 
     @Test(
-        "what is no date is refused",
+        "an invalid date is rejected",
         arguments: [
             "", "T", "x", "2026", "2026-11", "2026-02-30", "2025-02-29", "2100-02-29", "2026-13-01", "2026-00-01",
             "2026-01-00",
@@ -88,11 +88,11 @@ struct DateTextTests {
             "1\u{301} s since 2001-01-01T00:00:00Z",
         ]
     )
-    func refused(_ text: String) {
+    func rejected(_ text: String) {
         #expect(DateText.date(from: text) == nil)
     }
 
-    @Test("every day of two thousand years is followed by the next one")
+    @Test("two thousand years of days are consecutive")
     func calendar() throws {
         let lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
         var days = try #require(CalendarDay(year: -400, month: 1, day: 1)).daysSince2001
@@ -102,7 +102,7 @@ struct DateTextTests {
                 let length = lengths[month - 1] + (isLeap && month == 2 ? 1 : 0)
                 let first = CalendarDay(daysSince2001: days)
                 guard first == CalendarDay(year: year, month: month, day: 1), first.daysSince2001 == days else {
-                    Issue.record("\(year)-\(month) is off")
+                    Issue.record("\(year)-\(month) is wrong")
                     return
                 }
                 #expect(CalendarDay(year: year, month: month, day: length + 1) == nil)
@@ -111,8 +111,8 @@ struct DateTextTests {
         }
     }
 
-    @Test("any text is read or refused, cut and mutilated at every place")
-    func mutilated() {
+    @Test("truncated and mutated strings are read or rejected")
+    func mutations() {
         var generator = SeededGenerator(seed: 1)
         let alphabet = Array("0123456789+-:.,TZtz e\0é😀".unicodeScalars)
         let texts = [

@@ -5,7 +5,7 @@ import StoredSettings
 import TestSupport
 import Testing
 
-/// What RFC 8259 accepts, what it refuses, and what it leaves to the reader; and whether Foundation sees it so too.
+/// JSON that RFC 8259 accepts, rejects and leaves to the implementation, compared with Foundation.
 @Suite("JSON conformance")
 struct JSONConformanceTests {
     static let accepted: [String] = [
@@ -25,7 +25,7 @@ struct JSONConformanceTests {
         "[\"\\u005C\"]", "[\"\u{7f}\"]", "false", "42", "-0.1", "null", "\"asd\"", "true", "\"\"", "[\"a\"]\n", " [] ",
     ]
 
-    static let refused: [String] = [
+    static let rejected: [String] = [
         "", " ", "[1 true]", "[\"\": 1]", "[\"\"],", "[,1]", "[1,,2]", "[\"x\"]]", "[\"x\"", "[x", "[3[4]]",
         "[1:2]", "[,]",
         "[-]", "[   , \"\"]", "[\"a\",\n4\n,1,", "[*]", "[\"\"", "[1,", "[{}", "[fals]", "[nul]", "[tru]",
@@ -53,7 +53,7 @@ struct JSONConformanceTests {
         "\u{2060}",
     ]
 
-    /// Where Foundation may decide otherwise: it keeps one of two equal names and takes a trailing comma, for example.
+    /// JSON that Foundation may treat differently: it keeps one of two equal names and accepts trailing commas, for example.
     static let differing: [(text: String, isAccepted: Bool)] = [
         ("{\"a\":1,\"a\":2}", false),
         ("[\"\",]", false),
@@ -78,7 +78,7 @@ struct JSONConformanceTests {
         }
     }
 
-    @Test("a valid text is accepted, here and by Foundation", arguments: accepted)
+    @Test("valid JSON is accepted, as it is by Foundation", arguments: accepted)
     func accepts(text: String) {
         #expect(isAccepted(text))
         #expect(throws: Never.self) {
@@ -86,28 +86,28 @@ struct JSONConformanceTests {
         }
     }
 
-    @Test("an invalid text is refused, here and by Foundation", arguments: refused)
-    func refuses(text: String) {
+    @Test("invalid JSON is rejected, as it is by Foundation", arguments: rejected)
+    func rejects(text: String) {
         #expect(!isAccepted(text))
         #expect(throws: (any Error).self) {
             try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
         }
     }
 
-    @Test("where Foundation may decide otherwise, nothing that is read can be lost", arguments: differing)
-    func decides(text: String, isAccepted: Bool) {
+    @Test("where Foundation may differ, no accepted JSON loses data", arguments: differing)
+    func differs(text: String, isAccepted: Bool) {
         #expect(self.isAccepted(text) == isAccepted)
     }
 
-    @Test("what is written is what Foundation reads", arguments: 0..<3)
-    func agreement(seed: UInt64) throws {
+    @Test("Foundation reads the JSON that is written", arguments: 0..<3)
+    func foundationReads(seed: UInt64) throws {
         var random = SeededGenerator(seed: 2_000 + seed)
         for _ in 0..<100 {
             let names = random.entries(depth: 0)
             let strings = names.mapValues { value in if case .string(let text) = value { text } else { "" } }
             let text = try JSONWriter.text(of: strings.mapValues(StoredValue.string))
             let decoded = try JSONDecoder().decode([String: String].self, from: Data(text))
-            if decoded != strings { Issue.record("Foundation reads something else: \(strings)") }
+            if decoded != strings { Issue.record("Foundation reads different strings: \(strings)") }
         }
     }
 }

@@ -36,7 +36,7 @@ struct JSONReaderTests {
         ("1e-400", .double(0)),
         ("-1e-99999999999999999999", .double(-0.0)),
         ("0e99999999999", .double(0)),
-        // Exponents around 2^64, which a wrapping count takes for small ones.
+        // Exponents around 2^64, which would be small after an overflow.
         ("0e18446744073709551616", .double(0)),
         ("0e18446744073709551617", .double(0)),
         ("1e-18446744073709551615", .double(0)),
@@ -64,13 +64,13 @@ struct JSONReaderTests {
         (#"{"a":{"a":1},"b":{"a":2}}"#, ["a": ["a": 1], "b": ["a": 2]]),
     ]
 
-    @Test("a valid text gives its value", arguments: values)
+    @Test("valid JSON is read as its value", arguments: values)
     func reads(text: String, value: StoredValue) throws {
         #expect(try JSONReader.read(Array(text.utf8)) == value)
     }
 
     @Test(
-        "a number with an exponent that no double has is an error, however many digits the exponent has",
+        "a number beyond the range of a double is an error, however many digits its exponent has",
         arguments: [
             "1e309", "1e999999999", "1e1000000000", "1e4294967297", "1e9223372036854775808",
             "1e18446744073709551615", "1e18446744073709551616", "1e18446744073709551618", "-2.5e+18446744073709551617",
@@ -82,7 +82,7 @@ struct JSONReaderTests {
         #expect(error?.offset == 1)
     }
 
-    @Test("an object gives its entries, and nothing else is one")
+    @Test("an object is read as its entries, and any other value is rejected")
     func objects() throws {
         #expect(try JSONReader.readObject(Array("\u{feff} {\"a\": 1} \n".utf8)) == ["a": 1])
         for text in ["[1]", "1", "\"a\"", "null", "x"] {
@@ -92,7 +92,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("a number with a fraction is the closest double")
+    @Test("a number with a fraction is read as the closest double")
     func rounding() throws {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<20_000 {
@@ -104,7 +104,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("the deepest nesting is read, and one level more is an error")
+    @Test("the maximum nesting is read, and one more level is an error")
     func depth() throws {
         let limit = JSONReader.maximumDepth
         for (left, right) in [("[", "]"), (#"{"a":"#, "}")] {

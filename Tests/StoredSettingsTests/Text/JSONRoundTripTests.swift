@@ -4,9 +4,9 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("JSON there and back")
+@Suite("JSON round trips")
 struct JSONRoundTripTests {
-    /// A text with every kind of token in it.
+    /// A JSON object with every kind of token.
     static let sample = #"""
         {
           "é😀": [true, false, null, -0, 12.5e-3, 170141183460469231731687303715884105727],
@@ -16,32 +16,34 @@ struct JSONRoundTripTests {
         }
         """#
 
-    @Test("what was written is read as it was", arguments: 0..<4)
+    @Test("written JSON is read as the same value", arguments: 0..<4)
     func roundTrip(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for round in 0..<150 {
             let entries = random.entries(depth: 4)
             let text = try JSONWriter.text(of: entries)
             let value = StoredValue.dictionary(entries)
-            if .dictionary(try JSONReader.readObject(text)) != value { Issue.record("pretty, round \(round)") }
+            if .dictionary(try JSONReader.readObject(text)) != value { Issue.record("indented, round \(round)") }
             let compact = try JSONWriter.compactText(of: value)
             if try JSONReader.read(compact) != value { Issue.record("compact, round \(round)") }
-            if try JSONWriter.text(of: JSONReader.readObject(compact)) != text { Issue.record("text, round \(round)") }
+            if try JSONWriter.text(of: JSONReader.readObject(compact)) != text {
+                Issue.record("rewritten, round \(round)")
+            }
         }
     }
 
-    @Test("a text that ends early is an error, wherever it ends")
+    @Test("truncated JSON is an error, wherever it is truncated")
     func truncation() throws {
         let text = Array(Self.sample.utf8)
         _ = try JSONReader.readObject(text)
         for count in 0..<text.count {
             let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.readObject(Array(text.prefix(count))) }
-            // The place is the end, or the beginning of the word that is cut through: `fals`.
+            // The error is at the end, or at the start of a truncated word such as `fals`.
             #expect(max(0, count - 4)...count ~= error?.offset ?? -1)
         }
     }
 
-    @Test("no change of bytes makes reading trap, and what is read all the same can be written", arguments: 0..<4)
+    @Test("mutated JSON never traps, and values that are read can be written", arguments: 0..<4)
     func mutation(seed: UInt64) throws {
         var random = SeededGenerator(seed: 1_000 + seed)
         let structural = Array(#"{}[]",:\u0019-+.eE tfn/"#.utf8) + [0, 0x0A, 0x0D, 0x7F, 0x80, 0xC3, 0xED, 0xF0, 0xFF]
@@ -65,11 +67,11 @@ struct JSONRoundTripTests {
                 valid += 1
                 if try JSONReader.read(JSONWriter.compactText(of: value)) != value { Issue.record("\(text)") }
             } catch let error as JSONSyntaxError {
-                let isPlace = error.line >= 1 && error.column >= 1 && 0...text.count ~= error.offset
-                if !isPlace { Issue.record("\(text) has an error at \(error)") }
+                let isValidPosition = error.line >= 1 && error.column >= 1 && 0...text.count ~= error.offset
+                if !isValidPosition { Issue.record("\(text) has an error at \(error)") }
             }
         }
-        // Both outcomes are met often enough to be tested.
+        // Both outcomes must be frequent enough to be tested.
         #expect((250..<4_750).contains(valid))
     }
 }

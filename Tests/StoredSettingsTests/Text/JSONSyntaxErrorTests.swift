@@ -118,8 +118,8 @@ struct JSONSyntaxErrorTests {
         Case("[-1.5e99999999999999999999]", 1, 2, "a number is larger than can be kept; write it as a string"),
     ]
 
-    @Test("the error names the place and the problem", arguments: structure + strings + numbers)
-    func places(example: Case) throws {
+    @Test("an error contains the position and the problem", arguments: structure + strings + numbers)
+    func positions(example: Case) throws {
         let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.read(example.bytes) }
         #expect(error?.problem == example.problem)
         #expect(error?.line == example.line)
@@ -134,7 +134,7 @@ struct JSONSyntaxErrorTests {
         [0xF0, 0x9F, 0x28, 0x80],
     ]
 
-    @Test("bytes that are not UTF-8 are an error at the first of them", arguments: invalidUTF8)
+    @Test("the first byte that is not valid UTF-8 is the position of the error", arguments: invalidUTF8)
     func invalidText(bytes: [UInt8]) throws {
         for prefix in ["{\n\"é😀", "{\n\"é\\n😀"] {
             for suffix in ["\":1}", "é\\n\":1}", "\u{80}\":1}"] {
@@ -150,9 +150,9 @@ struct JSONSyntaxErrorTests {
         #expect(outside?.problem == "expected a value")
     }
 
-    @Test("every scalar is read in either form", arguments: [1, 2, 4, 16])
+    @Test("every Unicode scalar is read in strings with and without escapes", arguments: [1, 2, 4, 16])
     func scalars(step: UInt32) throws {
-        // Every border between lengths and ranges is near a multiple of 64.
+        // Every boundary between lengths and ranges is close to a multiple of 64.
         for base in stride(from: UInt32(0x40), through: 0x11_0000, by: Int(64 * step)) {
             for scalar in [base - 1, base].compactMap(Unicode.Scalar.init) where scalar != "\\" {
                 let plain = Array("\"\(scalar)\"".utf8)

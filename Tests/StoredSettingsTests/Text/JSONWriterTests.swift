@@ -10,8 +10,8 @@ struct JSONWriterTests {
         String(decoding: try JSONWriter.compactText(of: value), as: UTF8.self)
     }
 
-    @Test("a file is indented, sorted and ends with a newline")
-    func pretty() throws {
+    @Test("a file is indented and sorted, and ends with a newline")
+    func indented() throws {
         let entries: [String: StoredValue] = [
             "b": [1, [], [:], [2.5, nil]], "a": ["z": true, "A": "x", "a.b": [:]], "": false, "B": [["n": 1]],
         ]
@@ -47,7 +47,7 @@ struct JSONWriterTests {
         )
     }
 
-    @Test("names are in the order of their scalars")
+    @Test("names are sorted by their Unicode scalars")
     func order() throws {
         let names = ["", "A", "B", "a", "a.b", "aa", "b", "e\u{301}", "f", "\u{e9}a", "\u{ffff}", "\u{1f600}"]
         let value = StoredValue.dictionary(Dictionary(uniqueKeysWithValues: names.map { ($0, 1) }))
@@ -75,13 +75,13 @@ struct JSONWriterTests {
         ("\u{7f}\u{2028}\u{2029}\u{feff}é😀", "\"\u{7f}\u{2028}\u{2029}\u{feff}é😀\""),
     ]
 
-    @Test("a value has its text", arguments: leaves)
+    @Test("a value is written as JSON", arguments: leaves)
     func leaf(value: StoredValue, text: String) throws {
-        // Compared as UTF-8, as equal strings need not be the same.
+        // Compared as UTF-8, because equal strings may differ in their scalars.
         #expect(try JSONWriter.compactText(of: value) == Array(text.utf8))
     }
 
-    @Test("dates, bytes and what is no number are read back as the strings that stand for them")
+    @Test("dates, data and non-finite numbers are read back as strings")
     func strings() throws {
         let entries: [String: StoredValue] = [
             "date": .date(Date(timeIntervalSinceReferenceDate: 1.25)), "data": .data(Data([1, 2, 3])),
@@ -93,7 +93,7 @@ struct JSONWriterTests {
         #expect(read["nan"] == "nan")
     }
 
-    @Test("the deepest nesting is written and read, and one level more is unstorable")
+    @Test("the maximum nesting is written and read, and one more level cannot be stored")
     func depth() throws {
         func nested(_ depth: Int, isObject: Bool, inside: StoredValue) -> StoredValue {
             (0..<depth).reduce(inside) { value, _ in isObject ? ["a": value] : [value] }

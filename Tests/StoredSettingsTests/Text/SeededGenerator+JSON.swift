@@ -4,7 +4,7 @@ import StoredSettings
 import TestSupport
 
 extension SeededGenerator {
-    /// A value that JSON holds as what it is: no date, no bytes, no infinity, no NaN.
+    /// A random value that JSON represents exactly: no date, data, infinity or NaN.
     mutating func storedValue(depth: Int) -> StoredValue {
         switch Int.random(in: 0..<(depth > 0 ? 9 : 6), using: &self) {
         case 0: .null

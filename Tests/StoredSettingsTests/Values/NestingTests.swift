@@ -8,28 +8,29 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Values that are nested deep")
+@Suite("Deeply nested values")
 struct NestingTests {
-    /// A value that is nested deep, with another one at its bottom.
+    /// A deeply nested value around an innermost value.
     ///
-    /// Swift frees nested values by recursion. So this object takes the value apart, and has to outlive all copies.
+    /// Swift releases nested values recursively. This object therefore dismantles the value, and must outlive all
+    /// copies.
     ///
-    /// Unchecked: the value changes in `deinit` only.
-    private final class Nested: @unchecked Sendable {
+    /// Unchecked, because the value changes only in `deinit`.
+    private final class NestedValue: @unchecked Sendable {
         private(set) var value: StoredValue
 
-        init(_ levels: Int = 100_000, named isNamed: Bool = false, around bottom: StoredValue = 1) {
-            value = bottom
+        init(_ levels: Int = 100_000, named isNamed: Bool = false, around innermost: StoredValue = 1) {
+            value = innermost
             for _ in 0..<levels { value = isNamed ? .dictionary(["a": value]) : .array([value]) }
         }
 
         deinit {
-            var work = [value]
+            var remaining = [value]
             value = .null
-            while let next = work.popLast() {
+            while let next = remaining.popLast() {
                 switch next {
-                case .array(let elements): work += elements
-                case .dictionary(let entries): work += entries.values
+                case .array(let elements): remaining += elements
+                case .dictionary(let entries): remaining += entries.values
                 default: break
                 }
             }
@@ -37,12 +38,12 @@ struct NestingTests {
     }
 
     private struct DeepBridge: StoredValueBridge {
-        let nested: Nested
+        let nested: NestedValue
         func value(from storedValue: StoredValue) throws -> Int { 0 }
         func storedValue(from value: Int) throws -> StoredValue { value == 0 ? 0 : nested.value }
     }
 
-    /// Runs a body on a thread with a stack as small as that of any thread that systems make by themselves.
+    /// Runs a body on a thread with a small stack, as systems create for secondary threads.
     private func onSmallStack(_ body: @escaping @Sendable () throws -> Void) throws {
         let done = DispatchSemaphore(value: 0)
         let failure = Mutex<(any Error)?>(nil)
@@ -60,11 +61,11 @@ struct NestingTests {
         if let error = failure.withLock({ $0 }) { throw error }
     }
 
-    @Test("can be compared, hashed, ordered and described at any depth", arguments: [false, true])
+    @Test("values of any depth can be compared, hashed, ordered and described", arguments: [false, true])
     func operations(isNamed: Bool) throws {
         try onSmallStack {
             let (left, same, other) = (
-                Nested(named: isNamed), Nested(named: isNamed), Nested(named: isNamed, around: 2)
+                NestedValue(named: isNamed), NestedValue(named: isNamed), NestedValue(named: isNamed, around: 2)
             )
             #expect(left.value == same.value && left.value != other.value)
             #expect(left.value.hashValue == same.value.hashValue)
@@ -76,10 +77,10 @@ struct NestingTests {
         }
     }
 
-    @Test("are refused by coders and writers at any depth", arguments: [false, true])
+    @Test("coders and writers reject values that are too deep", arguments: [false, true])
     func coding(isNamed: Bool) throws {
         try onSmallStack {
-            let nested = Nested(named: isNamed)
+            let nested = NestedValue(named: isNamed)
             #expect(throws: EncodingError.self) { try JSONEncoder().encode(nested.value) }
             #expect(throws: EncodingError.self) { try PropertyListEncoder().encode(nested.value) }
             #expect(settingsError { try JSONWriter.compactText(of: nested.value) }?.code == .unstorable)
@@ -89,24 +90,25 @@ struct NestingTests {
 
     private static let key = SettingKey("deep", default: StoredValue.null)
 
-    private static let ways: [(name: String, store: @Sendable (SettingsSuite, StoredValue) throws -> Void)] = [
-        ("set", { try Setting(key, suite: $0).set($1) }),
-        ("setStoredValue", { try $0.setStoredValue($1, forKey: "deep") }),
-        ("update", { suite, value in try Setting(key, suite: suite).update { $0 = value } }),
-        ("transaction", { suite, value in try suite.transaction { $0[storedValueFor: "deep"] = value } }),
-        ("transaction of a setting", { suite, value in try suite.transaction { $0[key] = value } }),
-        (
-            "transaction that sets",
-            { suite, value in try suite.transaction { try $0.set(value, for: Setting(key, suite: suite)) } }
-        ),
-        ("store", { suite, value in try suite.engine.store.commit { $0["deep"] = value } }),
-    ]
+    private static let storeOperations: [(name: String, store: @Sendable (SettingsSuite, StoredValue) throws -> Void)] =
+        [
+            ("set", { try Setting(key, suite: $0).set($1) }),
+            ("setStoredValue", { try $0.setStoredValue($1, forKey: "deep") }),
+            ("update", { suite, value in try Setting(key, suite: suite).update { $0 = value } }),
+            ("transaction", { suite, value in try suite.transaction { $0[storedValueFor: "deep"] = value } }),
+            ("transaction of a setting", { suite, value in try suite.transaction { $0[key] = value } }),
+            (
+                "transaction that sets",
+                { suite, value in try suite.transaction { try $0.set(value, for: Setting(key, suite: suite)) } }
+            ),
+            ("store", { suite, value in try suite.engine.store.commit { $0["deep"] = value } }),
+        ]
 
-    @Test("are refused with one error however they are stored", arguments: ways.indices)
-    func refused(index: Int) throws {
-        let (name, store) = Self.ways[index]
+    @Test("every way to store a value that is too deep throws the same error", arguments: storeOperations.indices)
+    func rejected(index: Int) throws {
+        let (name, store) = Self.storeOperations[index]
         try onSmallStack {
-            let (suite, nested) = (SettingsSuite.inMemory(["n": 1]), Nested())
+            let (suite, nested) = (SettingsSuite.inMemory(["n": 1]), NestedValue())
             let error = settingsError { try store(suite, nested.value) }
             #expect(error?.code == .unstorable, "\(name)")
             #expect(error?.fact == "the value is nested deeper than 127 levels", "\(name)")
@@ -116,11 +118,11 @@ struct NestingTests {
         }
     }
 
-    @Test("are refused by a file, by a migration and from a bridge, and an assignment reports it")
-    func refusedElsewhere() async throws {
+    @Test("a file, a migration and a bridge reject values that are too deep, and an assignment reports it")
+    func rejectedElsewhere() async throws {
         try await withTemporaryDirectory { directory in
             try onSmallStack {
-                let (reporter, nested) = (RecordingReporter(), Nested())
+                let (reporter, nested) = (RecordingReporter(), NestedValue())
                 let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: reporter)
                 #expect(
                     settingsError { try suite.transaction { $0[storedValueFor: "deep"] = nested.value } }?.code
@@ -140,10 +142,10 @@ struct NestingTests {
         }
     }
 
-    @Test("are left out of the first values of a store in memory, which is reported once")
-    func firstValues() throws {
+    @Test("an in-memory store omits initial values that are too deep, which is reported once")
+    func initialValues() throws {
         try onSmallStack {
-            let (reporter, nested) = (RecordingReporter(), Nested())
+            let (reporter, nested) = (RecordingReporter(), NestedValue())
             let store = InMemoryStore(["deep": nested.value, "n": 1])
             for _ in 0..<2 {
                 #expect(SettingsSuite(store: store, reporter: reporter).snapshot() == ["n": 1])
@@ -155,18 +157,18 @@ struct NestingTests {
     }
 
     @Test(
-        "are stored, compared and freed on a small stack up to the deepest that is allowed",
+        "values up to the maximum depth are stored, compared and released on a small stack",
         arguments: [false, true]
     )
-    func deepest(isNamed: Bool) throws {
+    func maximum(isNamed: Bool) throws {
         try onSmallStack {
             let suite = SettingsSuite.inMemory()
-            let deepest = Nested(StoredValue.maximumDepth, named: isNamed).value
-            try suite.transaction { $0[storedValueFor: "deep"] = deepest }
-            #expect(suite.storedValue(forKey: "deep") == deepest && !deepest.description.contains("…"))
-            let deeper = Nested(StoredValue.maximumDepth + 1, named: isNamed).value
+            let maximum = NestedValue(StoredValue.maximumDepth, named: isNamed).value
+            try suite.transaction { $0[storedValueFor: "deep"] = maximum }
+            #expect(suite.storedValue(forKey: "deep") == maximum && !maximum.description.contains("…"))
+            let tooDeep = NestedValue(StoredValue.maximumDepth + 1, named: isNamed).value
             #expect(throws: SettingsError.self) {
-                try suite.transaction { $0[storedValueFor: "deep"] = deeper }
+                try suite.transaction { $0[storedValueFor: "deep"] = tooDeep }
             }
         }
     }

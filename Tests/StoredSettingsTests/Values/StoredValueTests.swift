@@ -5,7 +5,7 @@ import Testing
 
 @Suite("StoredValue")
 struct StoredValueTests {
-    @Test("literals give the kinds they look like")
+    @Test("literals create values of the corresponding kinds")
     func literals() {
         let value: StoredValue = [
             "null": nil, "bool": true, "integer": 3, "double": 1.5, "string": "x", "array": [1, "a"],
@@ -20,7 +20,7 @@ struct StoredValueTests {
         #expect(value["array"]?["a"] == nil)
     }
 
-    @Test("values are equal when their bytes are")
+    @Test("values are equal if their bytes are equal")
     func equality() {
         #expect(StoredValue.double(.nan) == .double(.nan))
         #expect(StoredValue.double(0.0) != .double(-0.0))

@@ -2,9 +2,9 @@
 
 import TestSupport
 
-/// Spoils settings files, in the same ways in every run.
+/// Corrupts settings files, in the same ways in every run.
 struct FileMutator {
-    /// Small files: as this library writes them, and as people do.
+    /// Small files, some as this library writes them and some as a user does.
     static let files: [[UInt8]] = [
         "{\n  \"hosts\": [\n    \"a\",\n    \"b\"\n  ],\n  \"log.level\": \"debug\",\n  \"port\": 9090\n}\n",
         #"{"rate": -12.5e-3, "gone": null, "é😀": {"deep": [[], {}, true]}, "max": 18446744073709551615}"#,
@@ -14,8 +14,8 @@ struct FileMutator {
     ]
     .map { Array($0.utf8) }
 
-    /// What means something in JSON, and what is never UTF-8.
-    private static let telling =
+    /// Bytes with a meaning in JSON, and bytes that are invalid in UTF-8.
+    private static let significantBytes =
         Array(#"{}[]",:\u0019-+.eE tfn/"#.utf8) + [0, 0x0A, 0x0D, 0x7F, 0x80, 0xC3, 0xED, 0xFF]
 
     private var random: SeededGenerator
@@ -24,7 +24,7 @@ struct FileMutator {
         random = SeededGenerator(seed: seed)
     }
 
-    /// One of the files, changed once or a few times.
+    /// A random file with one or more random changes.
     mutating func next() -> [UInt8] {
         var file = anyFile()
         repeat { change(&file) } while below(3) == 0
@@ -32,26 +32,26 @@ struct FileMutator {
     }
 
     private mutating func change(_ file: inout [UInt8]) {
-        let (part, place) = (range(in: file), below(file.count + 1))
+        let (part, position) = (range(in: file), below(file.count + 1))
         switch below(9) {
         case 0 where !file.isEmpty: file[below(file.count)] ^= 1 << UInt8(below(8))
-        case 1 where !file.isEmpty: file[below(file.count)] = tellingByte()
-        case 2: file.removeLast(file.count - place)
+        case 1 where !file.isEmpty: file[below(file.count)] = significantByte()
+        case 2: file.removeLast(file.count - position)
         case 3: file.removeSubrange(part)
-        case 4: file.insert(contentsOf: (0...below(4)).map { _ in tellingByte() }, at: place)
-        case 5: file.insert(contentsOf: Array(file[part]), at: place)
-        case 6: swapNeighbours(&file)
+        case 4: file.insert(contentsOf: (0...below(4)).map { _ in significantByte() }, at: position)
+        case 5: file.insert(contentsOf: Array(file[part]), at: position)
+        case 6: swapNeighbors(&file)
         case 7: splice(&file)
-        default: file.insert(UInt8(truncatingIfNeeded: random.next()), at: place)
+        default: file.insert(UInt8(truncatingIfNeeded: random.next()), at: position)
         }
     }
 
-    private mutating func swapNeighbours(_ file: inout [UInt8]) {
+    private mutating func swapNeighbors(_ file: inout [UInt8]) {
         let ends = [below(file.count + 1), below(file.count + 1), below(file.count + 1)].sorted()
         file = Array(file[..<ends[0]] + file[ends[1]..<ends[2]] + file[ends[0]..<ends[1]] + file[ends[2]...])
     }
 
-    /// The beginning of the file, and the end of another.
+    /// Joins the start of the file and the end of another file.
     private mutating func splice(_ file: inout [UInt8]) {
         let other = anyFile()
         file = Array(file.prefix(below(file.count + 1)) + other.suffix(below(other.count + 1)))
@@ -61,8 +61,8 @@ struct FileMutator {
         Self.files[below(Self.files.count)]
     }
 
-    private mutating func tellingByte() -> UInt8 {
-        Self.telling[below(Self.telling.count)]
+    private mutating func significantByte() -> UInt8 {
+        Self.significantBytes[below(Self.significantBytes.count)]
     }
 
     private mutating func range(in file: [UInt8]) -> Range<Int> {

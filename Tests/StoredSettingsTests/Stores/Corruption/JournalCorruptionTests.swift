@@ -10,32 +10,33 @@ import Testing
 struct JournalCorruptionTests {
     private typealias Expectation = JournalTrial.Expectation
 
-    /// A part of the work, so that several are done at once.
+    /// A part of the work, so that the parts run in parallel.
     struct Share: CustomTestStringConvertible {
         static let count = 4
 
         var checkpoints: Int
         var number: Int
 
-        /// Of three samples, each in a few shares.
-        static let all = (0..<3).flatMap { checkpoints in (0..<count).map { Share(checkpoints: checkpoints, number: $0) } }
+        /// All shares of the three samples.
+        static let all = (0..<3)
+            .flatMap { checkpoints in (0..<count).map { Share(checkpoints: checkpoints, number: $0) } }
 
         var testDescription: String { "checkpointed \(checkpoints) times, share \(number)" }
     }
 
-    @Test("a journal that ends early serves its whole records, wherever it ends", arguments: Share.all)
+    @Test("a truncated journal returns its complete records, wherever it is truncated", arguments: Share.all)
     func truncation(share: Share) async throws {
         try await withTrial(of: share) { trial in
             let (journal, ends) = (trial.sample.journal, trial.sample.ends)
             let end = ends.last ?? 0
             for count in stride(from: share.number, to: journal.count, by: Share.count) {
-                // Without a whole header it is no journal, but one that somebody is about to begin, whatever stands in it.
+                // Without a complete header, the file counts as a journal whose creation has not finished.
                 guard share.checkpoints == 0 || count >= JournalHeader.size else { continue }
                 let whole = count < JournalHeader.size ? 0 : ends.lastIndex { $0 <= count } ?? 0
                 let expectation = Expectation(
                     counts: whole...whole,
                     code: count >= end || count < JournalHeader.size ? nil : .malformedJournal,
-                    mayBeSilent: count < JournalHeader.size
+                    isReportOptional: count < JournalHeader.size
                 )
                 let isSetting = count > JournalHeader.size - 8 || count % 64 < Share.count
                 try trial.run(Array(journal.prefix(count)), "cut to \(count)", isSetting: isSetting, expectation)
@@ -43,13 +44,16 @@ struct JournalCorruptionTests {
         }
     }
 
-    @Test("a record with any bit flipped ends what is served, and those before it serve", arguments: Share.all)
+    @Test(
+        "a record with a flipped bit is ignored with all later records, and earlier records are read",
+        arguments: Share.all
+    )
     func records(share: Share) async throws {
         try await withTrial(of: share) { trial in
             let ends = trial.sample.ends
             for bit in stride(from: ends[0] * 8 + share.number, to: trial.sample.journal.count * 8, by: Share.count) {
                 let whole = ends.lastIndex { $0 <= bit / 8 } ?? 0
-                // Behind the last record there may be some of an earlier time.
+                // Records of an earlier epoch may follow the last record.
                 let code: SettingsError.Code? = whole == ends.count - 1 ? nil : .malformedJournal
                 try flip(
                     bit,
@@ -62,7 +66,7 @@ struct JournalCorruptionTests {
     }
 
     @Test(
-        "a header with any bit flipped serves all records, the first of them, or none, and says so",
+        "a header with a flipped bit leaves all records, the first of them or none, and is reported",
         arguments: Share.all
     )
     func header(share: Share) async throws {
@@ -77,12 +81,12 @@ struct JournalCorruptionTests {
                 case JournalHeader.versionWord:
                     expectation = Expectation(counts: 0...0, code: .newerFormat, canSet: false)
                 case JournalHeader.positionWord:
-                    // It may tell of an end that was one.
-                    expectation = Expectation(counts: 0...last, code: .malformedJournal, mayBeSilent: true)
+                    // The word may contain an earlier end of the records.
+                    expectation = Expectation(counts: 0...last, code: .malformedJournal, isReportOptional: true)
                 case 64..<73, 128..<137:
-                    expectation = Expectation(counts: 0...last, code: .malformedJournal, mayBeSilent: true)
+                    expectation = Expectation(counts: 0...last, code: .malformedJournal, isReportOptional: true)
                 default:
-                    // Nothing depends on these. One sample is enough to see that.
+                    // No behavior depends on the other words. One sample is enough to check that.
                     guard share.checkpoints == 1 || word < 16 else { continue }
                     expectation = Expectation(counts: last...last, code: nil)
                 }
@@ -91,7 +95,7 @@ struct JournalCorruptionTests {
         }
     }
 
-    @Test("facts of an epoch with the highest number that there is do not end the process")
+    @Test("facts of an epoch with the highest serial number do not crash the process")
     func highestSerial() async {
         await #expect(processExitsWith: .success) {
             try await withMemoryDirectory { directory in
@@ -123,13 +127,13 @@ struct JournalCorruptionTests {
         }
     }
 
-    @Test("a damaged journal that is as long as can be is not read to its end")
+    @Test("a damaged journal of the maximum length is not read to its end")
     func endless() async throws {
         try await withMemoryDirectory { directory in
             let sample = try JournalSample(in: directory, checkpoints: 0)
             let path = directory + "/settings.json"
             try sample.write(to: path)
-            // The records are gone, and the header says that there are 4 GB of them.
+            // The records are missing, and the header states that they are 4 GB long.
             var journal = Array(sample.journal.prefix(JournalHeader.size))
             for index in 64..<68 { journal[index] = index == 64 ? 0xF0 : 0xFF }
             try JournalSample.replace(path + ".journal", with: journal)
@@ -154,7 +158,7 @@ struct JournalCorruptionTests {
     private func withTrial(of share: Share, _ body: (JournalTrial) throws -> Void) async throws {
         try await withMemoryDirectory { directory in
             let sample = try JournalSample(in: directory, checkpoints: share.checkpoints)
-            try body(JournalTrial(of: sample, in: directory, what: share.testDescription))
+            try body(JournalTrial(of: sample, in: directory, label: share.testDescription))
         }
     }
 }

@@ -6,20 +6,20 @@ import TestSupport
 
 @testable import StoredSettings
 
-/// A settings file with a small journal beside it, and what the contents are after each of its records.
+/// A settings file with a small journal, and the contents after each of its records.
 struct JournalSample {
     static let settings = "{\n  \"a\": 1,\n  \"kept\": \"x\"\n}\n"
 
-    /// The journal's bytes: the header's page, and the records.
+    /// The journal's bytes: the page with the header, followed by the records.
     let journal: [UInt8]
-    /// The contents before the first record, and after each.
+    /// The contents before the first record and after each record.
     let states: [[String: StoredValue]]
-    /// Where the records begin, and where each of them ends.
+    /// The start of the records, and the end of each record.
     let ends: [Int]
 
-    /// Makes a journal in a directory, and checkpoints it and begins it anew some times before the records are written.
+    /// Creates a journal in a directory, with a number of checkpoints and new epochs before the records are written.
     ///
-    /// The second epoch has records of the first behind its own, and the third has facts of the second beside its own.
+    /// The second epoch has records of the first after its own, and the third has facts of the second beside its own.
     init(in directory: String, checkpoints: Int) throws {
         let path = directory + "/sample-\(checkpoints).json"
         try path.overwriteFile(with: Self.settings)
@@ -27,10 +27,10 @@ struct JournalSample {
         for number in 0..<checkpoints {
             try store.commit {
                 $0["old"] =
-                    "long enough that something of it stands behind all that is written over it in the next epoch"
+                    "long enough that a part of it remains after all records that the next epoch writes over it"
             }
             try store.commit {
-                $0["old"] = .array([.integer(Int128(number)), "and some more of the same, with a record's beginning"])
+                $0["old"] = .array([.integer(Int128(number)), "and some more of the same, with the start of a record"])
             }
             try store.commit { $0["old"] = nil }
             try store.checkpoint()
@@ -55,22 +55,22 @@ struct JournalSample {
     /// The contents after all records.
     var last: [String: StoredValue] { states.last ?? [:] }
 
-    /// Puts the sample's files into a directory, as they were.
+    /// Writes the sample's files into a directory.
     func write(to path: String) throws {
         try Self.replace(path, with: Array(Self.settings.utf8))
         try Self.replace(path + ".last-good", with: Array(Self.settings.utf8))
         try Self.replace(path + ".journal", with: journal)
     }
 
-    /// Writes over a file that stays the same file.
+    /// Overwrites a file in place.
     static func replace(_ path: String, with bytes: [UInt8]) throws {
         let file = try SystemCalls().open(path, O_WRONLY | O_CREAT)
         try SystemCalls().rewrite(file, with: bytes)
     }
 }
 
-/// Keeps what a store tells.
-final class FailureCatcher: StoreObserver {
+/// Records the errors that a store reports.
+final class ErrorRecorder: StoreObserver {
     private let caught = Mutex<[SettingsError]>([])
 
     var errors: [SettingsError] { caught.withLock { $0 } }

@@ -6,49 +6,49 @@ import Testing
 
 @testable import StoredSettings
 
-/// Spoils the journal of a sample and looks what a store makes of it.
+/// Corrupts the journal of a sample and checks how a store reads it.
 struct JournalTrial {
     let sample: JournalSample
     private let path: String
     private let journalPath: String
-    private let what: String
+    private let label: String
 
-    /// Puts the sample's files into a directory; `what` names it in messages.
-    init(of sample: JournalSample, in directory: String, what: String) throws {
+    /// Writes the sample's files into a directory; the label names the sample in messages.
+    init(of sample: JournalSample, in directory: String, label: String) throws {
         self.sample = sample
-        self.what = what
+        self.label = label
         path = directory + "/settings.json"
         journalPath = path + ".journal"
         try sample.write(to: path)
     }
 
-    /// What a store has to make of a journal.
+    /// The expected behavior of a store with a corrupted journal.
     struct Expectation {
-        /// After how many of its records the contents may be those that are served.
+        /// The numbers of records that the contents may include.
         var counts: ClosedRange<Int>
-        /// What is told and, if that cannot be mended, thrown by a set; `nil` for nothing.
+        /// The code of the error that is reported, and thrown by a set if the journal cannot be repaired.
         var code: SettingsError.Code?
-        /// Whether it may be told or not.
-        var mayBeSilent = false
+        /// Whether the error may be missing.
+        var isReportOptional = false
         var canSet = true
     }
 
-    /// Writes a journal over the one that is there, opens it, and looks whether all is as it should be.
+    /// Overwrites the journal, opens it, and checks the expectation.
     ///
-    /// The change that was made to it is for messages. Setting something, too, takes longer.
+    /// The description of the change is used in messages. Setting a value as well takes longer.
     func run(_ journal: [UInt8], _ change: @autoclosure () -> String, isSetting: Bool, _ expected: Expectation) throws {
         try JournalSample.replace(journalPath, with: journal)
-        let (store, catcher) = (FileStore(path: path, checkpointsInBackground: false), FailureCatcher())
-        store.setObserver(catcher)
+        let (store, recorder) = (FileStore(path: path, checkpointsInBackground: false), ErrorRecorder())
+        store.setObserver(recorder)
         let contents = store.contents()
 
-        let isUsed = sample.states[expected.counts].contains(contents)
-        check(isUsed, change(), "served \(contents)")
-        let codes = catcher.errors.map(\.code)
-        let isTold = codes == (expected.code.map { [$0] } ?? []) || expected.mayBeSilent && codes.isEmpty
-        check(isTold, change(), "told \(codes)")
-        // What is shorter than all that was there is told of.
-        check(contents == sample.last || !codes.isEmpty || expected.mayBeSilent, change(), "told nothing of a loss")
+        let isExpected = sample.states[expected.counts].contains(contents)
+        check(isExpected, change(), "read \(contents)")
+        let codes = recorder.errors.map(\.code)
+        let isReported = codes == (expected.code.map { [$0] } ?? []) || expected.isReportOptional && codes.isEmpty
+        check(isReported, change(), "reported \(codes)")
+        // Missing records are reported.
+        check(contents == sample.last || !codes.isEmpty || expected.isReportOptional, change(), "reported no loss")
         check(try Self.bytes(of: journalPath) == journal, change(), "reading has changed the journal")
         if isSetting { try set(store, contents, journal, change(), expected) }
         check(try Self.bytes(of: path) == Array(JournalSample.settings.utf8), change(), "the settings file was changed")
@@ -63,21 +63,21 @@ struct JournalTrial {
     ) throws {
         do {
             try store.commit { $0["new"] = 9 }
-            check(expected.canSet, change(), "a set was taken")
+            check(expected.canSet, change(), "a set succeeded")
             let after = contents.merging(["new": 9]) { $1 }
-            check(store.contents() == after, change(), "after a set, served \(store.contents())")
-            let (newcomer, catcher) = (FileStore(path: path, checkpointsInBackground: false), FailureCatcher())
-            newcomer.setObserver(catcher)
-            check(newcomer.contents() == after, change(), "after a set, others are served \(newcomer.contents())")
-            check(catcher.errors.isEmpty, change(), "after a set, others are told \(catcher.errors.map(\.code))")
+            check(store.contents() == after, change(), "after a set, read \(store.contents())")
+            let (newStore, recorder) = (FileStore(path: path, checkpointsInBackground: false), ErrorRecorder())
+            newStore.setObserver(recorder)
+            check(newStore.contents() == after, change(), "after a set, a new store reads \(newStore.contents())")
+            check(recorder.errors.isEmpty, change(), "after a set, a new store reports \(recorder.errors.map(\.code))")
         } catch let error as SettingsError {
             check(!expected.canSet && error.code == expected.code, change(), "a set fails with \(error)")
-            check(try Self.bytes(of: journalPath) == journal, change(), "a set that fails has changed the journal")
+            check(try Self.bytes(of: journalPath) == journal, change(), "a failed set has changed the journal")
         }
     }
 
-    private func check(_ condition: Bool, _ change: @autoclosure () -> String, _ problem: @autoclosure () -> String) {
-        if !condition { Issue.record("\(what), \(change()): \(problem())") }
+    private func check(_ condition: Bool, _ change: @autoclosure () -> String, _ message: @autoclosure () -> String) {
+        if !condition { Issue.record("\(label), \(change()): \(message())") }
     }
 
     private static func bytes(of path: String) throws -> [UInt8] {

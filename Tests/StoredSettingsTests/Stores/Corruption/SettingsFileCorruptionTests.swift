@@ -9,7 +9,7 @@ import Testing
 @Suite("A corrupt settings file")
 struct SettingsFileCorruptionTests {
     @Test(
-        "100,000 corrupt files are read or refused at a place, and what is read is written as it was",
+        "100,000 corrupt files are read, or rejected with a position, and the values that were read round-trip",
         arguments: 0..<8
     )
     func reading(seed: UInt64) {
@@ -20,60 +20,61 @@ struct SettingsFileCorruptionTests {
             do throws(JSONSyntaxError) {
                 let entries = try JSONReader.readObject(file)
                 readable += 1
-                if !isKept(entries) { Issue.record("round \(round) is not written as it was read: \(file)") }
+                if !roundTrips(entries) { Issue.record("round \(round) does not round-trip: \(file)") }
             } catch {
-                let isPlace = error.line >= 1 && error.column >= 1 && 0...file.count ~= error.offset
-                if !isPlace { Issue.record("round \(round) has an error at \(error): \(file)") }
+                let isValidPosition = error.line >= 1 && error.column >= 1 && 0...file.count ~= error.offset
+                if !isValidPosition { Issue.record("round \(round) has an error at \(error): \(file)") }
             }
         }
-        // Both outcomes are met often enough to be tested.
+        // Both outcomes must be frequent enough to be tested.
         #expect((625..<11_875).contains(readable))
     }
 
     @Test(
-        "a store over a corrupt file serves it or the last good copy, and never writes over what it cannot read",
+        "a store with a corrupt file returns its values or the last good copy, and never overwrites an unreadable file",
         arguments: 0..<4
     )
-    func serving(seed: UInt64) async throws {
+    func reads(seed: UInt64) async throws {
         try await withMemoryDirectory { directory in
             var mutator = FileMutator(seed: 100 + seed)
             for round in 0..<750 {
-                // Small numbers first, so that the paths do not become longer and longer.
+                // Reuse directory names, so that the paths stay short.
                 let path = "\(directory)/\(round % 25)/settings.json"
                 try FileManager.default.createDirectory(
                     atPath: "\(directory)/\(round % 25)",
                     withIntermediateDirectories: true
                 )
-                try serve(mutator.next(), at: path, isSetting: round % 3 == 0, "seed \(seed), round \(round)")
+                try checkReads(mutator.next(), at: path, isSetting: round % 3 == 0, "seed \(seed), round \(round)")
                 try FileManager.default.removeItem(atPath: "\(directory)/\(round % 25)")
             }
         }
     }
 
-    private func serve(_ file: [UInt8], at path: String, isSetting: Bool, _ what: String) throws {
+    private func checkReads(_ file: [UInt8], at path: String, isSetting: Bool, _ label: String) throws {
         let lastGood: [String: StoredValue] = ["good": 1]
         try write(file, to: path)
         try write(JSONWriter.text(of: lastGood), to: path + ".last-good")
-        let (store, catcher) = (FileStore(path: path, checkpointsInBackground: false), FailureCatcher())
-        store.setObserver(catcher)
+        let (store, recorder) = (FileStore(path: path, checkpointsInBackground: false), ErrorRecorder())
+        store.setObserver(recorder)
         let contents = store.contents()
         do throws(JSONSyntaxError) {
             let expected = try JSONReader.readObject(file)
             check(
-                contents == expected && catcher.errors.isEmpty,
-                what,
+                contents == expected && recorder.errors.isEmpty,
+                label,
                 file,
-                "served \(contents), told \(catcher.errors)"
+                "read \(contents), reported \(recorder.errors)"
             )
         } catch {
-            let place = SettingsError.Location(file: path, line: error.line, column: error.column)
-            let isTold = catcher.errors.map(\.code) == [.malformedFile] && catcher.errors.first?.location == place
-            check(contents == lastGood && isTold, what, file, "served \(contents), told \(catcher.errors)")
+            let location = SettingsError.Location(file: path, line: error.line, column: error.column)
+            let isReported =
+                recorder.errors.map(\.code) == [.malformedFile] && recorder.errors.first?.location == location
+            check(contents == lastGood && isReported, label, file, "read \(contents), reported \(recorder.errors)")
         }
-        if isSetting { try set(store, contents, at: path, isBroken: !catcher.errors.isEmpty, what, file) }
-        if !isSetting || !catcher.errors.isEmpty {
+        if isSetting { try set(store, contents, at: path, isMalformed: !recorder.errors.isEmpty, label, file) }
+        if !isSetting || !recorder.errors.isEmpty {
             let isUntouched = try bytes(of: path) == file
-            check(isUntouched, what, file, "the file was written over")
+            check(isUntouched, label, file, "the file was overwritten")
         }
     }
 
@@ -81,27 +82,27 @@ struct SettingsFileCorruptionTests {
         _ store: FileStore,
         _ contents: [String: StoredValue],
         at path: String,
-        isBroken: Bool,
-        _ what: String,
+        isMalformed: Bool,
+        _ label: String,
         _ file: [UInt8]
     ) throws {
         try store.commit { $0["new"] = 9 }
         let after = contents.merging(["new": 9]) { $1 }
-        check(store.contents() == after, what, file, "after a set, served \(store.contents())")
+        check(store.contents() == after, label, file, "after a set, read \(store.contents())")
         do {
             try store.checkpoint()
             let checkpointed = try JSONReader.readObject(bytes(of: path))
-            check(!isBroken && checkpointed == after, what, file, "a checkpoint has written \(checkpointed)")
+            check(!isMalformed && checkpointed == after, label, file, "a checkpoint wrote \(checkpointed)")
         } catch let error as SettingsError {
-            check(isBroken && error.code == .malformedFile, what, file, "checkpointing fails with \(error)")
+            check(isMalformed && error.code == .malformedFile, label, file, "a checkpoint failed with \(error)")
         }
-        let newcomer = FileStore(path: path, checkpointsInBackground: false)
-        check(newcomer.contents() == after, what, file, "others are served \(newcomer.contents())")
+        let newStore = FileStore(path: path, checkpointsInBackground: false)
+        check(newStore.contents() == after, label, file, "a new store reads \(newStore.contents())")
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: path))
-        // Long enough ago that nobody takes it for a file that is being written.
+        // Old enough that the file does not look as if another process were writing it.
         let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: 1e9)]
         try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
     }
@@ -110,11 +111,11 @@ struct SettingsFileCorruptionTests {
         try SystemCalls().contents(of: SystemCalls().open(path, O_RDONLY))
     }
 
-    private func check(_ condition: Bool, _ what: String, _ file: [UInt8], _ problem: @autoclosure () -> String) {
-        if !condition { Issue.record("\(what): \(problem()): \(file)") }
+    private func check(_ condition: Bool, _ label: String, _ file: [UInt8], _ message: @autoclosure () -> String) {
+        if !condition { Issue.record("\(label): \(message()): \(file)") }
     }
 
-    private func isKept(_ entries: [String: StoredValue]) -> Bool {
+    private func roundTrips(_ entries: [String: StoredValue]) -> Bool {
         do {
             return try JSONReader.readObject(JSONWriter.text(of: entries)) == entries
         } catch {

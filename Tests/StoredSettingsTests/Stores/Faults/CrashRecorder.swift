@@ -6,15 +6,15 @@ import TestSupport
 
 @testable import StoredSettings
 
-/// Keeps, of every moment of a script, the files that a crash would leave then, and what may be found in them.
+/// Records, after every call of a script, the files that a crash would leave and the contents that a model allows.
 final class CrashRecorder: Sendable {
     struct Moment: Sendable {
-        /// The last call, and the step that it was made in.
-        var place: String
+        /// The last call, and the step that made it.
+        var context: String
         var model: ScriptModel
-        var killed: DiskImage
-        /// By what the loss of power has left.
-        var powerless: [(left: PowerLoss, image: DiskImage)] = []
+        var afterKill: DiskImage
+        /// The files after each kind of power loss.
+        var afterPowerLoss: [(loss: PowerLoss, image: DiskImage)] = []
     }
 
     private struct State {
@@ -23,50 +23,50 @@ final class CrashRecorder: Sendable {
         var generator = SeededGenerator(seed: 3)
         var moments: [Moment] = []
         var player: ScriptPlayer?
-        var place = ""
+        var context = ""
         var failure: (any Error)?
     }
 
     private let thread = SystemCalls.currentThread()
     private let state: Mutex<State>
 
-    /// Plays a script in a directory and gives its moments.
+    /// Plays a script in a directory and returns its moments.
     ///
     /// - Parameters:
-    ///   - script: The script; without edits for a file that is mounted alone.
+    ///   - script: The script; edits are left out for a file that is a mount point.
     ///   - directory: An empty directory.
-    ///   - isMountedAlone: Whether the file is there and cannot be replaced.
+    ///   - isMountPoint: Whether the file exists and cannot be replaced.
     /// - Returns: The moments after every call and every step.
-    /// - Throws: What a step throws.
-    static func moments(of script: Script, in directory: String, isMountedAlone: Bool) throws -> [Moment] {
+    /// - Throws: The error of a step.
+    static func moments(of script: Script, in directory: String, isMountPoint: Bool) throws -> [Moment] {
         let path = directory + "/a/b/settings.json"
         var script = script
-        if isMountedAlone {
+        if isMountPoint {
             try FileManager.default.createDirectory(atPath: directory + "/a/b", withIntermediateDirectories: true)
             try path.overwriteFile(with: "{}")
             script.steps.removeAll { $0.isEdit }
         }
-        let recorder = try CrashRecorder(directory, isMountedAlone: isMountedAlone)
-        let player = ScriptPlayer(path: path, system: recorder.system(isMountedAlone ? path : nil))
+        let recorder = try CrashRecorder(directory, isMountPoint: isMountPoint)
+        let player = ScriptPlayer(path: path, system: recorder.system(isMountPoint ? path : nil))
         recorder.state.withLock { $0.player = player }
-        // The player knows the recorder, too.
+        // The player references the recorder, too.
         defer { recorder.state.withLock { $0.player = nil } }
         for (index, step) in script.steps.enumerated() {
-            recorder.state.withLock { $0.place = "step \(index), \(step)" }
+            recorder.state.withLock { $0.context = "step \(index), \(step)" }
             try player.play(step)
-            if step.isEdit { recorder.state.withLock { recorder.noteEdit(of: player.path, &$0) } }
-            recorder.take("return")
+            if step.isEdit { recorder.state.withLock { recorder.recordEdit(of: player.path, &$0) } }
+            recorder.recordMoment(after: "return")
         }
         player.suite.finish()
-        recorder.take("finish")
+        recorder.recordMoment(after: "finish")
         return try recorder.state.withLock { state in
             if let failure = state.failure { throw failure }
             return state.moments
         }
     }
 
-    private init(_ directory: String, isMountedAlone: Bool) throws {
-        let cases = isMountedAlone ? PowerLoss.ofOverwrittenFiles : PowerLoss.ofReplacedFiles
+    private init(_ directory: String, isMountPoint: Bool) throws {
+        let cases = isMountPoint ? PowerLoss.ofOverwrittenFiles : PowerLoss.ofReplacedFiles
         state = try Mutex(State(disk: SimulatedDisk(root: directory), cases: cases))
     }
 
@@ -75,18 +75,18 @@ final class CrashRecorder: Sendable {
         return SystemCalls(
             fault: fault,
             witness: { [self] name, path in
-                // Others may be in the middle of something while the files are looked at.
+                // Other threads may be in the middle of a call while the files are scanned.
                 guard thread == SystemCalls.currentThread() else { return }
-                if name == .sync { note { $0.synchronize(path) } }
-                take("\(name) \(path.split(separator: "/").last ?? "")")
+                if name == .sync { updateDisk { $0.synchronize(path) } }
+                recordMoment(after: "\(name) \(path.split(separator: "/").last ?? "")")
             }
         )
     }
 
-    private func note(_ body: (inout SimulatedDisk) throws -> Void) {
+    private func updateDisk(_ body: (inout SimulatedDisk) throws -> Void) {
         state.withLock { state in
             do {
-                try state.disk.look()
+                try state.disk.scan()
                 try body(&state.disk)
             } catch {
                 state.failure = state.failure ?? error
@@ -94,25 +94,25 @@ final class CrashRecorder: Sendable {
         }
     }
 
-    private func take(_ call: String) {
-        note { _ in }
+    private func recordMoment(after call: String) {
+        updateDisk { _ in }
         state.withLock { state in
             guard let model = state.player?.model else { return }
-            var moment = Moment(place: "\(state.place), after \(call)", model: model, killed: state.disk.now)
-            for left in state.cases {
-                for _ in 0..<left.draws {
-                    moment.powerless.append((left, left.image(of: state.disk, using: &state.generator)))
+            var moment = Moment(context: "\(state.context), after \(call)", model: model, afterKill: state.disk.now)
+            for loss in state.cases {
+                for _ in 0..<loss.draws {
+                    moment.afterPowerLoss.append((loss, loss.image(of: state.disk, using: &state.generator)))
                 }
             }
             state.moments.append(moment)
         }
     }
 
-    /// An editor has made sure of what it wrote.
-    private func noteEdit(of path: String, _ state: inout State) {
+    /// Records that an editor has synchronized its edit.
+    private func recordEdit(of path: String, _ state: inout State) {
         do {
-            try state.disk.look()
-            state.disk.makeSafe(path)
+            try state.disk.scan()
+            state.disk.makeDurable(path)
         } catch {
             state.failure = state.failure ?? error
         }

@@ -3,38 +3,38 @@
 import TestSupport
 import Testing
 
-@Suite("A file store that dies after any system call")
+@Suite("A crash after any system call")
 struct CrashTests {
-    /// How the file is put where it is.
-    enum Placing: Sendable, CaseIterable {
+    /// How a checkpoint writes the settings file.
+    enum Replacement: Sendable, CaseIterable {
         case renamed
-        /// It is mounted alone, so that it is written over.
-        case mountedAlone
+        /// The file is a mount point, so it is overwritten in place.
+        case inPlace
     }
 
     @Test(
-        "what was acknowledged survives kill -9, and what survives a loss of power is whole and in order",
-        arguments: Placing.allCases
+        "acknowledged changes survive kill -9, and a power loss leaves whole changes in order",
+        arguments: Replacement.allCases
     )
-    func everywhere(placing: Placing) async throws {
-        let isMountedAlone = placing == .mountedAlone
+    func everyCall(replacement: Replacement) async throws {
+        let isMountPoint = replacement == .inPlace
         let moments = try await withTemporaryDirectory(inMemory: true) { directory in
-            try CrashRecorder.moments(of: .standard, in: directory, isMountedAlone: isMountedAlone)
+            try CrashRecorder.moments(of: .standard, in: directory, isMountPoint: isMountPoint)
         }
-        let examiner = ImageExaminer(mayFileBeBroken: isMountedAlone)
-        var defects: [String] = []
+        let examiner = ImageExaminer(canFileBeMalformed: isMountPoint)
+        var violations: [String] = []
         for moment in moments {
-            let (death, powerLoss) = (moment.model.afterDeath, moment.model.afterPowerLoss)
-            defects += try await examiner.defects(of: moment.killed, allowed: death, mayJournalBeTorn: false)
-                .map { "\(moment.place), killed: \($0)" }
-            for (left, image) in moment.powerless {
-                defects += try await examiner.defects(of: image, allowed: powerLoss, mayJournalBeTorn: true)
-                    .map { "\(moment.place), powerless, \(left) left: \($0)" }
+            let (death, powerLoss) = (moment.model.afterKill, moment.model.afterPowerLoss)
+            violations += try await examiner.violations(of: moment.afterKill, allowed: death, canJournalBeTorn: false)
+                .map { "\(moment.context), after kill -9: \($0)" }
+            for (loss, image) in moment.afterPowerLoss {
+                violations += try await examiner.violations(of: image, allowed: powerLoss, canJournalBeTorn: true)
+                    .map { "\(moment.context), after a power loss, \(loss) left: \($0)" }
             }
         }
-        let examples = defects.prefix(10).joined(separator: "\n")
-        if !defects.isEmpty {
-            Issue.record("\(defects.count) defects in \(moments.count) moments, such as\n\(examples)")
+        let examples = violations.prefix(10).joined(separator: "\n")
+        if !violations.isEmpty {
+            Issue.record("\(violations.count) violations in \(moments.count) moments, such as\n\(examples)")
         }
         #expect(moments.count > 100 && examiner.count > 100)
     }

@@ -2,19 +2,19 @@
 
 import Foundation
 
-/// Some files, as they are at one moment.
+/// A set of files at one moment.
 struct DiskImage: Hashable, Sendable {
     enum Entry: Hashable, Sendable {
         case directory
         case file([UInt8])
     }
 
-    /// By their paths from the root of the image.
+    /// The entries, by their paths from the root of the image.
     var entries: [String: Entry] = [:]
 
     /// Writes the files into a directory.
     func write(to directory: String) throws {
-        // A directory comes before what is in it.
+        // Sorted, so that a directory precedes its contents.
         for (path, entry) in entries.sorted(by: { $0.key < $1.key }) {
             let path = "\(directory)/\(path)"
             switch entry {
@@ -22,7 +22,7 @@ struct DiskImage: Hashable, Sendable {
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
             case .file(let bytes):
                 try Data(bytes).write(to: URL(fileURLWithPath: path))
-                try ScriptPlayer.makeOld(path)
+                try ScriptPlayer.backdate(path)
             }
         }
     }

@@ -7,26 +7,26 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A disk that fails to take what was written, and reports that once")
+@Suite("A failed sync that the disk reports once")
 struct FailedSyncTests {
     private enum Step: CaseIterable {
         case set, synchronize, setAgain, synchronizeAgain, checkpoint, setLater, checkpointAgain, synchronizeLast
     }
 
-    /// More than the steps make.
-    private static let mostSyncs = 60
+    /// More syncs than the steps make.
+    private static let maximumSyncs = 60
 
-    @Test("what synchronize() or a checkpoint reports as safe is on the disk", arguments: [false, true])
+    @Test("values that synchronize() or a checkpoint reports as durable are on disk", arguments: [false, true])
     func everySync(isAnotherProcess: Bool) async throws {
         var count = 0
-        for number in 1...Self.mostSyncs {
-            let victim = try await withMemoryDirectory { directory in
+        for number in 1...Self.maximumSyncs {
+            let failedPath = try await withMemoryDirectory { directory in
                 try run(failing: number, isAnotherProcess: isAnotherProcess, in: directory)
             }
-            guard victim != nil else { break }
+            guard failedPath != nil else { break }
             count += 1
         }
-        #expect(count > 8 && count < Self.mostSyncs)
+        #expect(count > 8 && count < Self.maximumSyncs)
     }
 
     @Test("a process whose own call succeeds reports the failure that another process received meanwhile")
@@ -73,25 +73,25 @@ struct FailedSyncTests {
                 var attempts = 0
                 while true {
                     attempts += 1
-                    // The failure is received by one process, and the next attempt may be another's.
+                    // One process receives the failure, and another may make the next attempt.
                     let store = stores[isAnotherProcess ? (attempts + 1) % 2 : 0]
                     do {
                         try isCheckpoint ? store.checkpoint() : store.synchronize()
                         break
                     } catch {
-                        #expect(attempts < 3, "sync \(number), of \(disk.victim ?? "none"), \(step): \(error)")
-                        if attempts >= 3 { return disk.victim }
+                        #expect(attempts < 3, "sync \(number), of \(disk.failedPath ?? "none"), \(step): \(error)")
+                        if attempts >= 3 { return disk.failedPath }
                     }
                 }
                 let image = "\(directory)/image-\(index)"
                 try disk.writeImage(to: image)
                 let found = FileStore(path: image + "/settings.json", checkpointsInBackground: false).contents()
-                #expect(found == expected, "sync \(number), of \(disk.victim ?? "none"), \(step)")
+                #expect(found == expected, "sync \(number), of \(disk.failedPath ?? "none"), \(step)")
             }
         }
         for store in stores { #expect(store.contents() == expected) }
         let names = try FileManager.default.contentsOfDirectory(atPath: files)
         #expect(names.filter { $0.hasSuffix(".new") } == [])
-        return disk.victim
+        return disk.failedPath
     }
 }

@@ -3,41 +3,41 @@
 import TestSupport
 import Testing
 
-@Suite("A file store, every system call of which fails once")
+@Suite("A failure of any system call")
 struct FaultInjectionTests {
-    /// More calls than a segment of the script can make.
-    private static let mostCalls = 2_000
-    private static let mostDefects = 20
+    /// More calls than a segment of the script makes.
+    private static let maximumCalls = 2_000
+    private static let maximumViolations = 20
 
     /// Runs every segment of the script once for each of its calls.
-    private func fail(_ failure: CallFailure, lastsForever: Bool = false) async throws {
-        var defects: [String] = []
+    private func fail(_ failure: CallFailure, isPermanent: Bool = false) async throws {
+        var violations: [String] = []
         var count = 0
         for segment in try await ScriptSegment.segments(of: .standard) {
-            for number in 1...Self.mostCalls where defects.count < Self.mostDefects {
+            for number in 1...Self.maximumCalls where violations.count < Self.maximumViolations {
                 let trial = try await withTemporaryDirectory(inMemory: true) { directory in
                     let trial = try FaultTrial(
                         failure,
                         call: number,
                         of: segment,
-                        lastsForever: lastsForever,
+                        isPermanent: isPermanent,
                         in: directory
                     )
                     try trial.run(.standard)
                     return trial
                 }
-                defects += trial.defects
-                guard trial.victim != nil else { break }
-                #expect(number < Self.mostCalls)
+                violations += trial.violations
+                guard trial.failedCall != nil else { break }
+                #expect(number < Self.maximumCalls)
                 count += 1
             }
         }
-        if !defects.isEmpty { Issue.record("\(defects.joined(separator: "\n"))") }
-        #expect(count > (failure.cutsWrites ? 20 : 300))
+        if !violations.isEmpty { Issue.record("\(violations.joined(separator: "\n"))") }
+        #expect(count > (failure.shortensWrites ? 20 : 300))
     }
 
     @Test(
-        "whichever call fails, nothing that was acknowledged is lost, somebody is told, and the next operation works",
+        "whichever call fails, no acknowledged change is lost, the failure is reported, and the next operation succeeds",
         arguments: CallFailure.allCases
     )
     func once(failure: CallFailure) async throws {
@@ -45,10 +45,10 @@ struct FaultInjectionTests {
     }
 
     @Test(
-        "whenever the disk dies, what is in memory is read, and all goes on when it is back",
+        "while the disk fails, values in memory are read, and operations succeed when it works again",
         arguments: [CallFailure.inputOutputError]
     )
-    func fromThenOn(failure: CallFailure) async throws {
-        try await fail(failure, lastsForever: true)
+    func permanently(failure: CallFailure) async throws {
+        try await fail(failure, isPermanent: true)
     }
 }

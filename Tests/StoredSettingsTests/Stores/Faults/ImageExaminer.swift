@@ -5,32 +5,32 @@ import TestSupport
 
 @testable import StoredSettings
 
-/// Opens images of files as a process does that begins after a crash; each image once.
+/// Opens disk images as a new process does after a crash, each image once.
 final class ImageExaminer {
     private struct Finding {
         var contents: ScriptModel.Contents
-        /// What was reported, and what keeps the file from being read.
-        var told: [SettingsError]
-        /// What went wrong with the operations that followed.
-        var later: String?
+        /// The reported errors, and the error that prevents a current read.
+        var reports: [SettingsError]
+        /// The failure of a later operation.
+        var laterFailure: String?
     }
 
-    /// Whether the file may be found in the middle of being written.
-    private let mayFileBeBroken: Bool
+    /// Whether the settings file may be incomplete.
+    private let canFileBeMalformed: Bool
     private var findings: [DiskImage: Finding] = [:]
 
-    init(mayFileBeBroken: Bool) {
-        self.mayFileBeBroken = mayFileBeBroken
+    init(canFileBeMalformed: Bool) {
+        self.canFileBeMalformed = canFileBeMalformed
     }
 
-    /// How many different images there were.
+    /// The number of different images.
     var count: Int { findings.count }
 
-    /// What is wrong with what is found in an image.
-    func defects(
+    /// The violations in an image.
+    func violations(
         of image: DiskImage,
         allowed: [ScriptModel.Contents],
-        mayJournalBeTorn: Bool
+        canJournalBeTorn: Bool
     ) async throws -> [String] {
         let finding: Finding
         if let known = findings[image] {
@@ -39,14 +39,17 @@ final class ImageExaminer {
             finding = try await examine(image)
             findings[image] = finding
         }
-        var defects: [String] = []
-        if !allowed.contains(finding.contents) { defects.append("holds \(difference(finding.contents, allowed))") }
-        let told = finding.told.filter { error in
-            !(mayFileBeBroken && error.code == .malformedFile) && !(mayJournalBeTorn && error.code == .malformedJournal)
+        var violations: [String] = []
+        if !allowed.contains(finding.contents) {
+            violations.append("contains \(difference(finding.contents, allowed))")
         }
-        if !told.isEmpty { defects.append("tells \(told)") }
-        if let later = finding.later { defects.append("later \(later)") }
-        return defects
+        let reports = finding.reports.filter { error in
+            !(canFileBeMalformed && error.code == .malformedFile)
+                && !(canJournalBeTorn && error.code == .malformedJournal)
+        }
+        if !reports.isEmpty { violations.append("reports \(reports)") }
+        if let laterFailure = finding.laterFailure { violations.append("later \(laterFailure)") }
+        return violations
     }
 
     private func examine(_ image: DiskImage) async throws -> Finding {
@@ -56,16 +59,17 @@ final class ImageExaminer {
             let reporter = RecordingReporter()
             let suite = ScriptPlayer.suite(path, SystemCalls(), reporter)
             let contents = suite.snapshot()
-            let told = reporter.errors + (suite.engine.store.problem.map { [$0] } ?? [])
-            let isFileBroken = told.contains { $0.code == .malformedFile }
-            let later = later(suite, expecting: contents, at: path, checkpoints: !isFileBroken)
+            let reports = reporter.errors + (suite.engine.store.problem.map { [$0] } ?? [])
+            let isFileMalformed = reports.contains { $0.code == .malformedFile }
+            let laterFailure = laterFailure(suite, expecting: contents, at: path, checkpoints: !isFileMalformed)
             suite.finish()
-            return Finding(contents: contents, told: told, later: later)
+            return Finding(contents: contents, reports: reports, laterFailure: laterFailure)
         }
     }
 
-    /// Goes on after the crash: what is found and what is set then is there for others, before it is checkpointed and after.
-    private func later(
+    /// Continues after the crash: checks that another store reads the contents and a new value, before and after a
+    /// checkpoint.
+    private func laterFailure(
         _ suite: SettingsSuite,
         expecting contents: ScriptModel.Contents,
         at path: String,

@@ -5,20 +5,20 @@ import Synchronization
 
 @testable import StoredSettings
 
-/// A disk that fails to take what a directory's files hold when one of them is synchronized.
+/// A disk that loses the unwritten contents of a directory's files when one synchronization fails.
 ///
-/// It behaves as Linux does: the failure is reported once, and what was not written is taken for written from then on. A
-/// later synchronization makes safe only what was changed since.
+/// It behaves like Linux: the failure is reported once, and the lost contents count as written from then on. A later
+/// synchronization makes only later changes durable.
 final class LossyDisk: Sendable {
     private struct State {
         var syncsLeft: Int
-        /// What is safe, by inode.
+        /// The durable contents, by inode.
         var files: [UInt64: [UInt8]] = [:]
-        /// What was not written when that failed, by inode.
+        /// The contents that the failed synchronization lost, by inode.
         var lost: [UInt64: [UInt8]] = [:]
         var names: [String: UInt64] = [:]
         var lostNames: [String: UInt64] = [:]
-        var victim: String?
+        var failedPath: String?
         var failure: (any Error)?
     }
 
@@ -26,14 +26,14 @@ final class LossyDisk: Sendable {
     private let directory: String
     private let state: Mutex<State>
 
-    /// Creates a disk on which one synchronization fails, counted from 1, of files in an empty directory or of itself.
+    /// Creates a disk on which one synchronization of an empty directory or its files fails, counted from 1.
     init(_ directory: String, failingSync number: Int) {
         self.directory = directory
         state = Mutex(State(syncsLeft: number))
     }
 
     /// The path whose synchronization failed.
-    var victim: String? { state.withLock(\.victim) }
+    var failedPath: String? { state.withLock(\.failedPath) }
 
     var system: SystemCalls {
         SystemCalls(
@@ -42,19 +42,19 @@ final class LossyDisk: Sendable {
                 return state.withLock { state in
                     state.syncsLeft -= 1
                     guard state.syncsLeft == 0 else { return nil }
-                    state.victim = path
-                    note(&state) { try fail(path, &$0) }
+                    state.failedPath = path
+                    capturingFailure(in: &state) { try fail(path, &$0) }
                     return EIO
                 }
             },
             witness: { [self] call, path in
                 guard call == .sync else { return }
-                state.withLock { state in note(&state) { try succeed(path, &$0) } }
+                state.withLock { state in capturingFailure(in: &state) { try succeed(path, &$0) } }
             }
         )
     }
 
-    private func note(_ state: inout State, _ body: (inout State) throws -> Void) {
+    private func capturingFailure(in state: inout State, _ body: (inout State) throws -> Void) {
         do { try body(&state) } catch { state.failure = error }
     }
 
@@ -95,7 +95,7 @@ final class LossyDisk: Sendable {
         }
     }
 
-    /// Writes what a loss of power would leave into another directory.
+    /// Writes the files that a power loss would leave into another directory.
     func writeImage(to path: String) throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         let (names, files, failure) = state.withLock { ($0.names, $0.files, $0.failure) }

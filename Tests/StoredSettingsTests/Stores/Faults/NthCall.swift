@@ -13,15 +13,15 @@ import Musl
 import Darwin
 #endif
 
-/// What goes wrong with a system call.
+/// A way in which a system call fails.
 enum CallFailure: Sendable, CustomTestStringConvertible, CaseIterable {
     case inputOutputError, noSpace, interrupted, notPermitted, tooManyFiles
     /// Half of the bytes are written.
     case shortWrite
-    /// Half of the bytes are written, and then there is no more room.
+    /// Half of the bytes are written, and the next write fails because the disk is full.
     case shortWriteOnFullDisk
 
-    /// What `errno` is.
+    /// The value of `errno`; `nil` when the call succeeds.
     var number: CInt? {
         switch self {
         case .inputOutputError: EIO
@@ -33,9 +33,9 @@ enum CallFailure: Sendable, CustomTestStringConvertible, CaseIterable {
         }
     }
 
-    var cutsWrites: Bool { self == .shortWrite || self == .shortWriteOnFullDisk }
+    var shortensWrites: Bool { self == .shortWrite || self == .shortWriteOnFullDisk }
 
-    /// Whether a call that it happens to is made again, so that nobody need be told.
+    /// Whether the library repeats such a call without a report.
     var isRetried: Bool { self == .interrupted || self == .shortWrite }
 
     var testDescription: String {
@@ -51,7 +51,7 @@ enum CallFailure: Sendable, CustomTestStringConvertible, CaseIterable {
     }
 }
 
-/// Makes the n-th system call of a thread fail, once or with all that follow it.
+/// Makes the n-th system call of a thread fail, either once or with all later calls.
 final class NthCall: Sendable {
     struct Call: Sendable, Hashable, CustomStringConvertible {
         var name: SystemCalls.Name
@@ -62,26 +62,26 @@ final class NthCall: Sendable {
 
     private struct State {
         var left: Int
-        /// How many writes there have been since one was cut short, that one included.
+        /// The number of writes since the shortened one, including it.
         var writes = 0
         var isPaused = false
-        var victim: Call?
+        var failedCall: Call?
     }
 
     private let failure: CallFailure
-    private let lastsForever: Bool
+    private let isPermanent: Bool
     private let thread = SystemCalls.currentThread()
     private let state: Mutex<State>
 
-    /// Creates a failure of one of the calls that the current thread makes from now on.
+    /// Creates a failure of a later call of the current thread.
     ///
     /// - Parameters:
-    ///   - failure: What goes wrong.
-    ///   - number: Which call it befalls, from 1; of a failure of writes, which write.
-    ///   - lastsForever: Whether it befalls every call from then on, of every thread.
-    init(_ failure: CallFailure, call number: Int, lastsForever: Bool = false) {
+    ///   - failure: The way in which the call fails.
+    ///   - number: The number of the call, from 1; for a short write, the number of the write.
+    ///   - isPermanent: Whether all later calls of all threads fail, too.
+    init(_ failure: CallFailure, call number: Int, isPermanent: Bool = false) {
         self.failure = failure
-        self.lastsForever = lastsForever
+        self.isPermanent = isPermanent
         state = Mutex(State(left: number))
     }
 
@@ -92,10 +92,10 @@ final class NthCall: Sendable {
         )
     }
 
-    /// The call that failed; `nil` when there were not as many.
-    var victim: Call? { state.withLock(\.victim) }
+    /// The call that failed; `nil` if there were fewer calls.
+    var failedCall: Call? { state.withLock(\.failedCall) }
 
-    /// Whether every call succeeds, and none is counted.
+    /// Whether calls succeed and are not counted.
     var isPaused: Bool {
         get { state.withLock(\.isPaused) }
         set { state.withLock { $0.isPaused = newValue } }
@@ -104,10 +104,10 @@ final class NthCall: Sendable {
     private func fault(_ call: Call) -> CInt? {
         state.withLock { state in
             guard !state.isPaused else { return nil }
-            if lastsForever, state.victim != nil { return failure.number }
+            if isPermanent, state.failedCall != nil { return failure.number }
             guard thread == SystemCalls.currentThread() else { return nil }
-            if failure.cutsWrites {
-                guard call.name == .write, state.victim != nil else { return nil }
+            if failure.shortensWrites {
+                guard call.name == .write, state.failedCall != nil else { return nil }
                 state.writes += 1
                 return state.writes == 2 ? failure.number : nil
             }
@@ -116,7 +116,7 @@ final class NthCall: Sendable {
     }
 
     private func limit(_ path: String, _ count: Int) -> Int? {
-        guard failure.cutsWrites, thread == SystemCalls.currentThread() else { return nil }
+        guard failure.shortensWrites, thread == SystemCalls.currentThread() else { return nil }
         return state.withLock { state in
             guard !state.isPaused, isNext(&state, Call(name: .write, path: path)) else { return nil }
             return count / 2
@@ -124,10 +124,10 @@ final class NthCall: Sendable {
     }
 
     private func isNext(_ state: inout State, _ call: Call) -> Bool {
-        guard state.victim == nil else { return false }
+        guard state.failedCall == nil else { return false }
         state.left -= 1
         guard state.left == 0 else { return false }
-        state.victim = call
+        state.failedCall = call
         return true
     }
 }

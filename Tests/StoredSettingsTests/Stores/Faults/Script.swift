@@ -2,23 +2,23 @@
 
 import StoredSettings
 
-/// What a program does with a suite, step by step, the same in every run.
+/// The steps of a program that uses a suite, the same in every run.
 struct Script: Sendable {
     enum Step: Sendable {
         case read
         case set(String, StoredValue)
-        /// What cannot throw: it is reported, and tried again.
+        /// Assigns a value. A failure is reported and retried.
         case assign(String, Int)
         case transaction([String: StoredValue?])
         case update(String, by: Int)
         case remove(String)
         case synchronize
-        /// The disk fails to take what is in the journal, as any process may have noticed.
+        /// A failed sync, which any process may have noticed: the disk may lack the journal's contents.
         case distrust
         case checkpoint
-        /// Somebody writes `settings.json` anew with some keys changed, ones that are not waiting to be checkpointed.
+        /// Another program rewrites `settings.json` and changes some keys that have no change to checkpoint.
         case edit([String: StoredValue])
-        /// The program ends the suite, and another one begins.
+        /// Finishes the suite and creates a new one.
         case reopen
 
         var isReopening: Bool {
@@ -26,7 +26,7 @@ struct Script: Sendable {
             return false
         }
 
-        /// Whether it makes sure that the disk has everything.
+        /// Whether the step makes all values durable.
         var isSynchronizing: Bool {
             switch self {
             case .synchronize, .checkpoint, .reopen: true
@@ -49,11 +49,11 @@ struct Script: Sendable {
 
     var steps: [Step]
 
-    /// Part of every text, so that it can be looked for where values must not be.
+    /// A part of every string, so that the test can search for it where values must not appear.
     static let secret = "hunter2"
 
-    /// Longer than a sector of a disk.
-    private static func longText(_ letter: Character) -> StoredValue {
+    /// A string that is longer than a disk sector.
+    private static func longString(_ letter: Character) -> StoredValue {
         .string(secret + String(repeating: letter, count: 700))
     }
 
@@ -62,7 +62,7 @@ struct Script: Sendable {
         .set("port", 8_080),
         .set("limits", ["perSecond": 100, "burst": [1, 2, nil]]),
         .assign("count", 1),
-        .transaction(["host": .string(secret), "text": longText("a"), "ratio": 0.1]),
+        .transaction(["host": .string(secret), "text": longString("a"), "ratio": 0.1]),
         .update("count", by: 1),
         .remove("host"),
         .synchronize,
@@ -85,7 +85,7 @@ struct Script: Sendable {
         .checkpoint,
         .checkpoint,
         .set("port", 3),
-        .transaction(["text": longText("b"), "token": nil]),
+        .transaction(["text": longString("b"), "token": nil]),
         .synchronize,
         .assign("count", 100),
         .edit(["edited": false]),

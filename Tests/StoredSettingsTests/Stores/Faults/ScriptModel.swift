@@ -2,25 +2,25 @@
 
 import StoredSettings
 
-/// What a store must hold after the steps of a script, by its promises.
+/// The contents that a store must have after the steps of a script.
 struct ScriptModel: Sendable {
     typealias Contents = [String: StoredValue]
     typealias Changes = [String: StoredValue?]
 
-    /// The contents after each change that was acknowledged, the first of them those of an empty store.
+    /// The contents after each acknowledged change, starting with an empty store.
     private var states: [Contents] = [[:]]
-    /// The oldest of the states that a loss of power may leave.
+    /// The index of the oldest state that a power loss may leave.
     private var oldest = 0
-    /// Assignments that were reported and are tried again.
+    /// Assignments that were reported and are retried.
     private(set) var pendingWrites: Changes = [:]
-    /// What the step changes that is being made.
+    /// The changes of the current step.
     private var inFlight: Changes = [:]
-    /// What was edited by hand and need not have been noticed yet.
+    /// Manual edits that the suite need not have noticed yet.
     private var unnoticed: Contents = [:]
 
     private var saved: Contents { states[states.count - 1] }
 
-    /// What is read now.
+    /// The contents that are read now.
     var contents: Contents { saved.applying(pendingWrites) }
 
     mutating func begin(_ changes: Changes) {
@@ -33,25 +33,25 @@ struct ScriptModel: Sendable {
         inFlight = [:]
     }
 
-    /// Takes note that the step has failed, so that it has changed nothing.
+    /// Records that the step has failed and changed nothing.
     mutating func fail() {
         inFlight = [:]
     }
 
-    /// Takes note that an assignment has failed, and is kept.
-    mutating func keep() {
+    /// Records that an assignment has failed and is pending.
+    mutating func addPendingWrites() {
         pendingWrites.merge(inFlight) { $1 }
         inFlight = [:]
     }
 
-    /// Takes note that what was kept has been saved.
-    mutating func flush() {
+    /// Records that the pending writes have been saved.
+    mutating func savePendingWrites() {
         guard !pendingWrites.isEmpty else { return }
         acknowledge()
     }
 
-    /// Takes note that what was kept is lost, as was reported.
-    mutating func lose() {
+    /// Records that the pending writes are lost, which was reported.
+    mutating func discardPendingWrites() {
         pendingWrites = [:]
     }
 
@@ -59,7 +59,7 @@ struct ScriptModel: Sendable {
         oldest = states.count - 1
     }
 
-    /// Takes note of an edit that is on the disk, whatever else is.
+    /// Records an edit that is durable.
     mutating func edit(_ changes: Contents) {
         for index in oldest..<states.count {
             states[index].merge(changes) { $1 }
@@ -67,30 +67,30 @@ struct ScriptModel: Sendable {
         unnoticed.merge(changes) { $1 }
     }
 
-    /// Takes note that the file has been looked at.
+    /// Records that the suite has checked the file.
     mutating func noticeEdits() {
         unnoticed = [:]
     }
 }
 
-// MARK: - What may be found
+// MARK: - Allowed contents
 
 extension ScriptModel {
-    /// Whether a suite that is in use may read something.
-    func mayBeRead(_ found: Contents) -> Bool {
+    /// Whether the current suite may read these contents.
+    func allows(_ found: Contents) -> Bool {
         found.filter { unnoticed[$0.key] == nil } == contents.filter { unnoticed[$0.key] == nil }
     }
 
-    /// What may be found when the process has died: what was acknowledged, what is in flight whole or not at all, and what
-    /// is being tried again.
-    var afterDeath: [Contents] {
+    /// The contents that may remain when the process dies: all acknowledged changes, each change in flight entirely or
+    /// not at all, and the pending writes.
+    var afterKill: [Contents] {
         unique([saved, saved.applying(inFlight), contents, contents.applying(inFlight)])
     }
 
-    /// What may be found when the power was lost: nothing older than what was synchronized, and no later change without
-    /// those before it.
+    /// The contents that may remain after a power loss: nothing older than the last synchronization, and no later
+    /// change without its predecessors.
     var afterPowerLoss: [Contents] {
-        unique(states[oldest...] + afterDeath)
+        unique(states[oldest...] + afterKill)
     }
 
     private func unique(_ contents: [Contents]) -> [Contents] {
@@ -104,13 +104,13 @@ extension [String: StoredValue] {
     }
 }
 
-/// How contents differ from the nearest of those that are allowed.
+/// The differences from the closest allowed contents.
 func difference(_ found: ScriptModel.Contents, _ allowed: [ScriptModel.Contents]) -> String {
     let differences = allowed.map { [StoreChange](from: $0, to: found) }
-    guard let nearest = differences.min(by: { $0.count < $1.count }) else { return "nothing is allowed" }
-    let texts = nearest.map { change in
+    guard let nearest = differences.min(by: { $0.count < $1.count }) else { return "no contents are allowed" }
+    let descriptions = nearest.map { change in
         let values = [change.new, change.old].map { $0.map { String("\($0)".prefix(40)) } ?? "nothing" }
         return "\(change.key): \(values[0]) instead of \(values[1])"
     }
-    return "[\(texts.joined(separator: ", "))]"
+    return "[\(descriptions.joined(separator: ", "))]"
 }

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import StoredSettings
 
-/// Plays a script on a file store, and keeps a model of what the store must hold.
+/// Plays a script on a file store, and maintains a model of the store's contents.
 final class ScriptPlayer: Sendable {
     let path: String
     let reporter = RecordingReporter()
@@ -21,14 +21,14 @@ final class ScriptPlayer: Sendable {
         state = Mutex((Self.suite(path, system, reporter), model))
     }
 
-    /// A suite over a store of its own, as if another process had it, which checkpoints when it is told to alone.
+    /// Creates a suite with its own store, as another process would have, which checkpoints only on request.
     static func suite(_ path: String, _ system: SystemCalls, _ reporter: RecordingReporter) -> SettingsSuite {
         SettingsSuite(store: FileStore(path: path, system: system, checkpointsInBackground: false), reporter: reporter)
     }
 
     var suite: SettingsSuite { state.withLock(\.suite) }
 
-    /// What the store must hold by now; it may be asked for in the middle of a step.
+    /// The expected contents, which are also valid during a step.
     var model: ScriptModel { state.withLock(\.model) }
 
     private func change(_ body: @Sendable (inout ScriptModel) -> Void) {
@@ -37,7 +37,7 @@ final class ScriptPlayer: Sendable {
 
     /// Plays one step.
     ///
-    /// - Throws: What the step throws; then it has changed nothing.
+    /// - Throws: The error of the step, which then has changed nothing.
     func play(_ step: Script.Step) throws {
         switch step {
         case .read: _ = suite.snapshot()
@@ -55,12 +55,12 @@ final class ScriptPlayer: Sendable {
         case .assign(let key, let number): assign(number, to: key)
         case .synchronize:
             try suite.synchronize()
-            change { $0.flush() }
+            change { $0.savePendingWrites() }
             change { $0.synchronize() }
         case .distrust: (suite.engine.store as? FileStore)?.state.withLock { $0.journal.journal?.distrust() }
         case .checkpoint:
             try suite.checkpoint()
-            change { $0.flush() }
+            change { $0.savePendingWrites() }
             change { $0.synchronize() }
             change { $0.noticeEdits() }
         case .edit(let changes): try edit(changes)
@@ -85,17 +85,17 @@ final class ScriptPlayer: Sendable {
         change { $0.begin([key: .integer(Int128(number))]) }
         count(key).value = number
         let isSaved = !suite.engine.isPending(key)
-        change { isSaved ? $0.acknowledge() : $0.keep() }
+        change { isSaved ? $0.acknowledge() : $0.addPendingWrites() }
     }
 
-    /// Edits the file as an editor does that makes sure of what it writes.
+    /// Edits the file like an editor that synchronizes its changes.
     private func edit(_ changes: ScriptModel.Contents) throws {
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent()
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         var contents = try FileManager.default.fileExists(atPath: path) ? Self.contents(ofFileAt: path) : [:]
         contents.merge(changes) { $1 }
         try path.replaceFile(with: String(decoding: JSONWriter.text(of: contents), as: UTF8.self))
-        try Self.makeOld(path)
+        try Self.backdate(path)
         change { $0.edit(changes) }
     }
 
@@ -103,9 +103,8 @@ final class ScriptPlayer: Sendable {
         try JSONReader.readObject(Array(path.fileContents.utf8))
     }
 
-    /// Makes a file, if there is one, look as if it had been there for long, so that nobody waits to see whether somebody
-    /// goes on writing it.
-    static func makeOld(_ path: String) throws {
+    /// Makes a file, if it exists, look old, so that readers do not wait for another process to finish writing it.
+    static func backdate(_ path: String) throws {
         guard FileManager.default.fileExists(atPath: path) else { return }
         let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
         try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
@@ -115,12 +114,12 @@ final class ScriptPlayer: Sendable {
         let (errors, keys) = (reporter.errors.count, model.pendingWrites.keys)
         let ended = suite
         ended.finish()
-        try Self.makeOld(path)
+        try Self.backdate(path)
         let isLost = keys.contains { ended.engine.isPending($0) }
         let isSynchronized = reporter.errors.count == errors
         let next = Self.suite(path, system, reporter)
         state.withLock { state in
-            isLost ? state.model.lose() : state.model.flush()
+            isLost ? state.model.discardPendingWrites() : state.model.savePendingWrites()
             if isSynchronized { state.model.synchronize() }
             state.model.noticeEdits()
             state.suite = next

@@ -4,15 +4,15 @@ import TestSupport
 
 @testable import StoredSettings
 
-/// A part of a script that begins with a suite which has read nothing yet, so that it can be played without those before.
+/// A part of a script that starts with a suite that has read nothing, so it can be played without the previous parts.
 struct ScriptSegment: Sendable {
-    /// Which of the script's steps it has, the last of which ends the suite.
+    /// The indices of the steps, the last of which finishes the suite.
     var steps: Range<Int>
-    /// What is on the disk when it begins.
+    /// The files at the start of the segment.
     var files: DiskImage
     var model: ScriptModel
 
-    /// Plays a script once and gives its segments.
+    /// Plays a script once and returns its segments.
     static func segments(of script: Script) async throws -> [ScriptSegment] {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let player = ScriptPlayer(path: directory + "/a/b/settings.json", system: SystemCalls())
@@ -23,7 +23,7 @@ struct ScriptSegment: Sendable {
                 let start = segments[segments.count - 1].steps.lowerBound
                 segments[segments.count - 1].steps = start..<index + 1
                 guard step.isReopening, index + 1 < script.steps.count else { continue }
-                try disk.look()
+                try disk.scan()
                 let files = disk.now
                 segments.append(ScriptSegment(steps: index + 1..<index + 1, files: files, model: player.model))
             }

@@ -5,31 +5,33 @@ import TestSupport
 
 @testable import StoredSettings
 
-/// A disk that knows, of every file and directory, what of it would be left by a loss of power.
+/// A disk that records what a power loss would leave of each file and directory.
 ///
-/// A file keeps what was in it when it was last synchronized, and nothing if it never was; a directory keeps the names
-/// that were in it then. Of what came later anything may be left, in the order in which it came.
+/// A file retains the contents of its last synchronization, or nothing if it was never synchronized. A directory
+/// retains its names from its last synchronization. Of the later changes, any number may remain, in their order.
 struct SimulatedDisk {
-    /// A file or a directory, whatever its names are.
+    /// Identifies a file or a directory, independently of its names.
     typealias ID = Int
 
     private let root: String
-    /// What each file has held: first what is safe, last what it holds now.
+    /// The contents of each file over time: the first are durable, the last are current.
     private(set) var files: [ID: [[UInt8]]] = [:]
-    /// The names that each directory has had: first those that are safe, last those that it has now.
+    /// The names in each directory over time: the first are durable, the last are current.
     private(set) var directories: [ID: [[String: ID]]] = [:]
 
     static let rootID: ID = 0
     private var lastID = Self.rootID
-    /// The numbers by which the system calls what there is now; it gives them again to others later.
+    /// The identifiers of the current inodes.
+    ///
+    /// The system reuses inode numbers.
     private var idsOfInodes: [UInt64: ID] = [:]
-    /// What was last seen at each path: a file that is open may have been renamed since.
+    /// The last identifier at each path: an open file may have been renamed since.
     private var idsAtPaths: [String: ID] = [:]
 
-    /// Creates a disk of what is in a directory, all of which is safe.
+    /// Creates a disk with the contents of a directory, all of which are durable.
     init(root: String) throws {
         self.root = root
-        try look()
+        try scan()
         synchronizeAll()
     }
 
@@ -38,16 +40,16 @@ struct SimulatedDisk {
         directories = directories.mapValues { Array($0.suffix(1)) }
     }
 
-    // MARK: - What happens to it
+    // MARK: - Changing
 
-    /// Takes note of what is in the directory by now.
-    mutating func look() throws {
+    /// Records the current contents of the directory.
+    mutating func scan() throws {
         let before = idsOfInodes
         idsOfInodes = [:]
-        try look(at: root, as: Self.rootID, before)
+        try scan(at: root, as: Self.rootID, before)
     }
 
-    private mutating func look(at path: String, as id: ID, _ before: [UInt64: ID]) throws {
+    private mutating func scan(at path: String, as id: ID, _ before: [UInt64: ID]) throws {
         var names: [String: ID] = [:]
         for name in try FileManager.default.contentsOfDirectory(atPath: path) {
             let path = "\(path)/\(name)"
@@ -57,10 +59,10 @@ struct SimulatedDisk {
             idsAtPaths[path] = id
             names[name] = id
             if status.isDirectory {
-                try look(at: path, as: id, before)
+                try scan(at: path, as: id, before)
             } else {
                 let bytes = try SystemCalls().contents(of: SystemCalls().open(path, 0))
-                // A name that is safe is no promise for what it names.
+                // A durable name does not make the file's contents durable.
                 if files[id, default: [[]]].last != bytes { files[id, default: [[]]].append(bytes) }
             }
         }
@@ -72,15 +74,15 @@ struct SimulatedDisk {
         return lastID
     }
 
-    /// Takes note that what is at a path, or was there when it was opened, was synchronized.
+    /// Records that the file at a path, or the file that was opened there, was synchronized.
     mutating func synchronize(_ path: String) {
         guard let id = path == root ? Self.rootID : idsAtPaths[path] else { return }
         if let versions = files[id] { files[id] = Array(versions.suffix(1)) }
         if let versions = directories[id] { directories[id] = Array(versions.suffix(1)) }
     }
 
-    /// Takes note that a name has been made safe, together with what it names and the directory it is in.
-    mutating func makeSafe(_ path: String) {
+    /// Records that a name, its file and its directory have become durable.
+    mutating func makeDurable(_ path: String) {
         synchronize(path)
         var path = path
         while path != root, let end = path.lastIndex(of: "/"), let id = idsAtPaths[path] {
@@ -96,9 +98,9 @@ struct SimulatedDisk {
         }
     }
 
-    // MARK: - What is left
+    // MARK: - Crashing
 
-    /// What the process leaves when it dies: all that it has written.
+    /// The files after the process dies: everything that it has written.
     var now: DiskImage {
         var unused = SeededGenerator(seed: 0)
         return image(
@@ -108,7 +110,7 @@ struct SimulatedDisk {
         )
     }
 
-    /// What is left on the disk, by a choice among what each directory and each file has held since it was safe.
+    /// The files after a power loss, chosen from the states of each directory and file since they were durable.
     func image(
         using generator: inout SeededGenerator,
         names: ([[String: ID]], inout SeededGenerator) -> [String: ID],

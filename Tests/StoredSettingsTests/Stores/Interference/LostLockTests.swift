@@ -8,9 +8,9 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Two checkpoints at once lose nothing")
+@Suite("Concurrent checkpoints")
 struct LostLockTests {
-    /// Removes the lock file at a moment of a checkpoint, and has another process's store do a checkpoint of its own.
+    /// Removes the lock file during a checkpoint, and then checkpoints another store, as another process would.
     private func withLostLock(
         at call: SystemCalls.Name,
         _ isMoment: @escaping @Sendable (String) -> Bool,
@@ -43,12 +43,12 @@ struct LostLockTests {
         }
     }
 
-    @Test("the lock's file is removed while a draft is written")
+    @Test("a checkpoint whose lock file is removed while it writes the draft loses nothing")
     func duringDraft() async throws {
         try await withLostLock(at: .sync) {
             $0.hasSuffix(".new")
         } _: { path, store, other in
-            // The other checkpoint has the lock's name now, so this one must not put its draft in place.
+            // The other checkpoint holds the new lock file, so this one must not rename its draft.
             do {
                 try store.checkpoint()
             } catch let error as SettingsError {
@@ -62,7 +62,7 @@ struct LostLockTests {
         }
     }
 
-    @Test("a draft is not put in place after another process has removed or replaced it")
+    @Test("a draft is not renamed after another process has removed or replaced it")
     func replacedDraft() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

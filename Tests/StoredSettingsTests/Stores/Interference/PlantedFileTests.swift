@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Files that another user has planted beside a settings file are not used")
+@Suite("Files that another user has planted beside a settings file")
 struct PlantedFileTests {
     private static let otherUser: uid_t = 4_321
     private static let otherGroup: gid_t = 4_322
@@ -19,7 +19,7 @@ struct PlantedFileTests {
         FileStore(path: path, checkpointsInBackground: false)
     }
 
-    /// The values, as a process reads them that knows nothing yet.
+    /// The values that a new process reads.
     private func values(_ path: String) -> [String: StoredValue] {
         store(path).contents()
     }
@@ -29,7 +29,7 @@ struct PlantedFileTests {
     }
 
     @Test(
-        "a sibling that is a link is refused, and what it leads to is left as it is",
+        "a sibling file that is a link is rejected, and its target is left unchanged",
         arguments: [".journal", ".lock", ".last-good"],
         Plant.allCases
     )
@@ -68,8 +68,8 @@ struct PlantedFileTests {
     }
 
     @Test(
-        "a journal of another user is refused in a directory that all users can write to",
-        .enabled(if: isRoot, "only root can give files away")
+        "another user's journal is rejected in a directory that all users can write to",
+        .enabled(if: isRoot, "only root can change the owner of a file")
     )
     func foreignJournal() async throws {
         try await withTemporaryDirectory { directory in
@@ -91,18 +91,18 @@ struct PlantedFileTests {
     }
 
     @Test(
-        "a journal is used when its owner can change the settings anyway",
-        .enabled(if: isRoot, "only root can give files away")
+        "a journal is used if its owner could change the settings anyway",
+        .enabled(if: isRoot, "only root can change the owner of a file")
     )
     func trustedOwners() async throws {
         try await withTemporaryDirectory { directory in
-            // Root works in a user's directory.
+            // Root reads a file in a user's directory.
             let path = directory + "/settings.json"
             try store(path).commit { $0["a"] = 1 }
             #expect(chown(path + ".journal", Self.otherUser, Self.otherGroup) == 0)
             #expect(chown(directory, Self.otherUser, Self.otherGroup) == 0)
             #expect(values(path) == ["a": 1])
-            // Another member of the group that the file is shared with.
+            // The journal's owner is another member of the group that shares the file.
             #expect(chown(directory, 0, Self.otherGroup) == 0)
             #expect(chmod(directory, 0o770) == 0)
             #expect(values(path) == [:])
@@ -117,7 +117,7 @@ struct PlantedFileTests {
             #expect(values(path) == [:])
             #expect(chown(path + ".journal", Self.otherUser, Self.otherGroup) == 0)
             #expect(values(path) == ["a": 1])
-            // The owner of the settings file, but not where a member of the group can put a file in its place.
+            // The journal's owner owns the settings file, but a member of the group can replace files in the directory.
             #expect(chmod(path, 0o600) == 0)
             #expect(chown(path, Self.otherUser, 0) == 0)
             #expect(values(path) == [:])
@@ -127,8 +127,8 @@ struct PlantedFileTests {
     }
 
     @Test(
-        "a link to the settings file is followed only if its owner owns what it leads to",
-        .enabled(if: isRoot, "only root can give files away")
+        "a link to the settings file is followed only if the link's owner owns its target",
+        .enabled(if: isRoot, "only root can change the owner of a file")
     )
     func foreignLink() async throws {
         try await withTemporaryDirectory { directory in
@@ -143,7 +143,7 @@ struct PlantedFileTests {
             #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
             #expect(chown(target, Self.otherUser, Self.otherGroup) == 0)
             #expect(values(link) == ["a": 1])
-            // One that leads to nothing is judged by the directory in which a file would be created.
+            // For a link without a target, the owner of the directory in which the file would be created counts.
             try FileManager.default.removeItem(atPath: target)
             #expect(throws: SettingsError(.untrustedFile, fact: "")) { try store(link).commit { $0["a"] = 2 } }
             #expect(!FileManager.default.fileExists(atPath: target + ".journal"))
@@ -175,7 +175,7 @@ struct PlantedFileTests {
         }
     }
 
-    @Test("files of others with the names of siblings are left as they are")
+    @Test("unrelated files with the names of sibling files are left unchanged")
     func foreignFiles() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/notes"
@@ -195,7 +195,7 @@ struct PlantedFileTests {
     }
 
     @Test(
-        "a file of another program in the journal's place is left as it is",
+        "another program's file in place of the journal is left unchanged",
         arguments: [
             "My own notes.\n", "SSJOURNAL of my own", "\0\0\0\0\0\0\0\0notes", String(repeating: "long ", count: 2_000),
         ]
@@ -211,7 +211,7 @@ struct PlantedFileTests {
         }
     }
 
-    @Test("what a crash leaves of a new journal is finished", arguments: [0, 8, 16, 100, 4_095, 4_096])
+    @Test("a new journal that a crash left unfinished is completed", arguments: [0, 8, 16, 100, 4_095, 4_096])
     func unfinishedJournal(size: Int) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -225,7 +225,7 @@ struct PlantedFileTests {
         }
     }
 
-    @Test("a draft that a crash has left is removed by the next checkpoint, and nothing else is")
+    @Test("the next checkpoint removes a draft that a crash has left, and no other file")
     func abandonedDrafts() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -6,10 +6,10 @@ import Testing
 
 @testable import StoredSettings
 
-/// Engines are told apart by paths, so two can be on one file when a path has changed its meaning since.
-@Suite("Two stores of one process on one file")
+/// Engines are identified by paths, so two engines can use one file if a path has changed its meaning.
+@Suite("Two stores for one file in one process")
 struct TwoStoresTests {
-    @Test("their reads are coherent, their sums exact, and either checkpoints for both")
+    @Test("reads are coherent, sums are exact, and a checkpoint by either store includes both")
     func twoStores() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(atPath: "\(directory)/real", withIntermediateDirectories: false)

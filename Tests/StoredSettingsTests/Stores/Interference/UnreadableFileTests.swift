@@ -7,8 +7,8 @@ import Testing
 
 @testable import StoredSettings
 
-/// With faults, since no permission keeps root from reading.
-@Suite("A file that may not be read any more")
+/// Uses injected faults, because no permission prevents root from reading.
+@Suite("A file that becomes unreadable")
 struct UnreadableFileTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
@@ -17,7 +17,7 @@ struct UnreadableFileTests {
         SettingsSuite(store: FileStore(path: path, system: faults.system), reporter: reporter)
     }
 
-    /// Somebody takes the permission away: the file's state is another one, and it cannot be opened.
+    /// Removes the permission to read: the file's status changes, and opening the file fails.
     private func makeUnreadable(_ path: String, _ number: CInt) throws {
         faults.fail(.open, with: number) { $0 == path }
         try FileManager.default.setAttributes([.posixPermissions: 0o000], ofItemAtPath: path)
@@ -29,7 +29,7 @@ struct UnreadableFileTests {
     }
 
     @Test(
-        "the values from before are served, it is told once, sets are kept in the journal, and all is merged in the end",
+        "an unreadable file is reported once, its values remain, and sets are merged when it is readable again",
         arguments: [EACCES, EPERM, EIO]
     )
     func unreadable(number: CInt) async throws {
@@ -42,7 +42,7 @@ struct UnreadableFileTests {
             let changes = b.changes
             let text = try path.fileContents
             try makeUnreadable(path, number)
-            await eventually("it is reported") { reporter.errors.map(\.code) == [.readFailed] }
+            await eventually("the failure is reported") { reporter.errors.map(\.code) == [.readFailed] }
             #expect(reporter.errors.first?.location?.file == path)
             #expect(a.value == 1)
             #expect(throws: SettingsError(.readFailed, fact: "")) { try a.load() }
@@ -52,20 +52,22 @@ struct UnreadableFileTests {
             #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
             #expect(reporter.errors.map(\.code) == [.readFailed])
 
-            // Another store, which has never read the file, has the last good copy.
-            let late = self.suite(path)
-            #expect(late.snapshot() == ["a": 1, "b": 2])
-            late.finish()
+            // Another store, which has never read the file, uses the last good copy.
+            let lateSuite = self.suite(path)
+            #expect(lateSuite.snapshot() == ["a": 1, "b": 2])
+            lateSuite.finish()
 
             try makeReadable(path)
             #expect(try path.fileContents == text)
-            try await eventually("it is checkpointed") { try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n" }
+            try await eventually("the new value is checkpointed") {
+                try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
+            }
             #expect(try a.load() == 1)
             _ = changes
         }
     }
 
-    @Test("a journal that may not be read lets the file's values serve, refuses sets, and is no loss when it may be")
+    @Test("with an unreadable journal the file's values are read and sets fail, and no value is lost")
     func unreadableJournal() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("The depth of the coders")
+@Suite("The depth of coding")
 struct CodingDepthTests {
     private struct Tree: Codable {
         var children: [Tree] = []
@@ -34,7 +34,7 @@ struct CodingDepthTests {
         }
     }
 
-    private struct Digging: Encodable {
+    private struct DeeplyNested: Encodable {
         func encode(to encoder: any Encoder) throws {
             var container = encoder.unkeyedContainer()
             for _ in 0..<100_000 {
@@ -44,19 +44,19 @@ struct CodingDepthTests {
         }
     }
 
-    @Test("what is not too deep passes")
-    func deep() throws {
+    @Test("values up to the maximum depth are coded")
+    func maximumDepth() throws {
         let stored = try StoredValueEncoder().encode(Tree(depth: 62))
         #expect(try StoredValueEncoder().encode(StoredValueDecoder().decode(Tree.self, from: stored)) == stored)
     }
 
-    @Test("what is too deep fails instead of exhausting the stack")
+    @Test("values beyond the maximum depth fail instead of exhausting the stack")
     func tooDeep() throws {
         let fact = "the value is nested more than 127 levels deep"
         #expect(settingsError { try StoredValueEncoder().encode(Tree(depth: 64)) }?.fact == fact)
         #expect(settingsError { try StoredValueEncoder().encode(Endless()) }?.fact == fact)
         #expect(settingsError { try StoredValueDecoder().decode(Endless.self, from: 1) }?.fact == fact)
-        #expect(settingsError { try StoredValueEncoder().encode(Digging()) }?.fact == fact)
+        #expect(settingsError { try StoredValueEncoder().encode(DeeplyNested()) }?.fact == fact)
 
         var stored: StoredValue = ["children": []]
         for _ in 0..<400 { stored = ["children": [stored]] }
@@ -65,7 +65,7 @@ struct CodingDepthTests {
         #expect(error.path.count == 128)
     }
 
-    @Test("a stored value of any depth passes as it is, and is refused by other coders")
+    @Test("a stored value of any depth is coded unchanged, and other coders reject it")
     func storedValue() throws {
         var stored: StoredValue = 1
         for _ in 0..<400 { stored = [stored] }

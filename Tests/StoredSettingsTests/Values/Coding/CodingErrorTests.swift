@@ -9,20 +9,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("The errors of the coders")
+@Suite("Coding errors")
 struct CodingErrorTests {
     private struct Inner: Codable {
         var port: Int, when: Date?, level: Level.CodingLevel?, url: URL?, next: [Int: [Int8]]?
     }
     private struct Outer: Codable { var list: [Inner] = [] }
 
-    private func refusal(of inner: StoredValue) -> SettingsError? {
+    private func decodingError(of inner: StoredValue) -> SettingsError? {
         settingsError { try StoredValueDecoder().decode(Outer.self, from: ["list": [["port": 1], inner]]) }
     }
 
-    @Test("a wrong kind is named with what was expected, and where")
+    @Test("a type mismatch names the expected and found types and the path")
     func mismatch() throws {
-        let error = try #require(refusal(of: ["port": "hunter2"]))
+        let error = try #require(decodingError(of: ["port": "hunter2"]))
         #expect(error.code == .typeMismatch)
         #expect(error.path == [.key("list"), .index(1), .key("port")])
         #expect(error.message == "at list[1].port: expected an integer, found a string.")
@@ -35,7 +35,7 @@ struct CodingErrorTests {
     }
 
     @Test(
-        "every other failure says what is wrong without the value",
+        "every other error describes the failure without the value",
         arguments: [
             (
                 [:], "at list[1]: expected a value under 'port', found a dictionary without one.",
@@ -65,15 +65,15 @@ struct CodingErrorTests {
         ] as [(StoredValue, String, SettingsError.Code)]
     )
     func messages(_ inner: StoredValue, _ message: String, _ code: SettingsError.Code) throws {
-        let error = try #require(refusal(of: inner))
+        let error = try #require(decodingError(of: inner))
         #expect(error.message == message)
         #expect(error.code == code)
         #expect(error.underlying is DecodingError)
     }
 
-    @Test("what others write into a decoding error is not repeated")
-    func foreign() throws {
-        struct Talkative: Decodable {
+    @Test("the description of a custom decoding error is not repeated")
+    func customDecodingError() throws {
+        struct Revealing: Decodable {
             init(from decoder: any Decoder) throws {
                 let value = try decoder.singleValueContainer().decode(String.self)
                 throw DecodingError.typeMismatch(
@@ -82,26 +82,30 @@ struct CodingErrorTests {
                 )
             }
         }
-        let error = try #require(settingsError { try StoredValueDecoder().decode([Talkative].self, from: ["hunter2"]) })
+        let error = try #require(settingsError { try StoredValueDecoder().decode([Revealing].self, from: ["hunter2"]) })
         #expect(error.message == "at [0]: expected URL, found a string.")
         #expect("\(error.underlying as Any)".contains("hunter2"))
     }
 
-    @Test("other errors are kept, and told by their type")
-    func other() throws {
-        struct Odd: Error { var value: String }
+    @Test("other errors are preserved and described by their type")
+    func otherErrors() throws {
+        struct CustomError: Error { var value: String }
         struct Throwing: Codable {
             init() {}
-            init(from decoder: any Decoder) throws { throw Odd(value: "hunter2") }
-            func encode(to encoder: any Encoder) throws { throw Odd(value: "hunter2") }
+            init(from decoder: any Decoder) throws { throw CustomError(value: "hunter2") }
+            func encode(to encoder: any Encoder) throws { throw CustomError(value: "hunter2") }
         }
         let reading = try #require(settingsError { try StoredValueDecoder().decode(Throwing.self, from: 1) })
-        #expect(reading.code == .invalidValue && reading.underlying is Odd && !reading.message.contains("hunter2"))
+        #expect(
+            reading.code == .invalidValue && reading.underlying is CustomError && !reading.message.contains("hunter2")
+        )
         let writing = try #require(settingsError { try StoredValueEncoder().encode([Throwing()]) })
-        #expect(writing.code == .unstorable && writing.underlying is Odd && !writing.message.contains("hunter2"))
+        #expect(
+            writing.code == .unstorable && writing.underlying is CustomError && !writing.message.contains("hunter2")
+        )
     }
 
-    @Test("the end of an array is an error, and an element that failed can be read otherwise")
+    @Test("the end of an array is an error, and a failed element can be decoded as another type")
     func elements() throws {
         struct Pair: Decodable {
             var text: String
@@ -120,13 +124,13 @@ struct CodingErrorTests {
         #expect(error.message == "at [1]: expected one more element, found the end of the array.")
     }
 
-    @Test("an encoding that contradicts itself fails instead of trapping", arguments: 0..<5)
-    func contradiction(_ which: Int) throws {
+    @Test("a contradictory encoding fails instead of trapping", arguments: 0..<5)
+    func contradiction(_ variant: Int) throws {
         struct Contradictory: Encodable {
-            var which: Int
+            var variant: Int
             func encode(to encoder: any Encoder) throws {
                 var single = encoder.singleValueContainer()
-                switch which {
+                switch variant {
                 case 0:
                     try single.encode(1)
                     try single.encode(2)
@@ -149,7 +153,7 @@ struct CodingErrorTests {
             }
         }
         let error = try #require(
-            settingsError { try StoredValueEncoder().encode(["k": [Contradictory(which: which)]]) }
+            settingsError { try StoredValueEncoder().encode(["k": [Contradictory(variant: variant)]]) }
         )
         #expect(error.code == .unstorable)
         #expect(error.path == [.key("k"), .index(0)])

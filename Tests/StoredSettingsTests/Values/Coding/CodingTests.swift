@@ -9,9 +9,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("The coders")
+@Suite("Coding")
 struct CodingTests {
-    @Test("fragments are values like any other")
+    @Test("a fragment is coded like any other value")
     func fragments() throws {
         try expectRoundTrip(3, as: 3)
         try expectRoundTrip(true, as: true)
@@ -35,7 +35,7 @@ struct CodingTests {
         try expectRoundTrip(Data([1]), as: .data(Data([1])))
     }
 
-    @Test("a property that is nil is left out, and read whether it is absent or null")
+    @Test("an optional property that is nil is omitted, and decoded if it is absent or null")
     func optionals() throws {
         struct Holder: Codable, Equatable { var value: Int?, list: [Int?] = [] }
         #expect(try StoredValueEncoder().encode(Holder()) == ["list": []])
@@ -45,7 +45,7 @@ struct CodingTests {
         )
     }
 
-    @Test("enums with payloads, nested as they are")
+    @Test("enumerations with associated values are coded with their structure")
     func enums() throws {
         let shape = Shape.group([.circle(radius: 1.5), .tagged("x", .empty)])
         let circle: StoredValue = ["circle": ["radius": 1.5]]
@@ -53,7 +53,7 @@ struct CodingTests {
         try expectRoundTrip(shape, as: ["group": ["_0": [circle, tagged]]])
     }
 
-    @Test("keyed, unkeyed and super containers, and those nested in them, hold what is put into them")
+    @Test("keyed, unkeyed, nested and super containers round-trip")
     func containers() throws {
         try expectRoundTrip(
             Derived(base: 1, derived: 2),
@@ -64,15 +64,15 @@ struct CodingTests {
         )
     }
 
-    @Test("sets, and dictionaries whose keys are no strings, are written in a stable order")
+    @Test("sets and dictionaries without string keys are encoded in a stable order")
     func stableOrder() throws {
         struct Key: Codable, Hashable { var id: Int }
         let keys = (0..<100).map { Key(id: $0 * 37 % 100) }
-        var roomy = Set<Key>(minimumCapacity: 1_024)
-        for key in keys.reversed() { roomy.insert(key) }
+        var largeSet = Set<Key>(minimumCapacity: 1_024)
+        for key in keys.reversed() { largeSet.insert(key) }
         let sorted = (0..<100).map { StoredValue.dictionary(["id": .integer(Int128($0))]) }
         #expect(try StoredValueEncoder().encode(Set(keys)) == .array(sorted))
-        #expect(try StoredValueEncoder().encode(["set": roomy]) == ["set": .array(sorted)])
+        #expect(try StoredValueEncoder().encode(["set": largeSet]) == ["set": .array(sorted)])
         let pairs = Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.id) })
         let expected = StoredValue.array(sorted.flatMap { [$0, $0["id"] ?? nil] })
         #expect(try StoredValueEncoder().encode([pairs]) == [expected])
@@ -80,7 +80,7 @@ struct CodingTests {
         try expectRoundTrip([1: "a", 2: "b"], as: ["1": "a", "2": "b"])
     }
 
-    @Test("any stored value passes through whole and exact")
+    @Test("every stored value round-trips exactly")
     func storedValues() throws {
         for value in StoredValue.samples(300) {
             try expectRoundTrip(value, as: value)
@@ -90,16 +90,16 @@ struct CodingTests {
         }
     }
 
-    @Test("a type-erased value of someone else's works")
+    @Test("a custom type-erased value round-trips")
     func erased() throws {
         let stored: StoredValue = ["a": [1, 2.5, "x", true, nil], "b": ["c": [:]]]
         try expectRoundTrip(try StoredValueDecoder().decode(Erased.self, from: stored), as: stored)
     }
 
-    @Test("types find the user info that they are given")
+    @Test("types can read the user info of a coder")
     func userInfo() throws {
         let key = try #require(CodingUserInfoKey(rawValue: "unit"))
-        struct Informed: Codable {
+        struct UserInfoReader: Codable {
             var unit: String
             init() { unit = "" }
             init(from decoder: any Decoder) throws {
@@ -110,19 +110,21 @@ struct CodingTests {
                 try container.encode(encoder.userInfo.values.compactMap { $0 as? String }.joined())
             }
         }
-        #expect(try StoredValueEncoder(userInfo: [key: "mm"]).encode([Informed()]) == ["mm"])
-        #expect(try StoredValueDecoder(userInfo: [key: "mm"]).decode([Informed].self, from: [0]).map(\.unit) == ["mm"])
+        #expect(try StoredValueEncoder(userInfo: [key: "mm"]).encode([UserInfoReader()]) == ["mm"])
+        #expect(
+            try StoredValueDecoder(userInfo: [key: "mm"]).decode([UserInfoReader].self, from: [0]).map(\.unit) == ["mm"]
+        )
     }
 
-    @Test("a type that encodes nothing is an empty structure")
-    func nothing() throws {
-        struct Nothing: Codable {
+    @Test("a type that encodes nothing is an empty dictionary")
+    func emptyEncoding() throws {
+        struct Empty: Codable {
             init() {}
             init(from decoder: any Decoder) {}
             func encode(to encoder: any Encoder) {}
         }
-        #expect(try StoredValueEncoder().encode([Nothing()]) == [[:]])
-        #expect(try StoredValueDecoder().decode([Nothing].self, from: [[:]]).count == 1)
+        #expect(try StoredValueEncoder().encode([Empty()]) == [[:]])
+        #expect(try StoredValueDecoder().decode([Empty].self, from: [[:]]).count == 1)
     }
 
     private func expectRoundTrip<Value: Codable & Equatable>(_ value: Value, as storedValue: StoredValue) throws {

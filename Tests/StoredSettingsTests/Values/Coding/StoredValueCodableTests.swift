@@ -16,19 +16,19 @@ struct StoredValueCodableTests {
     }
 
     @Test(
-        "what JSON has passes through JSON",
+        "values that JSON supports round-trip through JSON",
         arguments: [
             nil, true, false, 0, -1, .integer(Int128(Int64.min)), .integer(Int128(Int64.max)),
             .integer(Int128(UInt64.max)), 1.5,
             -0.25, 1e300, "", "x\0é", [], [:], [nil, [1, [true]]], ["a": ["b": [1.5, "x", nil]], "": [:]],
         ] as [StoredValue]
     )
-    func natural(_ value: StoredValue) throws {
+    func roundTrip(_ value: StoredValue) throws {
         #expect(try throughJSON(value) == value)
     }
 
-    @Test("its shape in JSON is the natural one")
-    func shape() throws {
+    @Test("a stored value is coded as plain JSON")
+    func plainJSON() throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let value: StoredValue = ["a": [1, 1.5, "x", nil, true], "b": .data(Data([1]))]
@@ -37,23 +37,23 @@ struct StoredValueCodableTests {
         )
     }
 
-    @Test("what JSON has not got becomes the text that a file holds for it")
-    func text() throws {
+    @Test("values that JSON does not support become the strings that a settings file contains for them")
+    func strings() throws {
         #expect(try throughJSON([.double(.nan)]) == ["nan"])
         #expect(try throughJSON([.double(-.infinity)]) == ["-inf"])
         #expect(try throughJSON([.date(Date(timeIntervalSinceReferenceDate: 0.5))]) == ["2001-01-01T00:00:00.5Z"])
         #expect(try throughJSON([.data(Data([1]))]) == ["AQ=="])
     }
 
-    @Test("samples come back readable as what they were")
+    @Test("samples are decodable after a round trip")
     func samples() throws {
         for value in StoredValue.samples(300) where value.isNarrow {
-            let back = try throughJSON(["x": value])
-            #expect(try StoredValueDecoder().decode([String: StoredValue].self, from: back).count == 1)
+            let decoded = try throughJSON(["x": value])
+            #expect(try StoredValueDecoder().decode([String: StoredValue].self, from: decoded).count == 1)
         }
     }
 
-    @Test("what is wrong deep inside is told, and not tried otherwise")
+    @Test("an error deep inside is reported, and no other type is tried")
     func deepFailure() {
         struct Wrapper: Codable { var value: StoredValue }
         #expect(throws: DecodingError.self) {
@@ -64,7 +64,7 @@ struct StoredValueCodableTests {
 }
 
 extension StoredValue {
-    /// Whether all integers are ones that any coder has room for.
+    /// Whether any coder can represent all integers.
     fileprivate var isNarrow: Bool {
         switch self {
         case .integer(let value): Int64(exactly: value) != nil || UInt64(exactly: value) != nil

@@ -12,8 +12,8 @@ import Foundation
 
 @Suite("Collections and ranges")
 struct CollectionTests {
-    @Test("a bad element fails the whole and is named by its index")
-    func badElement() throws {
+    @Test("an invalid element fails the whole collection and is named by its index")
+    func invalidElement() throws {
         let error = try #require(settingsError { try [[Int]](storedValue: [[1], [2, "x", 3]]) })
         #expect(error.path == [.index(1), .index(1)])
         #expect(error.message == "at [1][1]: expected an integer, found a string.")
@@ -21,14 +21,14 @@ struct CollectionTests {
         #expect(settingsError { try ContiguousArray<Int>(storedValue: [1, nil]) }?.path == [.index(1)])
     }
 
-    @Test("a bad value fails the whole and is named by its key")
-    func badValue() throws {
+    @Test("an invalid value fails the whole dictionary and is named by its key")
+    func invalidValue() throws {
         let error = try #require(settingsError { try [String: [Int]](storedValue: ["a": [1], "b.c": [true]]) })
         #expect(error.path == [.key("b.c"), .index(0)])
         #expect(error.message == "at b.c[0]: expected an integer, found a Boolean.")
     }
 
-    @Test("an element without a stored form fails the whole and is named")
+    @Test("an element that cannot be stored fails the whole collection and is named")
     func unstorable() {
         #expect(settingsError { try [[[Int]: Int]]([[:], [[1]: 1]]).storedValue() }?.path == [.index(1)])
         #expect(settingsError { try ["k": [[1]: 1]].storedValue() }?.path == [.key("k")])
@@ -36,12 +36,12 @@ struct CollectionTests {
         #expect(settingsError { try [Int?.none: 1].storedValue() }?.code == .unstorable)
     }
 
-    @Test("a set is stored in the same order however it was built")
+    @Test("the stored order of a set does not depend on its insertions")
     func setOrder() throws {
         let words = (0..<200).map { "word \($0 * 7919 % 1_000)" }
-        var backwards = Set<String>(minimumCapacity: 4_096)
-        for word in words.reversed() { backwards.insert(word) }
-        #expect(try Set(words).storedValue() == backwards.storedValue())
+        var reversed = Set<String>(minimumCapacity: 4_096)
+        for word in words.reversed() { reversed.insert(word) }
+        #expect(try Set(words).storedValue() == reversed.storedValue())
         #expect(try Set(words).storedValue() == .array(words.sorted().map { .string($0) }))
         #expect(try Set([3, 1, -2]).storedValue() == [-2, 1, 3])
         #expect(try Set([0.5, -0.5, .infinity, -1]).storedValue() == [-1.0, -0.5, 0.5, .double(.infinity)])
@@ -60,7 +60,7 @@ struct CollectionTests {
         #expect(values.reversed().sorted { $0.isOrdered(before: $1) } == sorted)
     }
 
-    @Test("keys become the text that people would write")
+    @Test("keys become readable strings")
     func keyText() throws {
         #expect(try [1: 1, -2: 2].storedValue() == ["1": 1, "-2": 2])
         #expect(try [true: 1].storedValue() == ["true": 1])
@@ -72,7 +72,7 @@ struct CollectionTests {
         #expect(try [Double.nan: 1].storedValue() == ["nan": 1])
     }
 
-    @Test("integers of every width are keys, as the texts that the general way gives and reads")
+    @Test("integer keys of every width have the strings of the generic conversion")
     func integerKeys() throws {
         func check<Key: FixedWidthInteger & StoredValueConvertible>(_ type: Key.Type) throws {
             let keys: Set<Key> = [.min, .max, 0, 1, 100]
@@ -94,12 +94,12 @@ struct CollectionTests {
         try check(UInt64.self)
     }
 
-    @Test("integers as keys take at most 1.5 times as long as strings")
+    @Test("integer keys take at most 1.5 times as long as string keys")
     func integerKeysAreFast() throws {
         let numbers = Dictionary(uniqueKeysWithValues: (0..<5_000).map { ($0, $0) })
         let strings = Dictionary(uniqueKeysWithValues: numbers.map { ("\($0)", $1) })
         var best = (numbers: Duration.seconds(60), strings: Duration.seconds(60))
-        // The shortest of some rounds, and another chance for a busy machine.
+        // The shortest of several rounds, with more rounds on a busy machine.
         for _ in 0..<50 {
             best.numbers = min(
                 best.numbers,
@@ -114,8 +114,8 @@ struct CollectionTests {
         #expect(best.numbers < best.strings * 1.5)
     }
 
-    @Test("a key that cannot be read is named, with the reason that says most")
-    func badKey() {
+    @Test("an unreadable key is named with the most specific reason")
+    func unreadableKey() {
         #expect(
             settingsError { try [Int: Int](storedValue: ["x": 1]) }?.message
                 == "at x: expected an integer, found a string."
@@ -127,19 +127,19 @@ struct CollectionTests {
         #expect(settingsError { try [Bool: Int](storedValue: ["yes": 1]) }?.path == [.key("yes")])
     }
 
-    @Test("no entry is dropped for another that has the same key")
+    @Test("entries with equal keys are rejected instead of dropped")
     func collisions() {
         #expect(settingsError { try [Int: Int](storedValue: ["1": 1, "01": 2]) }?.code == .invalidValue)
         #expect(settingsError { try [Double.nan: 1, -Double.nan: 2].storedValue() }?.code == .unstorable)
     }
 
-    @Test("a key that would come back as another one is refused")
+    @Test("a key that would be read as another key is rejected")
     func ambiguousKey() throws {
         #expect(settingsError { try [StoredValue.integer(1): 1].storedValue() }?.code == .unstorable)
         #expect(try [StoredValue.string("1"): 1].storedValue() == ["1": 1])
     }
 
-    @Test("ranges that are none are refused")
+    @Test("invalid ranges are rejected")
     func ranges() throws {
         #expect(settingsError { try Range<Int>(storedValue: [2, 1]) }?.code == .invalidValue)
         #expect(try Range<Int>(storedValue: [2, 2]) == 2..<2)

@@ -10,9 +10,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Types that only declare the conformance")
+@Suite("Types that declare the conformance only")
 struct DeclaredTests {
-    @Test("a raw value that is none names the type and not the value")
+    @Test("an invalid raw value is reported with the type and without the value")
     func rawValue() {
         #expect(settingsError { try Level(storedValue: "loud") }?.message == "found a string that is no Level.")
         #expect(settingsError { try Level(storedValue: "loud") }?.code == .invalidValue)
@@ -21,7 +21,7 @@ struct DeclaredTests {
         #expect(settingsError { try Rank(storedValue: 300) }?.message == "the integer is outside -128...127.")
     }
 
-    @Test("a raw value that is none is told from the raw values of the cases, if they are few")
+    @Test("an error for an invalid raw value lists the raw values of the cases if there are few")
     func rawValueOfFew() {
         let error = settingsError { try Few(storedValue: "loud") }
         #expect(error?.message == "found a string that is no Few. Give one of low, very-high.")
@@ -29,7 +29,7 @@ struct DeclaredTests {
         #expect(settingsError { try Many(storedValue: 99) }?.remedy == "")
     }
 
-    @Test("the raw values of the cases are told where a stored value is read, too")
+    @Test("an error for an invalid stored value lists the raw values of the cases")
     func rawValueStored() throws {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(["few": "loud"], reporter: reporter)
@@ -37,14 +37,14 @@ struct DeclaredTests {
         #expect(reporter.errors.map(\.remedy) == ["assign a new value; give one of low, very-high"])
     }
 
-    @Test("of a raw value and a coding the raw value wins")
+    @Test("a type with a raw value and a Codable conformance is stored by its raw value")
     func both() throws {
         #expect(try Both(x: 1, y: 2).storedValue() == "1/2")
         #expect(try [Both(x: 1, y: 2)].storedValue() == ["1/2"])
         #expect(settingsError { try Both(storedValue: ["x": 1, "y": 2]) }?.code == .typeMismatch)
     }
 
-    @Test("a Codable type is stored as structure")
+    @Test("a Codable type is stored as a dictionary")
     func codable() throws {
         #expect(try Limits().storedValue() == ["perSecond": 100, "burst": 20])
         #expect(
@@ -53,7 +53,7 @@ struct DeclaredTests {
         )
     }
 
-    @Test("what is wrong in a Codable type is named by its path, through collections too")
+    @Test("an error in a Codable type contains its path, also through collections")
     func path() throws {
         let storedValue: StoredValue = ["a": [["perSecond": 1, "burst": 2], ["perSecond": "x", "burst": 2]]]
         let error = try #require(settingsError { try [String: [Limits]](storedValue: storedValue) })
@@ -61,7 +61,7 @@ struct DeclaredTests {
         #expect(error.underlying is DecodingError)
     }
 
-    @Test("a class can declare it, too")
+    @Test("a class can declare the conformance")
     func classes() throws {
         #expect(try Counter(storedValue: Counter(3).storedValue()).count == 3)
     }

@@ -9,9 +9,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("Types of Foundation, characters and durations")
+@Suite("Foundation types, characters and durations")
 struct FoundationTypesTests {
-    @Test("text that is no value of its type is refused without being repeated")
+    @Test("an invalid string is rejected without being repeated")
     func invalidText() {
         #expect(settingsError { try Date(storedValue: "2026-02-30") }?.code == .invalidValue)
         #expect(settingsError { try Data(storedValue: "?") }?.code == .invalidValue)
@@ -23,7 +23,7 @@ struct FoundationTypesTests {
         #expect(settingsError { try Character(storedValue: "") }?.code == .invalidValue)
     }
 
-    @Test("a URL is stored as its text, and with its base when it has one")
+    @Test("a URL is stored as a string, or with its base if it has one")
     func url() throws {
         let base = try #require(URL(string: "https://example.com/a/"))
         let url = try #require(URL(string: "b", relativeTo: base))
@@ -34,7 +34,7 @@ struct FoundationTypesTests {
         #expect(read.relativeString == "b")
     }
 
-    @Test("a URL's dictionary names what is wrong in it")
+    @Test("an error in a URL's dictionary contains its key")
     func urlParts() {
         let missing = settingsError { try URL(storedValue: ["base": "a:b"]) }
         #expect(missing?.fact == "expected a URL's base and relative text, found no 'relative'")
@@ -43,7 +43,7 @@ struct FoundationTypesTests {
         #expect(settingsError { try URL(storedValue: ["base": "a:b", "relative": nil]) }?.path == [.key("relative")])
     }
 
-    @Test("a decimal is taken exactly or not at all")
+    @Test("a decimal is converted exactly or rejected")
     func decimal() throws {
         let widest = "340282366920938463463374607431768211455"
         #expect(try Decimal(storedValue: .integer(.max)).description == String(Int128.max))
@@ -63,7 +63,7 @@ struct FoundationTypesTests {
     }
 
     @Test(
-        "durations are written in decimal seconds",
+        "durations are stored in decimal seconds",
         arguments: [
             (Duration.zero, "0s"), (.seconds(90), "90s"), (.milliseconds(1_500), "1.5s"),
             (.milliseconds(-1_500), "-1.5s"),
@@ -90,14 +90,14 @@ struct FoundationTypesTests {
         #expect(try Duration(storedValue: .string(text)) == duration)
     }
 
-    @Test("plain numbers are seconds")
+    @Test("a number is a duration in seconds")
     func seconds() throws {
         #expect(try Duration(storedValue: -3) == .seconds(-3))
         #expect(try Duration(storedValue: 0.1) == .milliseconds(100))
     }
 
     @Test(
-        "a duration that cannot be held exactly is refused",
+        "a duration that cannot be represented exactly is rejected",
         arguments: [
             "1e21s", "1e-10ns", "0.0000000000000000001s", "1e999999999999999999999s", "1e-999999999999999999999s", "s",
             "1", "1 s",
@@ -106,12 +106,15 @@ struct FoundationTypesTests {
             "99999999999999999999999999999d",
         ]
     )
-    func unheld(_ text: String) throws {
+    func unrepresentable(_ text: String) throws {
         #expect(settingsError { try Duration(storedValue: .string(text)) }?.code == .invalidValue)
     }
 
-    @Test("numbers of seconds beyond a duration are refused", arguments: [1e300, .infinity, .nan, 1e-300, -1e21])
-    func unheld(_ seconds: Double) {
+    @Test(
+        "a number of seconds beyond the range of a duration is rejected",
+        arguments: [1e300, .infinity, .nan, 1e-300, -1e21]
+    )
+    func unrepresentable(_ seconds: Double) {
         #expect(settingsError { try Duration(storedValue: .double(seconds)) }?.code == .invalidValue)
         #expect(settingsError { try Duration(storedValue: .integer(.max)) }?.code == .invalidValue)
     }

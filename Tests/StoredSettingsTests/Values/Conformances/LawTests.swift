@@ -10,34 +10,37 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("The law of every convertible type")
+@Suite("Laws of convertible types")
 struct LawTests {
-    @Test("what is stored reads as the same value, to the last bit", arguments: LawCase.all)
+    @Test("a stored value is read back bit for bit", arguments: LawCase.all)
     func roundTrip(_ law: LawCase) throws {
         let storedValues = try law.storedValues()
         #expect(!storedValues.isEmpty)
         #expect(law.failures(reading: storedValues).prefix(3) == [])
     }
 
-    @Test("what a JSON file holds of it reads as the same value", arguments: LawCase.all.filter(\.survivesText))
-    func roundTripThroughText(_ law: LawCase) throws {
+    @Test(
+        "a value that is stored in a JSON file is read back bit for bit",
+        arguments: LawCase.all.filter(\.survivesJSON)
+    )
+    func roundTripThroughJSON(_ law: LawCase) throws {
         #expect(law.failures(reading: try law.storedValues().map(\.asInJSON)).prefix(3) == [])
     }
 
-    @Test("equal values are stored alike", arguments: LawCase.all)
+    @Test("equal values are stored equally", arguments: LawCase.all)
     func stable(_ law: LawCase) throws {
         #expect(try law.storedValues() == law.storedValues())
     }
 
-    @Test("every kind of stored value is either read or refused with an error of this library", arguments: LawCase.all)
+    @Test("every stored value is either read or rejected with a SettingsError", arguments: LawCase.all)
     func foreignValues(_ law: LawCase) throws {
-        let errors = StoredValue.samples(300).compactMap { law.refusal(of: $0) }
+        let errors = StoredValue.samples(300).compactMap { law.rejection(of: $0) }
         #expect(errors.allSatisfy { ($0 as? SettingsError)?.message.isEmpty == false })
         #expect(law.name == "StoredValue" || law.name == "Optional<StoredValue>" || !errors.isEmpty)
     }
 
-    @Test("no error repeats the value", arguments: LawCase.all)
-    func discretion(_ law: LawCase) throws {
+    @Test("no error contains the value", arguments: LawCase.all)
+    func errorsWithoutValues(_ law: LawCase) throws {
         let secrets: [StoredValue] = [
             "hunter2", .integer(739_184_652_739_184_652), 739184652.5, ["hunter2"], ["hunter2", "hunter2"],
             [["hunter2"]],
@@ -47,14 +50,14 @@ struct LawTests {
             .date(Date(timeIntervalSinceReferenceDate: 739_184_652)), ["level": "hunter2"], "739184652s2", "-",
         ]
         for secret in secrets {
-            guard let error = law.refusal(of: secret) as? SettingsError else { continue }
+            guard let error = law.rejection(of: secret) as? SettingsError else { continue }
             #expect(!error.message.contains("hunter2") && !error.message.contains("739184"))
         }
     }
 }
 
 extension StoredValue {
-    /// This value with all that JSON has not got as the text that stands for it.
+    /// This value as a JSON file represents it, with strings for what JSON does not support.
     var asInJSON: StoredValue {
         switch self {
         case .double(let value) where !value.isFinite: .string(value.storedText)

@@ -11,7 +11,7 @@ import Foundation
 
 @Suite("Numbers")
 struct NumberTests {
-    @Test("a number without a fraction is an integer")
+    @Test("a number without a fraction is read as an integer")
     func integral() throws {
         #expect(try Int(storedValue: -3.0) == -3)
         #expect(try Int(storedValue: -0.0) == 0)
@@ -19,13 +19,16 @@ struct NumberTests {
         #expect(try UInt64(storedValue: .double(0x1p63)) == 1 << 63)
     }
 
-    @Test("a fraction, an infinity and a NaN are no integers", arguments: [1.5, -0.1, .infinity, -.infinity, .nan])
+    @Test(
+        "a fraction, an infinity or a NaN is not read as an integer",
+        arguments: [1.5, -0.1, .infinity, -.infinity, .nan]
+    )
     func fraction(_ value: Double) {
         #expect(settingsError { try Int(storedValue: .double(value)) }?.code == .typeMismatch)
         #expect(settingsError { try Int128(storedValue: .double(value)) }?.code == .typeMismatch)
     }
 
-    @Test("out of range names the range")
+    @Test("an error for an integer out of range contains the range")
     func range() {
         #expect(settingsError { try Int8(storedValue: 128) }?.fact == "the integer is outside -128...127")
         #expect(settingsError { try UInt8(storedValue: -1.0) }?.fact == "the integer is outside 0...255")
@@ -37,7 +40,7 @@ struct NumberTests {
         #expect(settingsError { try UInt128(storedValue: beyond) }?.code == .invalidValue)
     }
 
-    @Test("only the widest integers are read from text", arguments: ["", "x", "1.5", " 1", "0x10", "-"])
+    @Test("only 128-bit integers are read from strings", arguments: ["", "x", "1.5", " 1", "0x10", "-"])
     func text(_ text: String) throws {
         #expect(settingsError { try Int(storedValue: "1") }?.code == .typeMismatch)
         #expect(try Int128(storedValue: "-1") == -1)
@@ -54,15 +57,15 @@ struct NumberTests {
     }
 
     @Test(
-        "only the three texts are numbers",
+        "only the strings nan, inf and -inf are read as numbers",
         arguments: ["NaN", "Inf", "+inf", "infinity", "1", "1.5", "", "0x1p3", " nan"]
     )
-    func otherTexts(_ text: String) {
+    func otherStrings(_ text: String) {
         #expect(settingsError { try Double(storedValue: .string(text)) }?.code == .typeMismatch)
         #expect(settingsError { try Float(storedValue: .string(text)) }?.code == .typeMismatch)
     }
 
-    @Test("a float is stored so that a file reads as it does")
+    @Test("a float is stored with its shortest decimal representation")
     func float() throws {
         #expect(Float(0.1).storedValue() == 0.1)
         #expect(Float.greatestFiniteMagnitude.storedValue() == 3.4028235e+38)
@@ -70,7 +73,7 @@ struct NumberTests {
         #expect(try Float(storedValue: .double(0.1 + 1e-12)) == 0.1)
     }
 
-    @Test("a number too large for a float is refused", arguments: [3.5e38, -3.5e38, 1e300])
+    @Test("a number beyond the range of a float is rejected", arguments: [3.5e38, -3.5e38, 1e300])
     func overflow(_ value: Double) throws {
         let error = try #require(settingsError { try Float(storedValue: .double(value)) })
         #expect(error.code == .invalidValue)

@@ -11,7 +11,7 @@ import Foundation
 
 @Suite("Optional")
 struct OptionalTests {
-    @Test("nil is null, and a value is itself")
+    @Test("nil is stored as null, and a value as itself")
     func plain() throws {
         #expect(try Int?.none.storedValue() == nil)
         #expect(try Int?.some(3).storedValue() == 3)
@@ -19,7 +19,7 @@ struct OptionalTests {
         #expect(try Int?(storedValue: 3) == 3)
     }
 
-    @Test("nested nothings stay apart")
+    @Test("nested nil values are distinct")
     func nested() throws {
         let values: [Int???] = [nil, .some(nil), .some(.some(nil)), 3]
         #expect(try values.map { try $0.storedValue() } == [nil, [nil], [[nil]], 3])
@@ -29,14 +29,14 @@ struct OptionalTests {
         #expect(try lists.map { try [Int?]?(storedValue: $0.storedValue()) } == lists)
     }
 
-    @Test("a list of one null that was written by hand is that list")
-    func byHand() throws {
+    @Test("a list of one null in an edited file is read as that list")
+    func editedFile() throws {
         #expect(try [Int?]?(storedValue: [nil]) == [nil])
         #expect(try [[Int?]]?(storedValue: [[nil]]) == [[nil]])
     }
 
-    @Test("what is no value fails as the wrapped type fails")
-    func failing() {
+    @Test("an invalid value fails like the wrapped type")
+    func invalidValue() {
         #expect(settingsError { try Bool?(storedValue: 1) }?.fact == "expected a Boolean, found an integer")
         #expect(settingsError { try Bool?(storedValue: [nil]) }?.fact == "expected a Boolean, found an array")
         #expect(settingsError { try [Bool?](storedValue: [nil, true, 2]) }?.path == [.index(2)])

@@ -3,30 +3,30 @@
 import StoredSettingsTesting
 
 extension FaultyStore {
-    /// What a store can do wrong.
-    enum Defect: CaseIterable {
+    /// A way in which a store violates the contract.
+    enum Fault: CaseIterable {
         case lateContents
         case dottedKeys
         case wholeSeconds
         case integersThroughDouble
         case nullForRemoved
         case writesOneByOne
-        case keepsUnfinished
+        case commitsUnfinished
         case recordsUnfinished
         case recordsNothing
         case tornCommits
         case noExclusion
-        case recordsInDisorder
+        case recordsOutOfOrder
         case readsWait
         case flippingVersion
-        case restlessVersion
+        case changingVersionWithoutChange
         case recordsInPieces
-        case recordsNoOld
+        case recordsNoOldValues
         case recordsAsExternal
         case gapAfterRead
         case noDelivery
         case deliversUnderLock
-        case keepsObserver
+        case retainsObserver
         case cannotSynchronize
         case forgetsAtClose
         case forgetsBeforeOpening
@@ -37,7 +37,7 @@ extension FaultyStore {
         case recordsOthersAsLocal
         case recordsOthersWhenRead
 
-        /// The clauses that a store with this readFailure breaks.
+        /// The clauses that a store with this fault violates.
         var clauses: Set<SettingsStoreContract.Clause> {
             switch self {
             case .lateContents: [.reads, .blindWrites]
@@ -46,43 +46,43 @@ extension FaultyStore {
             case .integersThroughDouble: [.integers]
             case .nullForRemoved: [.removal, .blindWrites]
             case .writesOneByOne: [.blindWrites]
-            // What is kept is a change.
-            case .keepsUnfinished: [.throwing, .steadyVersion]
+            // The unfinished transaction is a change.
+            case .commitsUnfinished: [.throwing, .steadyVersion]
             case .recordsUnfinished: [.throwing]
             case .recordsNothing: [.equalValues]
             case .tornCommits: [.wholeness]
-            // Stores that share a place have several threads, too.
+            // Stores that share storage also have several threads.
             case .noExclusion: [.exclusion, .sharedExclusion]
-            case .recordsInDisorder: [.exclusion]
+            case .recordsOutOfOrder: [.exclusion]
             case .readsWait: [.freeReads]
             case .flippingVersion: [.changingVersion]
-            case .restlessVersion: [.steadyVersion]
+            case .changingVersionWithoutChange: [.steadyVersion]
             case .recordsInPieces: [.records, .blindWrites]
-            // The order of records is seen by their old values, and so is what was removed.
-            case .recordsNoOld: [.records, .removal, .exclusion, .blindWrites]
-            // What is external is told to those who wait by another thread, and later.
+            // The order of records, and a removal, are only visible in the old values.
+            case .recordsNoOldValues: [.records, .removal, .exclusion, .blindWrites]
+            // An external change is delivered later, by another thread.
             case .recordsAsExternal: [.records, .removal, .delivery, .blindWrites]
             case .gapAfterRead: [.subscription]
             case .noDelivery, .deliversUnderLock: [.delivery]
-            case .keepsObserver: [.observerLifetime]
+            case .retainsObserver: [.observerLifetime]
             case .cannotSynchronize: [.synchronizing]
             case .forgetsAtClose: [.closing]
             case .forgetsBeforeOpening: [.reopening]
             case .noSharedExclusion: [.sharedExclusion]
             case .readsOwnCommitsOnly, .countsOwnCommitsOnly: [.externalReads]
-            // A watch is there for the records alone.
+            // A watch exists only for its records.
             case .recordsOwnCommitsOnly, .recordsOthersAsLocal: [.externalRecords, .watching]
             case .recordsOthersWhenRead: [.watching]
             }
         }
 
-        /// Whether it takes threads to meet in time, which they may fail to do on a busy machine.
+        /// Whether the violation is a race between threads, which may not occur on a busy machine.
         var isRace: Bool {
             [.tornCommits, .noExclusion, .noSharedExclusion, .gapAfterRead].contains(self)
         }
 
-        /// Whether it is seen by waiting in vain.
-        var isWaitedFor: Bool {
+        /// Whether the violation is detected by a timeout.
+        var isTimeout: Bool {
             switch self {
             case .readsWait, .deliversUnderLock, .recordsOwnCommitsOnly, .recordsOthersAsLocal, .recordsOthersWhenRead:
                 true

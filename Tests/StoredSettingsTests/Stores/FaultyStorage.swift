@@ -4,16 +4,16 @@ import Foundation
 import StoredSettings
 import Synchronization
 
-/// Where any number of faulty stores keep their values together.
+/// The storage that any number of faulty stores share.
 ///
-/// Locks are taken in the order writer, memory, place, store.
-final class FaultyPlace: StoreObserver {
+/// Locks are acquired in the order writer, memory, storage, store.
+final class FaultyStorage: StoreObserver {
     private struct State {
         var stores: [Member] = []
         var committer: FaultyStore?
         var deliveries: [StoreDelivery] = []
         var firstHalf: [StoreChange]?
-        var commitsUnderWay = 0
+        var commitsInProgress = 0
     }
 
     private struct Member {
@@ -37,13 +37,13 @@ final class FaultyPlace: StoreObserver {
 
     // MARK: - Committing
 
-    /// Runs a body while it is known that a commit is under way, and then wakes those who wait.
-    func whileCommitting<Result>(_ body: () throws -> Result) rethrows -> Result {
-        state.withLock { $0.commitsUnderWay += 1 }
+    /// Runs a body that commits, and then delivers its changes to the subscribers.
+    func committing<Result>(_ body: () throws -> Result) rethrows -> Result {
+        state.withLock { $0.commitsInProgress += 1 }
         defer {
             let deliveries = state.withLock { state in
                 defer { state.deliveries = [] }
-                state.commitsUnderWay -= 1
+                state.commitsInProgress -= 1
                 return state.deliveries
             }
             for delivery in deliveries {
@@ -53,12 +53,12 @@ final class FaultyPlace: StoreObserver {
         return try body()
     }
 
-    /// Makes changes in one go, or those of several keys in two.
+    /// Applies the changes in one commit, or in two when there are several and the commit is torn.
     func apply(_ changes: [StoreChange], by store: FaultyStore, inTwo isTorn: Bool) throws {
         guard isTorn, changes.count > 1 else { return try apply(changes, by: store) }
         state.withLock { $0.firstHalf = [] }
         try apply(Array(changes.prefix(1)), by: store)
-        letRead()
+        waitForRead()
         try apply(Array(changes.dropFirst()), by: store)
     }
 
@@ -81,7 +81,7 @@ final class FaultyPlace: StoreObserver {
             return ((state.firstHalf ?? []) + commit.changes, state.committer, state.stores.compactMap(\.store))
         }
         for store in stores {
-            let delivery = store.hear(changes, origin: store === committer ? .local : .external)
+            let delivery = store.receive(changes, origin: store === committer ? .local : .external)
             state.withLock { $0.deliveries.append(delivery) }
         }
         recorded.signal()
@@ -90,24 +90,24 @@ final class FaultyPlace: StoreObserver {
 
     func report(_ error: SettingsError) {}
 
-    // MARK: - Meeting
+    // MARK: - Synchronizing threads
 
     func noteRead() {
         read.signal()
     }
 
-    /// Lets somebody read, if there is anybody.
-    private func letRead() {
+    /// Waits briefly for a read by another thread.
+    private func waitForRead() {
         while read.wait(timeout: .now()) == .success {}
-        // A read that was on its way already may have come too early to see anything.
+        // The first read may have started too early to see the first half.
         for _ in 0..<2 {
             _ = read.wait(timeout: .now() + .milliseconds(20))
         }
     }
 
-    /// Lets a commit come in that is on its way.
+    /// Waits briefly for a commit that is in progress.
     func waitForCommit() {
-        guard state.withLock({ $0.commitsUnderWay > 0 }) else { return }
+        guard state.withLock({ $0.commitsInProgress > 0 }) else { return }
         let version = memory.version()
         let deadline = DispatchTime.now() + .milliseconds(100)
         while memory.version() == version, recorded.wait(timeout: deadline) == .success {}
