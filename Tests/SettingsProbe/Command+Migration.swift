@@ -3,7 +3,7 @@
 import StoredSettings
 
 extension Command {
-    /// Makes a step that doubles the integer under a key and renames it, and one that raises it: unlike when made twice.
+    /// Migrates in two steps whose effect differs if a step runs twice: double and rename an integer, then add 1 to it.
     @MainActor
     func migrate(_ suite: SettingsSuite, _ arguments: Arguments) throws {
         let (old, new) = (try arguments.text(0), try arguments.text(1))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A process that exits inside a transaction")
 struct ExitTests {
-    @Test("ends at once, stores nothing of the transaction, loses nothing set before, and leaves no lock")
+    @Test("exits at once, stores nothing of the transaction, loses no earlier set, and leaves no lock")
     func inside() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -14,8 +14,8 @@ struct ExitTests {
                 try await probes[0].expect("set n 7")
                 try probes[0].send("exitInside n 8")
                 try await probes[0].finish()
-                #expect(probes[0].complaints == "")
-                try await probes[1].expect("get n", says: "7")
+                #expect(probes[0].errors == "")
+                try await probes[1].expect("get n", prints: "7")
                 try await probes[1].expect("increment n 1")
                 try await probes[1].expect("checkpoint")
                 try await probes[1].finish()

@@ -2,9 +2,9 @@
 
 import Foundation
 
-/// Programs that are started in mounts of their own, where this user may make some.
+/// Launches programs in their own mount namespace, where the user may mount.
 enum Mounts {
-    /// Whether this user may mount, which root may outside of most containers.
+    /// Whether this user may mount; outside of most containers, root may.
     static let areAllowed: Bool = {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
@@ -19,7 +19,7 @@ enum Mounts {
         return process.terminationStatus == 0
     }()
 
-    /// What starts a helper after some commands of the shell, whose mounts only it sees.
+    /// A launch that runs shell commands before the probe; only the probe sees their mounts.
     static func launch(after commands: String) -> Probe.Launch {
         Probe.Launch(wrapper: ["/usr/bin/unshare", "-m", "/bin/sh", "-c", commands + #" && exec "$0" "$@""#])
     }

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-/// A program of the package, which lies beside the tests' own.
+/// The URL of a program of the package, in the directory of the test program.
 func program(_ name: String) throws -> URL {
     let arguments = CommandLine.arguments
     let bundles = arguments.firstIndex(of: "--test-bundle-path").map { arguments[($0 + 1)...].prefix(1) } ?? []
@@ -14,6 +14,6 @@ func program(_ name: String) throws -> URL {
     }
     return try #require(
         candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) },
-        "\(name) is built with the tests"
+        "\(name) is not beside the tests"
     )
 }

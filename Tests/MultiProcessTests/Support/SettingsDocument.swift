@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-/// What a settings file holds, read by somebody else's JSON parser.
+/// The contents of a settings file, read by Foundation's JSON parser.
 func document(at path: String) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path))) as? [String: Any])
 }
