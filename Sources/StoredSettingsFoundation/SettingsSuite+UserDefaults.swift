@@ -23,10 +23,10 @@ extension SettingsSuite {
     /// All suites over one object share one store.
     ///
     /// - Parameters:
-    /// - userDefaults: The object that stores the values.
-    /// - name: The suite's name in messages; use a different name for each suite.
-    /// - overrides: The values that take precedence over stored values.
-    /// - reporter: Receives failures that cannot be thrown.
+    ///   - userDefaults: The object that stores the values.
+    ///   - name: The suite's name in messages; use a different name for each suite.
+    ///   - overrides: The values that take precedence over stored values.
+    ///   - reporter: Receives failures that cannot be thrown.
     public init(
         userDefaults: UserDefaults,
         name: String = "UserDefaults",

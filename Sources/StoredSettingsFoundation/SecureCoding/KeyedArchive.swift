@@ -40,8 +40,8 @@ struct KeyedArchive {
     /// Decodes the object.
     ///
     /// - Parameters:
-    /// - classes: The expected classes; the object's class is one of them or a subclass.
-    /// - isExpected: Returns whether a class is one of them.
+    ///   - classes: The expected classes; the object's class is one of them or a subclass.
+    ///   - isExpected: Returns whether a class is one of them.
     /// - Returns: The object.
     /// - Throws: `SettingsError` if the object has another class or cannot be decoded.
     func object(of classes: [AnyClass], where isExpected: (AnyClass) -> Bool) throws -> Any {

@@ -40,8 +40,8 @@ public final class UserDefaultsStore: SettingsStore {
     /// Create only one store for each object; `SettingsSuite(userDefaults:)` does that.
     ///
     /// - Parameters:
-    /// - userDefaults: The object that stores the values.
-    /// - name: The name of the place, because Foundation does not expose the path.
+    ///   - userDefaults: The object that stores the values.
+    ///   - name: The name of the place, because Foundation does not expose the path.
     public init(_ userDefaults: UserDefaults, name: String = "UserDefaults") {
         domain = PreferencesDomain(userDefaults)
         self.name = name

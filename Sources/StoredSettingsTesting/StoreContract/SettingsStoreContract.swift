@@ -45,12 +45,12 @@ public struct SettingsStoreContract: Sendable {
     /// Creates the contract for a kind of store.
     ///
     /// - Parameters:
-    /// - name: The name of the store in violations.
-    /// - timeout: How long to wait for each expected event. Only a store that fails takes that long.
-    /// - makeStore: Creates an empty store, which shares its contents with no other store and has no observer.
-    /// - reopen: Creates another store over the same place, as another process would, while the first store stays open.
-    ///   Omit it if the values end with the store; ``clauses`` then excludes those that need a second store.
-    /// - exceptions: Clauses that the store violates according to its documentation. ``clauses`` excludes them.
+    ///   - name: The name of the store in violations.
+    ///   - timeout: How long to wait for each expected event. Only a store that fails takes that long.
+    ///   - makeStore: Creates an empty store, which shares its contents with no other store and has no observer.
+    ///   - reopen: Creates another store over the same place, as another process would, while the first store stays open.
+    ///     Omit it if the values end with the store; ``clauses`` then excludes those that need a second store.
+    ///   - exceptions: Clauses that the store violates according to its documentation. ``clauses`` excludes them.
     public init<Store: SettingsStore>(
         named name: String,
         timeout: Duration = .seconds(10),
