@@ -84,9 +84,9 @@ struct QuickstartTests {
     @Test(
         "what cannot be understood is refused, and stores nothing",
         arguments: [
-            (["get", "prot"], "there is no setting 'prot'; there are port, "),
-            (["set", "prot", "1"], "there is no setting 'prot'; there are port, "),
-            (["reset", "prot"], "there is no setting 'prot'; there are port, "),
+            (["get", "prot"], "there is no setting 'prot'; the settings are port, "),
+            (["set", "prot", "1"], "there is no setting 'prot'; the settings are port, "),
+            (["reset", "prot"], "there is no setting 'prot'; the settings are port, "),
             (["set", "port"], "usage: quickstart "),
             (["get", "port", "9090"], "usage: quickstart "),
             (["set", "port", "9090", "now"], "usage: quickstart "),

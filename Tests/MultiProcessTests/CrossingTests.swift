@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LawTable
+import RoundTripCases
 import StoredSettings
 import TestSupport
 import Testing
@@ -13,13 +13,13 @@ struct CrossingTests {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             let suite = SettingsSuite(fileAt: place.path)
-            for law in LawTable.all { try law.store(in: suite, prefix: "there") }
-            #expect(LawTable.all.compactMap { $0.failure(in: suite, prefix: "there") } == [])
+            for testCase in RoundTripCases.all { try testCase.store(in: suite, prefix: "there") }
+            #expect(RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: "there") } == [])
             try await withProbe(at: place) { probe in
                 try await probe.expect("cross there back")
                 #expect(probe.errors.isEmpty)
             }
-            #expect(LawTable.all.compactMap { $0.failure(in: suite, prefix: "back") } == [])
+            #expect(RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: "back") } == [])
             // A process that has only a copy of the file.
             try suite.checkpoint()
             let copy = Probe.Place.file("\(directory)/copy/settings.json")

@@ -43,7 +43,7 @@ struct LoadTests {
             if process.isRunning { process.terminate() }
             process.waitUntilExit()
             #expect(process.terminationStatus == 0, "\(output.text)", sourceLocation: sourceLocation)
-            #expect(output.text.hasSuffix("All laws held.\n"), "\(output.text)", sourceLocation: sourceLocation)
+            #expect(output.text.hasSuffix("All checks passed.\n"), "\(output.text)", sourceLocation: sourceLocation)
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
         }
     }

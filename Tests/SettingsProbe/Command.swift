@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LawTable
+import RoundTripCases
 import StoredSettings
 
 /// A command of the probe.
@@ -227,9 +227,9 @@ enum Command: String {
 
     private func cross(_ suite: SettingsSuite, _ arguments: Arguments) throws -> String {
         let (from, to) = (try arguments.text(0), try arguments.text(1))
-        let failures = LawTable.all.compactMap { $0.failure(in: suite, prefix: from) }
-        for law in LawTable.all {
-            try law.pass(in: suite, from: from, to: to)
+        let failures = RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: from) }
+        for testCase in RoundTripCases.all {
+            try testCase.copy(in: suite, from: from, to: to)
         }
         return failures.isEmpty ? "done" : failures.joined(separator: "; ").replacing("\n", with: " ")
     }

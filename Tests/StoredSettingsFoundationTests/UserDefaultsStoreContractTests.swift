@@ -24,12 +24,12 @@ extension UserDefaultsTests {
 
         private static func contract(
             except exceptions: Set<Clause>,
-            patience: Duration = .seconds(10),
+            timeout: Duration = .seconds(10),
             _ newDomain: @escaping @Sendable () -> TestDomain
         ) -> SettingsStoreContract {
             SettingsStoreContract(
                 named: "UserDefaultsStore",
-                patience: patience,
+                timeout: timeout,
                 makeStore: {
                     let domain = newDomain()
                     return UserDefaultsStore(try domain.open(), name: domain.name)
@@ -57,7 +57,7 @@ extension UserDefaultsTests {
         @Test("the clauses that are left out are not kept", arguments: exceptions)
         func breaks(_ clause: Clause) async throws {
             try await withDomains { newDomain in
-                let contract = Self.contract(except: [], patience: .milliseconds(50), newDomain)
+                let contract = Self.contract(except: [], timeout: .milliseconds(50), newDomain)
                 let violations = await contract.violations(of: clause)
                 #expect(violations != [])
             }

@@ -2,8 +2,9 @@
 
 import Foundation
 
-/// A directory of a test's own, kept in memory where the system has a place for that, and removed with all that is in it
-/// at the end: for tests that write thousands of files.
+/// Creates a temporary directory, in memory if possible, and removes it after the body.
+///
+/// It is for tests that write thousands of files.
 package func withMemoryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
     let memory = "/dev/shm"
     let parent =

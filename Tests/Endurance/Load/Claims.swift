@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who came to which number by adding one: no two may come to the same.
+/// The writer of each value of a sum: no two writers may reach the same value.
 ///
-/// A sum that lies between what was acknowledged and what was begun could hide an update that was lost behind one that
-/// was under way in a process that was killed; this cannot.
+/// A range check of the sum alone could miss a lost update if a killed process had another update in progress. This
+/// check cannot.
 struct Claims {
-    /// What is counted beyond is not claimed any more; a run comes nowhere near.
+    /// Larger values are not checked; no run reaches them.
     private static let limit = 1 << 20
 
     private let words: Words
@@ -14,9 +14,9 @@ struct Claims {
         words = try Words(at: "\(directory)/claims", count: Self.limit * LoadPlan.sums)
     }
 
-    /// Notes that a writer came to a number.
+    /// Records that a writer has reached a value.
     ///
-    /// - Returns: The other writer that came to it, if one did.
+    /// - Returns: The other writer that has reached it, if there is one.
     func claim(_ number: Int, ofSum sum: Int, by writer: Int) -> Int? {
         guard (0..<Self.limit).contains(number) else { return nil }
         let other = words[sum * Self.limit + number].exchange(writer + 1)

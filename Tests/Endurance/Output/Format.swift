@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// Numbers as people read them.
+/// Formats numbers for people.
 enum Format {
-    /// Three digits that count, at least.
+    /// A number with at least three significant digits.
     static func number(_ number: Double) -> String {
         let digits = number < 10 ? 2 : number < 100 ? 1 : 0
         return String(format: "%.\(digits)f", number)
     }
 
-    /// A number of things, with commas.
+    /// A count with thousands separators.
     static func count(_ count: Int) -> String {
         let digits = Array(String(count))
         let groups = stride(from: digits.count, to: 0, by: -3).map { String(digits[max(0, $0 - 3)..<$0]) }

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// All that a run has found.
+/// All findings of a run.
 struct Report: Encodable {
     var machine: Machine
     var seed: UInt64
@@ -10,7 +10,7 @@ struct Report: Encodable {
     var increments: Increments.Result?
     var load: LoadResult?
     var reads: Reads.Result?
-    /// The laws that were seen to be broken.
+    /// The failed checks.
     var findings: [String] = []
 
     init(machine: Machine, seed: UInt64) {
@@ -28,7 +28,7 @@ struct Report: Encodable {
     var description: String {
         let parts = [kill?.description, increments?.description, load?.description, reads?.description]
             .compactMap { $0 }
-        let end = isClean ? "All laws held." : "BROKEN, \(findings.count) findings:"
+        let end = isClean ? "All checks passed." : "FAILED, \(findings.count) findings:"
         let lines = findings.prefix(40).map { "  \($0)" }
         return ([machine.description + "; seed \(seed)"] + parts + [end] + lines).joined(separator: "\n")
     }

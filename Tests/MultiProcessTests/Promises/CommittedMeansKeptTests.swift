@@ -51,7 +51,7 @@ struct CommittedMeansKeptTests {
     }
 
     /// Waits for the delay, which is the test's input.
-    private func pass(_ delay: Duration) async {
+    private func copy(_ delay: Duration) async {
         do {
             try await Task.sleep(for: delay)
         } catch {
