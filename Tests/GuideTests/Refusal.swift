@@ -3,14 +3,14 @@
 import StoredSettings
 import Testing
 
-/// What the guides promise of a value that cannot be read: nothing is copied, and the error names the key.
-func expectRefusal(
+/// The guides' promise for an unreadable value: nothing is copied, and the error names the key.
+func expectFailedMigration(
     of key: String,
     sourceLocation: SourceLocation = #_sourceLocation,
-    _ bringAlong: (SettingsSuite) throws -> Void
+    _ migrate: (SettingsSuite) throws -> Void
 ) {
     let suite = SettingsSuite.inMemory()
-    let error = #expect(throws: SettingsError.self, sourceLocation: sourceLocation) { try bringAlong(suite) }
+    let error = #expect(throws: SettingsError.self, sourceLocation: sourceLocation) { try migrate(suite) }
     #expect(error?.key == key, sourceLocation: sourceLocation)
     #expect(suite.keys.isEmpty, sourceLocation: sourceLocation)
 }

@@ -9,7 +9,7 @@ public import StoredSettings
 ///
 /// ```swift
 /// @DefaultStorage(key: "tints", suite: SettingsSuite(userDefaults: .standard), as: LegacyArchivedObjects())
-/// var tints: [Colour] = []
+/// var tints: [Color] = []
 /// ```
 ///
 /// The bridge also reads values that this library stored, so each array changes its format with its first set.

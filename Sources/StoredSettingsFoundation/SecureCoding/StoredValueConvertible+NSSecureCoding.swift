@@ -7,7 +7,7 @@ extension StoredValueConvertible where Self: AnyObject & NSSecureCoding {
     /// Reads an archive of an object of this class.
     ///
     /// ```swift
-    /// final class Colour: NSObject, NSSecureCoding, StoredValueConvertible { … }
+    /// final class Color: NSObject, NSSecureCoding, StoredValueConvertible { … }
     /// ```
     ///
     /// The class only has to declare the conformance. Bytes that are not an archive, or that hold another class or one

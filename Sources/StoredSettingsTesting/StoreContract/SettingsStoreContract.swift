@@ -21,7 +21,7 @@ import Synchronization
 ///     )
 ///
 ///     @Test(arguments: contract.clauses)
-///     func keeps(_ clause: SettingsStoreContract.Clause) async {
+///     func fulfills(_ clause: SettingsStoreContract.Clause) async {
 ///         let violations = await Self.contract.violations(of: clause)
 ///         #expect(violations == [])
 ///     }

@@ -33,10 +33,10 @@ struct SettingsStoreContractTests {
         }
     }
 
-    private static func faulty(_ readFailure: FaultyStore.Defect?, patience: Duration = .seconds(10)) -> Contract {
+    private static func faulty(_ readFailure: FaultyStore.Defect?, timeout: Duration = .seconds(10)) -> Contract {
         Contract(
             named: "FaultyStore",
-            patience: patience,
+            timeout: patience,
             makeStore: { FaultyStore(readFailure) },
             reopen: FaultyStore.init(reopening:)
         )
@@ -51,7 +51,7 @@ struct SettingsStoreContractTests {
         for clause in Contract.Clause.all {
             let isExpected = readFailure.clauses.contains(clause)
             let isWaitedFor = readFailure.isWaitedFor && isExpected
-            let contract = Self.faulty(readFailure, patience: isWaitedFor ? .milliseconds(50) : .seconds(10))
+            let contract = Self.faulty(readFailure, timeout: isWaitedFor ? .milliseconds(50) : .seconds(10))
             for _ in 0..<(readFailure.isRace && isExpected ? 20 : 1) where !broken.contains(clause) {
                 if await !contract.violations(of: clause).isEmpty { broken.insert(clause) }
             }
@@ -96,7 +96,7 @@ struct SettingsStoreContractTests {
         defer { end.signal() }
         let hanging = Contract(
             named: "hanging",
-            patience: .milliseconds(10),
+            timeout: .milliseconds(10),
             makeStore: {
                 end.wait()
                 return InMemoryStore()
