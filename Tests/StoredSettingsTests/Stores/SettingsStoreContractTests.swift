@@ -36,7 +36,7 @@ struct SettingsStoreContractTests {
     private static func faulty(_ readFailure: FaultyStore.Defect?, timeout: Duration = .seconds(10)) -> Contract {
         Contract(
             named: "FaultyStore",
-            timeout: patience,
+            timeout: timeout,
             makeStore: { FaultyStore(readFailure) },
             reopen: FaultyStore.init(reopening:)
         )
