@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettings
 import TestSupport
 import Testing
 
@@ -156,4 +157,16 @@ extension [Substring] {
         let indentation = indented.map { $0.prefix { $0 == " " }.count }.min() ?? 0
         return map { String($0.dropFirst(indentation)) }.joined(separator: "\n")
     }
+}
+
+/// The guides' promise for an unreadable value: nothing is copied, and the error names the key.
+func expectFailedMigration(
+    of key: String,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ migrate: (SettingsSuite) throws -> Void
+) {
+    let suite = SettingsSuite.inMemory()
+    let error = #expect(throws: SettingsError.self, sourceLocation: sourceLocation) { try migrate(suite) }
+    #expect(error?.key == key, sourceLocation: sourceLocation)
+    #expect(suite.keys.isEmpty, sourceLocation: sourceLocation)
 }

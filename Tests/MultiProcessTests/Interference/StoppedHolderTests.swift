@@ -13,10 +13,10 @@ struct StoppedHolderTests {
     func stopped() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
-            let tries = LockTries(of: "\(place.path).journal")
+            let attempts = LockAttempts(of: "\(place.path).journal")
             // Only the sets of this test try to take the lock.
             let suite = SettingsSuite(
-                store: FileStore(path: FilePath(place.path), system: tries.system, checkpointsInBackground: false)
+                store: FileStore(path: FilePath(place.path), system: attempts.system, checkpointsInBackground: false)
             )
             let here = Setting("n", default: 0, suite: suite)
             try here.set(1)
@@ -27,7 +27,7 @@ struct StoppedHolderTests {
 
                 let start = ContinuousClock.now
                 try writer.send("set n 3")
-                try await readBesideWaitingSets(reader, here, tries)
+                try await readBesideWaitingSets(reader, here, attempts)
                 try await writer.expect(prints: "error lockTimedOut")
                 let waited = ContinuousClock.now - start
                 #expect(waited >= .seconds(5), "\(waited)")
@@ -49,20 +49,20 @@ struct StoppedHolderTests {
     ///
     /// A read that waited for the lock, or for the waiting thread, would return only after the set has failed. So only
     /// reads that return before that count, however long they take.
-    private func readBesideWaitingSets(_ reader: Probe, _ here: Setting<Int>, _ tries: LockTries) async throws {
+    private func readBesideWaitingSets(_ reader: Probe, _ here: Setting<Int>, _ attempts: LockAttempts) async throws {
         var reads = 0
         for round in 1... {
             try #require(round <= 12, "reads returned only after a set had failed")
-            let before = tries.count
+            let before = attempts.count
             let set = Outcome { try here.set(9) }
-            await eventually("the set waits for the lock") { tries.count > before + 1 || set.isOver }
+            await eventually("the set waits for the lock") { attempts.count > before + 1 || set.isOver }
             while reads < 20 {
                 try await reader.expect("get n", prints: "1")
-                let ownTries = tries.countOfThisThread
+                let ownAttempts = attempts.countOfThisThread
                 #expect(here.value == 1)
                 // A read that bypasses the cache.
                 #expect(here.suite.snapshot() == ["n": 1])
-                #expect(tries.countOfThisThread == ownTries, "a read takes no lock")
+                #expect(attempts.countOfThisThread == ownAttempts, "a read takes no lock")
                 if set.isOver { break }
                 reads += 1
             }
@@ -167,7 +167,7 @@ private final class Stop: Sendable {
 }
 
 /// Counts the attempts to take a lock.
-private final class LockTries: Sendable {
+private final class LockAttempts: Sendable {
     private let path: String
     private let counts = Mutex<[UInt: Int]>([:])
 

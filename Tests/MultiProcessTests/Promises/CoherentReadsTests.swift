@@ -37,11 +37,11 @@ struct CoherentReadsTests {
             try here.set(0)
             try await withProbes(2, at: place) { probes in
                 try probes[0].send("count n")
-                var (said, seen, checkpoints) = (0, 0, 0)
-                while said < 20_000 {
-                    if let last = probes[0].remainingLines().last { said = try #require(Int(last)) }
+                var (acknowledged, seen, checkpoints) = (0, 0, 0)
+                while acknowledged < 20_000 {
+                    if let last = probes[0].remainingLines().last { acknowledged = try #require(Int(last)) }
                     let value = here.value
-                    #expect(value >= said && value >= seen)
+                    #expect(value >= acknowledged && value >= seen)
                     seen = value
                     if seen > checkpoints * 2_000 {
                         checkpoints += 1

@@ -23,25 +23,25 @@ struct CommittedMeansKeptTests {
             let place = Probe.Place.file("\(directory)/settings.json")
             for (round, delay) in Self.delays.enumerated() {
                 let key = "round\(round)"
-                let said = try await withProbe(at: place) { probe in
+                let acknowledged = try await withProbe(at: place) { probe in
                     try probe.send("count \(key)")
                     let first = try await probe.line()
                     await pass(delay)
                     await probe.kill()
                     return [first] + probe.remainingLines()
                 }
-                let last = try #require(said.last.flatMap { Int($0) })
-                #expect(said == (1...last).map(String.init))
+                let last = try #require(acknowledged.last.flatMap { Int($0) })
+                #expect(acknowledged == (1...last).map(String.init))
 
                 // The system has released the locks of the process, so the next process need not wait.
                 for suffix in [".journal", ".lock"] { try HeldLock(place.path + suffix).release() }
                 // One unacknowledged value may be stored: the process can die between the set and its output.
                 let suite = SettingsSuite(fileAt: place.path)
                 let setting = Setting(key, default: 0, suite: suite)
-                let kept = setting.value
-                #expect((last...last + 1).contains(kept))
+                let stored = setting.value
+                #expect((last...last + 1).contains(stored))
                 try suite.checkpoint()
-                #expect(try document(at: place.path)[key] as? Int == kept)
+                #expect(try document(at: place.path)[key] as? Int == stored)
                 try setting.set(-1)
             }
             try await withProbe(at: place) { probe in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 
 /// The expected answers of a probe that reads, assigns 1 to `n`, sets `m` to 2, and saves.
@@ -74,4 +75,9 @@ extension Probe {
         }
         try await finish(sourceLocation: sourceLocation)
     }
+}
+
+/// The contents of a settings file, read by Foundation's JSON parser.
+func document(at path: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path))) as? [String: Any])
 }

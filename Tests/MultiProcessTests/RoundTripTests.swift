@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite("Exact round trips between processes")
-struct CrossingTests {
+struct RoundTripTests {
     @Test("values of every type that one process stores are read and stored again by another without any difference")
     func thereAndBack() async throws {
         try await withTemporaryDirectory { directory in
