@@ -13,11 +13,11 @@ let package = Package(
     ],
     targets: [
         .target(name: "StoredSettings"),
-        // What needs full Foundation, which the library itself never links on Linux.
+        // The part that needs full Foundation, which the library itself never links on Linux.
         .target(name: "StoredSettingsFoundation", dependencies: ["StoredSettings"]),
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
 
-        // What a person runs first.
+        // The examples of the README.
         .target(name: "ExampleSettings", dependencies: ["StoredSettings"], path: "Examples/settings"),
         .executableTarget(
             name: "quickstart",
@@ -29,10 +29,10 @@ let package = Package(
         // Kills, races and load, for longer than a test may take: `swift run -c release endurance`.
         .executableTarget(name: "endurance", dependencies: ["StoredSettings"], path: "Tests/Endurance"),
 
-        // Speed, each figure beside its floor: `swift run -c release Benchmarks`.
+        // Benchmarks, each beside its floor: `swift run -c release Benchmarks`.
         .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings"]),
 
-        // Waiting with a deadline, and directories that are gone after the test.
+        // Waiting with a deadline, and temporary directories.
         .target(name: "TestSupport", path: "Tests/TestSupport"),
 
         .testTarget(
@@ -43,31 +43,32 @@ let package = Package(
             name: "StoredSettingsFoundationTests",
             dependencies: ["StoredSettings", "StoredSettingsFoundation", "StoredSettingsTesting", "TestSupport"]
         ),
-        // What Documentation/ComingFrom….md shows, compiled and run.
+        // The code of Documentation/ComingFrom….md, compiled and run.
         .testTarget(
             name: "GuideTests",
             dependencies: ["StoredSettings", "StoredSettingsFoundation", "TestSupport"]
         ),
         .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch", "TestSupport"]),
 
-        // Reads that have to be loads: what `.ci/check-hot-reads` disassembles.
+        // Reads that have to compile to loads; `.ci/check-hot-reads` disassembles them.
         .target(name: "HotReads", dependencies: ["StoredSettings"], path: "Tests/HotReads"),
 
-        // A client as others write it: it sees the public face alone, from a module of its own.
+        // A client module, which only sees the public API.
         .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
         .testTarget(name: "ClientTests", dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting"]),
 
-        // Several processes on one file; the probe is what they run, and the table is what they pass on.
-        .target(name: "LawTable", dependencies: ["StoredSettings"], path: "Tests/LawTable"),
+        // Several processes on one file: they run the probe, and exchange the round-trip cases.
+        .target(name: "RoundTripCases", dependencies: ["StoredSettings"], path: "Tests/RoundTripCases"),
         .executableTarget(
             name: "settings-probe",
-            dependencies: ["StoredSettings", "LawTable"],
+            dependencies: ["StoredSettings", "RoundTripCases"],
             path: "Tests/SettingsProbe"
         ),
         .testTarget(
             name: "MultiProcessTests",
             dependencies: [
-                "StoredSettings", "StoredSettingsTesting", "LawTable", "TestSupport", "settings-probe", "endurance",
+                "StoredSettings", "StoredSettingsTesting", "RoundTripCases", "TestSupport", "settings-probe",
+                "endurance",
             ]
         ),
     ],
@@ -77,11 +78,11 @@ let package = Package(
 for target in package.targets {
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
-            // SE-0335: `any` is written out.
+            // SE-0335: `any` is required.
             .enableUpcomingFeature("ExistentialAny"),
             // SE-0444: a member is visible only where its module is imported.
             .enableUpcomingFeature("MemberImportVisibility"),
-            // SE-0409: what a module imports is its own business unless it says otherwise.
+            // SE-0409: imports are internal by default.
             .enableUpcomingFeature("InternalImportsByDefault"),
         ]
 }

@@ -2,12 +2,12 @@
 
 // Settings that outlive the program:
 //
-//     swift run quickstart                    shows all settings, and counts its runs
+//     swift run quickstart                    shows all settings, and counts the runs
 //     swift run quickstart get port           shows one
 //     swift run quickstart set port 9090      changes one
-//     swift run quickstart reset port         goes back to the default
+//     swift run quickstart reset port         restores the default
 //
-// The settings themselves are declared in Examples/settings/ServerSettings.swift.
+// The settings are declared in Examples/settings/ServerSettings.swift.
 
 import ExampleSettings
 import StoredSettings
@@ -54,7 +54,8 @@ struct Quickstart {
         print("Settings of \(SettingsSuite.quickstart.name), \(SettingsSuite.quickstart.persistence):")
         settings.all.forEach(show)
 
-        // An assignment is stored when it returns. An update is atomic besides: of two that run at once, none is lost.
+        // An assignment is stored when it returns. An update is also atomic: of two concurrent updates, neither is
+        // lost.
         settings.lastRun = .now
         let run = try settings.$runs.update { $0 += 1 }
         print("run \(run)")
@@ -67,7 +68,7 @@ struct Quickstart {
     private func setting(named key: String) throws -> any TextualSetting {
         guard let setting = settings.all.first(where: { $0.key == key }) else {
             let known = settings.all.map(\.key).joined(separator: ", ")
-            throw UsageError(description: "there is no setting '\(key)'; there are \(known)")
+            throw UsageError(description: "there is no setting '\(key)'; the settings are \(known)")
         }
         return setting
     }

@@ -8,15 +8,15 @@ import Musl
 import Darwin
 #endif
 
-/// What command-line programs need besides `print`.
+/// Output of command-line programs.
 public enum Console {
-    /// Prints a line that is seen at once, also where the output is a pipe or a file.
+    /// Prints a line without buffering, also to a pipe or a file.
     public static func show(_ line: String) {
         print(line)
         fflush(nil)
     }
 
-    /// Ends the program as failed, with a message on standard error.
+    /// Exits with a failure and a message on standard error.
     public static func fail(_ message: String) -> Never {
         var line = message + "\n"
         _ = line.withUTF8 { write(STDERR_FILENO, $0.baseAddress, $0.count) }

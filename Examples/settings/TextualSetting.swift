@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A setting of any type that can be stored, to be read and typed as text.
+/// A setting of any storable type, which can be read and set as text.
 public protocol TextualSetting<Value>: Sendable {
     associatedtype Value: StoredValueConvertible
 
@@ -24,12 +24,12 @@ public protocol TextualSetting<Value>: Sendable {
 extension Setting: TextualSetting where Value: StoredValueConvertible {}
 
 extension TextualSetting {
-    /// The value as text: JSON, with strings and dates as they are.
+    /// The value as text: JSON, with plain strings and dates.
     public var text: String { text(for: value) }
 
-    /// Stores what a text says: JSON, or anything else as a string.
+    /// Stores the value that a text represents: JSON, or any other text as a string.
     ///
-    /// - Throws: `SettingsError` when the setting does not take the value, or it cannot be saved.
+    /// - Throws: `SettingsError` if the setting rejects the value, or the value cannot be stored.
     public func set(text: String) throws {
         do {
             try set(Value(storedValue: StoredValue(text: text)))
@@ -39,7 +39,7 @@ extension TextualSetting {
         }
     }
 
-    /// Any value of the setting as text.
+    /// Returns any value of the setting as text.
     public func text(for value: Value) -> String {
         do {
             switch try value.storedValue() {
@@ -57,7 +57,7 @@ extension TextualSetting {
 }
 
 extension StoredValue {
-    /// What a text says: JSON, or anything else as a string.
+    /// Parses a text: JSON, or any other text as a string.
     fileprivate init(text: String) {
         do {
             self = try JSONDecoder().decode(StoredValue.self, from: Data(text.utf8))

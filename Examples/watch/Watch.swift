@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows the settings of quickstart, and every change while it happens, whoever makes it:
+// Shows the settings of quickstart, and every change by this or another process:
 //
-//     swift run watch                         here, and in another terminal
-//     swift run quickstart set port 9090
+//     swift run watch                         in one terminal
+//     swift run quickstart set port 9090      in another
 
 import ExampleSettings
 import StoredSettings
@@ -20,7 +20,7 @@ struct Watch {
     }
 
     private static func follow(_ setting: some TextualSetting) async {
-        // Changes from here on are kept for the loop below: none falls between the value shown and the first change.
+        // The sequence starts here, so no change is lost between the value that is shown and the first change.
         let changes = setting.changes
         Console.show("  \(setting.key) = \(setting.text)")
         for await change in changes {

@@ -2,16 +2,16 @@
 
 import Foundation
 
-/// Prints how fast the library is, each figure beside a floor that was measured in the same run.
+/// Prints the speed of the library, each result beside a floor that was measured in the same run.
 ///
-/// The program that is started makes a directory, starts itself once more to measure in it, and removes it, so that
-/// nothing is left however the measuring ends.
+/// The program creates a directory, starts itself again to measure there, and removes the directory. So nothing is
+/// left, however the measuring process ends.
 @main
 struct Benchmarks {
     static func main() {
         Interruption.allow()
-        // Not an asynchronous main: that ends the main thread, which instruction counters do not survive. And detached,
-        // since the task would wait for this thread otherwise.
+        // The main function is not asynchronous, because that would end the main thread, which instruction counters do
+        // not survive. The task is detached, because it would wait for this thread otherwise.
         let end = DispatchSemaphore(value: 0)
         Task.detached {
             await run()
@@ -29,10 +29,10 @@ struct Benchmarks {
             default: try await start(Array(arguments))
             }
         } catch let error as UsageError {
-            Console.tell("Benchmarks: \(error.message)")
+            Console.printError("Benchmarks: \(error.message)")
             exit(64)
         } catch {
-            Console.tell("Benchmarks: \(error)")
+            Console.printError("Benchmarks: \(error)")
             exit(1)
         }
     }
@@ -41,14 +41,14 @@ struct Benchmarks {
         let options = try Options(arguments)
         if options.isHelpWanted { return print(Options.help) }
         guard !isDebugBuild else {
-            throw UsageError("this is a debug build, whose figures mean nothing: swift run -c release Benchmarks")
+            throw UsageError("a debug build gives meaningless results; use: swift run -c release Benchmarks")
         }
-        guard !options.rows.isEmpty else { throw UsageError("no row has what --filter asks for; see --help") }
+        guard !options.rows.isEmpty else { throw UsageError("no row matches --filter; see --help") }
         if let count = options.count { return try await Worker.run(options.rows, count: count) }
         exit(try Worker.start(arguments))
     }
 
-    /// Whether assertions are checked, as they are where nothing is optimised.
+    /// Whether assertions are checked, as in builds without optimization.
     private static var isDebugBuild: Bool {
         var isDebugBuild = false
         assert(
@@ -59,4 +59,11 @@ struct Benchmarks {
         )
         return isDebugBuild
     }
+}
+
+/// All rows, in the order in which they are printed.
+enum Rows {
+    static let all = reads + making + sets + codable + opening + waking + subscribers + memory + userDefaults
+
+    private static let reads = scalarReads + threadedReads + textReads + threadedTextReads
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     var isHelpWanted = false
     var isJSON = false
     var filter = ""
     var effort = Effort.full
-    /// How often to run each row without taking its time.
+    /// The number of runs per row without measuring; `nil` to measure.
     var count: Int?
 
     static let help = """
         Usage: swift run -c release Benchmarks [options]
 
-        Measures the library, each operation in turns with its floor, and prints medians, ratios and
-        the bars they are held to. Bars that are missed are named; they do not change the exit code.
+        Measures the library. Each operation alternates with its floor; the output shows medians, ratios
+        and bars. Missed bars are listed, but do not change the exit code.
 
-          --filter TEXT   only rows whose group or name contains TEXT, in either case
+          --filter TEXT   only rows whose group or name contains TEXT; case is ignored
           --quick         fewer and shorter passes: under 20 seconds, and noisier
-          --json          one JSON object instead of the table; nanoseconds and bytes
-          --count N       run each row's operation N times and take no time: for counting instructions
-          --help          this text
+          --json          print one JSON object instead of the table, in nanoseconds and bytes
+          --count N       run each row's operation N times without measuring, to count instructions
+          --help          show this help
 
-        Files go to a directory of their own in $TMPDIR, or /tmp, which is removed at the end. Rows that
-        wait for the disk mean nothing on a file system that is kept in memory.
+        Files are written to a new directory in $TMPDIR or /tmp, which is removed at the end. Rows that
+        wait for the disk are meaningless on a file system in memory.
 
         Rows:
 
@@ -42,7 +42,7 @@ struct Options {
         }
     }
 
-    /// The rows that are asked for.
+    /// The selected rows.
     var rows: [Row] {
         Rows.all.filter { filter.isEmpty || "\($0.group): \($0.name)".lowercased().contains(filter.lowercased()) }
     }
@@ -53,7 +53,7 @@ struct Options {
     }
 
     private static func positive(_ text: String, _ option: String) throws -> Int {
-        guard let number = Int(text), number > 0 else { throw UsageError("\(option) needs a number above zero") }
+        guard let number = Int(text), number > 0 else { throw UsageError("\(option) needs a positive number") }
         return number
     }
 }

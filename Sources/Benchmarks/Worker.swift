@@ -2,19 +2,19 @@
 
 import Foundation
 
-/// The process that measures, with a home directory of its own.
+/// The measuring process, with its own home directory.
 ///
-/// Foundation looks where the home directory is before the first line of a program runs, so it has to be another process.
+/// Foundation determines the home directory before the first line of a program runs, so this has to be another process.
 enum Worker {
     static let flag = "--worker"
 
-    /// Starts the process, waits for its end, and removes what it has left.
+    /// Starts the process, waits for its end, and removes its files.
     ///
-    /// - Returns: Its exit code.
+    /// - Returns: The exit code.
     static func start(_ arguments: [String]) throws -> CInt {
         let directory = try Workspace.makeDirectory()
         defer { Workspace.remove(directory) }
-        let process = try Process.oneself([flag, directory] + arguments)
+        let process = try Process.thisProgram([flag, directory] + arguments)
         var environment = ProcessInfo.processInfo.environment
         for name in ["HOME", "CFFIXED_USER_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "STORED_SETTINGS_HOME"] {
             environment[name] = directory
@@ -27,9 +27,9 @@ enum Worker {
         return process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
     }
 
-    /// Runs rows in this process, which is the one that somebody counts the instructions of, and measures nothing.
+    /// Runs rows in this process without measuring, so that a tool can count its instructions.
     ///
-    /// Rows with `UserDefaults` refuse to run, unless it is in this process's environment that its files go elsewhere.
+    /// Rows with `UserDefaults` fail unless the environment of this process redirects its files.
     static func run(_ rows: [Row], count: Int) async throws {
         let directory = try Workspace.makeDirectory()
         defer { Workspace.remove(directory) }
@@ -37,9 +37,9 @@ enum Worker {
         for row in rows { try await row.run(count, in: workspace) }
     }
 
-    /// What the process does.
+    /// The main function of the measuring process.
     static func run(_ arguments: [String]) async throws {
-        guard let directory = arguments.first else { throw UsageError("\(flag) is for the program itself") }
+        guard let directory = arguments.first else { throw UsageError("\(flag) is for internal use") }
         let options = try Options(Array(arguments.dropFirst()))
         let workspace = Workspace(directory)
         var report = Report(machine: Machine(workspace))
@@ -49,16 +49,16 @@ enum Worker {
             report.rows.append(await row.measure(with: measurer, in: workspace))
         }
         Console.showProgress("")
-        report.machine.noteEnd()
+        report.machine.recordEnd()
         print(options.isJSON ? try report.json() : report.table())
         guard report.rows.allSatisfy({ $0.failure == nil }) else { exit(1) }
     }
 }
 
 extension Process {
-    /// This program once more.
-    static func oneself(_ arguments: [String]) throws -> Process {
-        guard let program = Bundle.main.executablePath else { throw Failure("this program's path is not known") }
+    /// Another process of this program.
+    static func thisProgram(_ arguments: [String]) throws -> Process {
+        guard let program = Bundle.main.executablePath else { throw Failure("the path of this program is unknown") }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments

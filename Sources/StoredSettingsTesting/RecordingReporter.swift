@@ -3,7 +3,7 @@
 public import StoredSettings
 import Synchronization
 
-/// A reporter that keeps what it hears, for tests.
+/// A reporter that records errors, for tests.
 ///
 /// ```swift
 /// let reporter = RecordingReporter()
@@ -14,18 +14,18 @@ import Synchronization
 public final class RecordingReporter: SettingsReporter {
     private let recorded = Mutex<[SettingsError]>([])
 
-    /// Creates a reporter that has heard nothing.
+    /// Creates a reporter without errors.
     public init() {}
 
-    /// What was reported, in the order it came.
+    /// The reported errors, in order.
     public var errors: [SettingsError] { recorded.withLock { $0 } }
 
-    /// Forgets what was reported.
+    /// Removes all recorded errors.
     public func removeAll() {
         recorded.withLock { $0.removeAll() }
     }
 
-    /// Keeps the error.
+    /// Records the error.
     public func report(_ error: SettingsError) {
         recorded.withLock { $0.append(error) }
     }

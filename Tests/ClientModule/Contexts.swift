@@ -8,23 +8,23 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The settings of a server: a structure that tasks share.
+/// The settings of a server, in a struct that tasks share.
 public struct ServerSettings: Sendable {
-    /// The one that everybody uses.
+    /// The shared settings.
     public static let shared = ServerSettings(suite: .inMemory())
 
-    /// A range of integers.
+    /// An integer with a range.
     @DefaultStorage public var port: Int
     /// An enum.
     @DefaultStorage public var logLevel: LogLevel
-    /// A structure.
+    /// A struct.
     @DefaultStorage public var limits: Limits
     /// A collection.
     @DefaultStorage public var allowedHosts: Set<String>
     /// An optional.
     @DefaultStorageOptional public var lastDeploy: Date?
 
-    /// Keeps the settings in a suite.
+    /// Creates the settings in a suite.
     public init(suite: SettingsSuite) {
         _port = DefaultStorage(wrappedValue: 8080, key: "port", suite: suite, in: 1...65_535)
         _logLevel = DefaultStorage(wrappedValue: .info, key: "logLevel", suite: suite)
@@ -34,29 +34,29 @@ public struct ServerSettings: Sendable {
     }
 }
 
-/// The smallest settings, in the standard suite of the moment they are made.
+/// Minimal settings, in the standard suite at the time of their creation.
 public struct StandardSettings: Sendable {
-    /// A number.
+    /// An integer.
     @DefaultStorage(key: "count") public var count = 0
-    /// A text.
+    /// A string.
     @DefaultStorageOptional(key: "owner") public var owner: String?
 
-    /// Takes the standard suite.
+    /// Creates the settings in the standard suite.
     public init() {}
 }
 
-/// A class of the main actor.
+/// A class on the main actor.
 @MainActor
 public final class WindowSettings {
-    /// A number.
+    /// An integer.
     @DefaultStorage(key: "width", in: 1...) public var width = 800
-    /// A text.
+    /// A string.
     @DefaultStorageOptional(key: "title") public var title: String?
 
-    /// Takes the standard suite.
+    /// Creates the settings in the standard suite.
     public init() {}
 
-    /// Takes the values of a stream on the main actor, and sets each next one, up to a last.
+    /// Receives values of a stream on the main actor, and sets the next value after each, up to a last value.
     public func widen(upTo last: Int) async -> [Int] {
         var seen: [Int] = []
         for await width in $width.values {
@@ -71,30 +71,30 @@ public final class WindowSettings {
 
 /// An actor.
 public actor Worker {
-    /// A number.
+    /// An integer.
     @DefaultStorage(key: "jobs") public var jobs = 0
-    /// A time.
+    /// A date.
     @DefaultStorageOptional(key: "idleSince") public var idleSince: Date?
 
-    /// What the actor counts beside its settings: a stream that left its isolation could not touch it.
+    /// A count that a stream could not access if it left the actor's isolation.
     private var seen: [Int] = []
 
-    /// Takes the standard suite.
+    /// Creates the settings in the standard suite.
     public init() {}
 
-    /// One job more.
+    /// Adds a job.
     public func addJob() throws {
         idleSince = nil
         try $jobs.update { $0 += 1 }
     }
 
-    /// None any more.
+    /// Removes all jobs.
     public func rest(since date: Date) {
         jobs = 0
         idleSince = date
     }
 
-    /// Takes changes of a stream on the actor, one for each job it adds.
+    /// Receives changes of a stream on the actor, one for each job that it adds.
     public func count(to last: Int) async throws -> [Int] {
         var changes = $jobs.changes.makeAsyncIterator()
         while seen.last != last {
@@ -107,45 +107,45 @@ public actor Worker {
     }
 }
 
-/// A plain class, as in a command-line tool.
+/// A class, as in a command-line tool.
 public class ToolSettings {
-    /// A number.
+    /// An integer.
     @DefaultStorage(key: "retries") public var retries = 3
-    /// A list.
+    /// An array.
     @DefaultStorage(key: "recent") public var recent: [String] = []
 
-    /// Takes the standard suite.
+    /// Creates the settings in the standard suite.
     public init() {}
 }
 
-/// A class that inherits settings and adds its own.
+/// A subclass that adds a setting.
 public final class SpecialToolSettings: ToolSettings {
-    /// One more.
+    /// Another setting.
     @DefaultStorage(key: "dryRun") public var isDryRun = false
 }
 
-/// A class that is `Sendable` because all it has are settings.
+/// A class that is `Sendable` because its only properties are settings.
 public final class SharedSettings: @unchecked Sendable {
-    /// A number.
+    /// An integer.
     @DefaultStorage(key: "hits") public var hits = 0
-    /// A text.
+    /// A string.
     @DefaultStorageOptional(key: "last") public var last: String?
 
-    /// Takes the standard suite.
+    /// Creates the settings in the standard suite.
     public init() {}
 }
 
-/// A structure that holds settings in a `let` and assigns through it.
+/// A struct that stores settings in a `let` and assigns through it.
 public struct Application: Sendable {
     /// The settings.
     public let settings: ServerSettings
 
-    /// Takes settings.
+    /// Creates the struct.
     public init(_ settings: ServerSettings) {
         self.settings = settings
     }
 
-    /// Assigns through the `let`, in a function that does not mutate.
+    /// Assigns through the `let` in a nonmutating function.
     public func move(to port: Int) {
         settings.port = port
         settings.allowedHosts.insert("example.org")
@@ -154,23 +154,23 @@ public struct Application: Sendable {
     }
 }
 
-/// A generic type, whose type parameter is that of its setting.
+/// A generic type whose parameter is the type of its setting.
 public struct Cache<Element: StoredValueConvertible>: Sendable {
     /// The setting.
     @DefaultStorage public var newest: Element
-    /// The optional one.
+    /// The optional setting.
     @DefaultStorageOptional public var previous: Element?
-    /// One of a type that is made of the parameter.
+    /// A setting of a type that contains the parameter.
     @DefaultStorage public var all: [String: Element]
 
-    /// Takes the default.
+    /// Creates the settings with a default.
     public init(default newest: Element, key: String, suite: SettingsSuite = .standard) {
         _newest = DefaultStorage(wrappedValue: newest, key: key, suite: suite)
         _previous = DefaultStorageOptional(key: key + ".previous", suite: suite)
         _all = DefaultStorage(wrappedValue: [:], key: key + ".all", suite: suite)
     }
 
-    /// Assigns, generically.
+    /// Assigns generically.
     public func push(_ element: Element) {
         previous = newest
         newest = element
@@ -178,7 +178,7 @@ public struct Cache<Element: StoredValueConvertible>: Sendable {
     }
 }
 
-/// Settings that are local variables of a function.
+/// Settings in local variables of a function.
 public func countLocally() -> (count: Int, isSet: Bool, note: String?) {
     @DefaultStorage(key: "local.count", in: 0...10) var count = 1
     @DefaultStorageOptional(key: "local.note") var note: String?

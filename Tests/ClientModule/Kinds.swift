@@ -10,79 +10,79 @@ public import Foundation
 
 /// A property of every kind of type.
 public struct KindsOfTypes: Sendable {
-    /// Raw values.
+    /// A raw value.
     @DefaultStorage(key: "level") public var level = LogLevel.info
-    /// Raw values in a structure.
+    /// A raw value in a struct.
     @DefaultStorage(key: "port") public var port = Port(rawValue: 80)
-    /// Raw values in a set of options.
+    /// A raw value in an option set.
     @DefaultStorage(key: "features") public var features: Features = [.search]
-    /// A structure.
+    /// A struct.
     @DefaultStorage(key: "limits") public var limits = Limits()
-    /// Raw values and a structure.
+    /// A raw value of a `Codable` enum.
     @DefaultStorage(key: "mode") public var mode = Mode.fast
-    /// Payloads.
+    /// An enum with payloads.
     @DefaultStorage(key: "endpoint") public var endpoint = Endpoint.disabled
-    /// Conversions of its own.
+    /// A type with its own conversions.
     @DefaultStorage(key: "share", in: Percentage(0)...Percentage(1)) public var share = Percentage(0.5)
-    /// A list of them.
+    /// An array of these values.
     @DefaultStorage(key: "levels") public var levels: [LogLevel] = []
-    /// A list of payloads.
+    /// An array of enums with payloads.
     @DefaultStorage(key: "endpoints") public var endpoints: [Endpoint] = []
-    /// A set of payloads.
+    /// A set of enums with payloads.
     @DefaultStorage(key: "endpointSet") public var endpointSet: Set<Endpoint> = []
-    /// Named structures.
+    /// A dictionary of structs.
     @DefaultStorage(key: "limitsByHost") public var limitsByHost: [String: Limits] = [:]
-    /// Structures named by an enum.
+    /// Structs with enums as keys.
     @DefaultStorage(key: "hostsByLevel") public var hostsByLevel: [LogLevel: [String]] = [:]
-    /// Collections in collections.
+    /// Nested collections.
     @DefaultStorage(key: "nested") public var nested: [[String: Set<[String: Int]>]] = []
-    /// A list with gaps.
+    /// An array of optionals.
     @DefaultStorage(key: "gaps") public var gaps: [Int?] = []
     /// An optional with a default, whose `nil` is a value.
     @DefaultStorage(key: "count") public var count: Int? = 42
-    /// The same, with that value as the default.
+    /// The same with `nil` as the default.
     @DefaultStorage(key: "nothing") public var nothing: Int? = nil
-    /// An optional in an optional, whose outer `nil` means that nothing is stored.
+    /// A nested optional, whose outer `nil` means that no value is stored.
     @DefaultStorageOptional(key: "twice") public var twice: Int??
     /// An optional enum.
     @DefaultStorageOptional(key: "optionalMode") public var optionalMode: Mode?
-    /// An optional with a validator, which is not asked about `nil`.
+    /// An optional with a validator, which is not called for `nil`.
     @DefaultStorageOptional(key: "positive", validate: { $0 > 0 }) public var positive: Int?
     /// A bridge.
-    @DefaultStorage(key: "colour", as: ColourBridge()) public var colour = Colour(red: 0, green: 0, blue: 0)
+    @DefaultStorage(key: "color", as: ColorBridge()) public var color = Color(red: 0, green: 0, blue: 0)
     /// A bridge for an optional.
-    @DefaultStorageOptional(key: "optionalColour", as: ColourBridge()) public var optionalColour: Colour?
+    @DefaultStorageOptional(key: "optionalColor", as: ColorBridge()) public var optionalColor: Color?
     /// A bridge instead of a conformance, with a validator.
     @DefaultStorage(key: "since", as: UnixSeconds(), validate: { $0.timeIntervalSince1970 >= 0 })
     public var since = Date(timeIntervalSince1970: 5)
 
-    /// Takes the standard suite.
+    /// Creates the settings in the standard suite.
     public init() {}
 }
 
 /// Ranges of every kind.
 public struct KindsOfRanges: Sendable {
-    /// Closed.
+    /// A closed range.
     @DefaultStorage(key: "closed", in: 1...5) public var closed = 3
-    /// Half open.
+    /// A half-open range.
     @DefaultStorage(key: "halfOpen", in: 1..<5) public var halfOpen = 3
-    /// Without an end.
+    /// A range without an upper bound.
     @DefaultStorage(key: "from", in: 1...) public var from: UInt8 = 3
-    /// Without a beginning.
+    /// A range through an upper bound.
     @DefaultStorage(key: "through", in: ...5) public var through = 3
-    /// Without a beginning, and without its end.
+    /// A range up to an upper bound.
     @DefaultStorage(key: "upTo", in: ..<5) public var upTo = 3
-    /// Of fractions, from literals of integers.
+    /// A range of floating-point numbers with integer literals.
     @DefaultStorage(key: "fraction", in: 0...1) public var fraction = 0.5
-    /// Of texts.
+    /// A range of strings.
     @DefaultStorage(key: "text", in: "a"..."f") public var text = "c"
-    /// Of times.
+    /// A range of dates.
     @DefaultStorage(key: "date", in: Date(timeIntervalSince1970: 0)...) public var date = Date(timeIntervalSince1970: 9)
-    /// Of durations.
+    /// A range of durations.
     @DefaultStorage(key: "timeout", in: .zero ... .seconds(60)) public var timeout = Duration.seconds(5)
-    /// With a validator.
+    /// A range with a validator.
     @DefaultStorage(key: "even", in: 0...10, validate: { $0.isMultiple(of: 2) }) public var even = 4
 
-    /// Takes the standard suite.
+    /// Creates the settings in the standard suite.
     public init() {}
 }

@@ -8,53 +8,53 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A type with raw values.
+/// An enum with raw values.
 public enum LogLevel: String, StoredValueConvertible, CaseIterable {
     case debug, info, warning, error
 }
 
-/// A type with raw values that is a structure.
+/// A struct with raw values.
 public struct Port: RawRepresentable, StoredValueConvertible, Hashable {
-    /// The number.
+    /// The raw value.
     public var rawValue: UInt16
 
-    /// Takes any number.
+    /// Creates a value.
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 }
 
-/// A type that is an option set.
+/// An option set.
 public struct Features: OptionSet, StoredValueConvertible {
-    /// The bits.
+    /// The raw value.
     public let rawValue: Int
 
-    /// Takes any bits.
+    /// Creates a set.
     public init(rawValue: Int) {
         self.rawValue = rawValue
     }
 
-    /// One bit.
+    /// An option.
     public static let search = Features(rawValue: 1)
-    /// Another.
+    /// Another option.
     public static let upload = Features(rawValue: 2)
 }
 
-/// A type that is `Codable`.
+/// A `Codable` struct.
 public struct Limits: Codable, StoredValueConvertible, Hashable {
-    /// A property of it.
+    /// A property.
     public var perSecond: Int
-    /// Another.
+    /// Another property.
     public var burst: Int?
 
-    /// Takes any numbers.
+    /// Creates a value.
     public init(perSecond: Int = 100, burst: Int? = nil) {
         self.perSecond = perSecond
         self.burst = burst
     }
 }
 
-/// A type with raw values that is `Codable` as well.
+/// A `Codable` enum with raw values.
 public enum Mode: Int, Codable, StoredValueConvertible {
     case fast = 1
     case safe = 2
@@ -67,12 +67,12 @@ public enum Endpoint: Codable, StoredValueConvertible, Hashable {
     case network(host: String, port: Int)
 }
 
-/// A type that has conversions of its own.
+/// A type with its own conversions.
 public struct Percentage: StoredValueConvertible, Comparable {
-    /// The share of one.
+    /// The fraction.
     public var fraction: Double
 
-    /// Takes any share.
+    /// Creates a fraction.
     public init(_ fraction: Double) {
         self.fraction = fraction
     }
@@ -82,53 +82,53 @@ public struct Percentage: StoredValueConvertible, Comparable {
         fraction = try Double(storedValue: storedValue) / 100
     }
 
-    /// Writes hundredths.
+    /// Returns hundredths.
     public func storedValue() throws -> StoredValue {
         .double(fraction * 100)
     }
 
-    /// The order of the shares.
+    /// Compares the fractions.
     public static func < (left: Percentage, right: Percentage) -> Bool {
         left.fraction < right.fraction
     }
 }
 
-/// A type that somebody else has made, and that nobody has made storable.
-public struct Colour: Sendable, Equatable {
-    /// The parts.
+/// A type of another module without a conformance.
+public struct Color: Sendable, Equatable {
+    /// The red component.
     public var red: UInt8
-    /// The parts.
+    /// The green component.
     public var green: UInt8
-    /// The parts.
+    /// The blue component.
     public var blue: UInt8
 
-    /// Takes the parts.
+    /// Creates a color.
     public init(red: UInt8, green: UInt8, blue: UInt8) {
         (self.red, self.green, self.blue) = (red, green, blue)
     }
 }
 
-/// Stores a colour as a list of its parts.
-public struct ColourBridge: StoredValueBridge {
-    /// There is but one.
+/// Stores a color as an array of its components.
+public struct ColorBridge: StoredValueBridge {
+    /// Creates the bridge.
     public init() {}
 
-    /// Reads three parts.
-    public func value(from storedValue: StoredValue) throws -> Colour {
+    /// Reads three components.
+    public func value(from storedValue: StoredValue) throws -> Color {
         let parts = try [UInt8](storedValue: storedValue)
         guard parts.count == 3 else { throw SettingsError.invalidValue("expected three parts, found \(parts.count)") }
-        return Colour(red: parts[0], green: parts[1], blue: parts[2])
+        return Color(red: parts[0], green: parts[1], blue: parts[2])
     }
 
-    /// Writes three parts.
-    public func storedValue(from colour: Colour) throws -> StoredValue {
-        try [colour.red, colour.green, colour.blue].storedValue()
+    /// Returns three components.
+    public func storedValue(from color: Color) throws -> StoredValue {
+        try [color.red, color.green, color.blue].storedValue()
     }
 }
 
-/// Stores a date, which can be stored without, as its seconds.
+/// Stores a date as seconds, although dates can be stored without a bridge.
 public struct UnixSeconds: StoredValueBridge {
-    /// There is but one.
+    /// Creates the bridge.
     public init() {}
 
     /// Reads seconds.
@@ -136,7 +136,7 @@ public struct UnixSeconds: StoredValueBridge {
         Date(timeIntervalSince1970: try Double(storedValue: storedValue))
     }
 
-    /// Writes seconds.
+    /// Returns seconds.
     public func storedValue(from date: Date) throws -> StoredValue {
         .double(date.timeIntervalSince1970)
     }

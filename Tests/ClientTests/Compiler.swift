@@ -3,11 +3,11 @@
 import Foundation
 import Testing
 
-/// The compiler of the toolchain that runs the tests, with the flags of this package and the module as it was built.
+/// The compiler of the toolchain that runs the tests, with the flags of this package and the built module.
 struct Compiler {
-    /// One error or warning.
-    struct Complaint: Hashable, CustomStringConvertible {
-        /// The line of the source; zero for a complaint about something else, such as the module.
+    /// An error or a warning.
+    struct Diagnostic: Hashable, CustomStringConvertible {
+        /// The line of the source; 0 for a diagnostic about something else, such as the module.
         var line: Int
         var message: String
 
@@ -23,9 +23,9 @@ struct Compiler {
         modules = try #require(Self.findModules(), "no StoredSettings.swiftmodule above the test executable")
     }
 
-    /// Checks the types of a source, which is given in standard input so that no file is made.
-    func check(_ source: String) throws -> [Complaint] {
-        // For the modules that it builds anew, and the empty directory that it leaves behind.
+    /// Type-checks a source, which is passed by standard input so that no file is created.
+    func check(_ source: String) throws -> [Diagnostic] {
+        // For the modules that the compiler rebuilds, and the empty directory that it leaves behind.
         let temporary = FileManager.default.temporaryDirectory.appending(path: "Snippets-\(UUID())")
         try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: temporary) } }
@@ -50,20 +50,20 @@ struct Compiler {
         try input.fileHandleForWriting.close()
         let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
         process.waitUntilExit()
-        return Self.complaints(in: text)
+        return Self.diagnostics(in: text)
     }
 
-    private static func complaints(in output: String) -> [Complaint] {
+    private static func diagnostics(in output: String) -> [Diagnostic] {
         output.split(separator: "\n")
             .compactMap { line in
                 guard let match = line.wholeMatch(of: /(.*?): (?:error|warning): (.*)/) else { return nil }
                 let place = match.1.split(separator: ":")
                 let line = place.count == 3 && place[0] == "<stdin>" ? Int(place[1]) : nil
-                return Complaint(line: line ?? 0, message: String(match.2))
+                return Diagnostic(line: line ?? 0, message: String(match.2))
             }
     }
 
-    // MARK: - Finding
+    // MARK: - Search
 
     private static func findExecutable() -> URL? {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
@@ -77,7 +77,7 @@ struct Compiler {
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }
     }
 
-    /// The files that this process has mapped, as far as the system tells.
+    /// The files that this process has mapped, as far as the system reports them.
     private static func loadedLibraries() -> [URL] {
         guard let maps = FileManager.default.contents(atPath: "/proc/self/maps") else { return [] }
         let paths = String(decoding: maps, as: UTF8.self)

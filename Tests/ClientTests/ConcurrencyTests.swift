@@ -4,15 +4,15 @@ import ClientModule
 import StoredSettings
 import Testing
 
-@Suite("A client's tasks")
+@Suite("Settings in a client's tasks")
 struct ConcurrencyTests {
-    @Test("each have a standard suite of their own", arguments: 0..<8)
+    @Test("each task has its own standard suite", arguments: 0..<8)
     func standardSuites(_ index: Int) async throws {
         let suite = SettingsSuite.inMemory()
         try await SettingsSuite.withStandard(suite) {
             #expect(SettingsSuite.standard == suite)
             #expect(StandardSettings().count == 0)
-            // Tasks that are started here, and theirs, share the suite.
+            // Tasks that start here, and their child tasks, share the suite.
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask {
@@ -32,7 +32,7 @@ struct ConcurrencyTests {
         #expect(suite.keys == (index == 0 ? ["owner"] : ["count", "owner"]))
     }
 
-    @Test("keep a setting in the suite in which it was made")
+    @Test("a setting stays in the suite in which it was created")
     func settingsStayWithTheirSuite() {
         let suite = SettingsSuite.inMemory()
         let settings = SettingsSuite.withStandard(suite) { StandardSettings() }
@@ -40,7 +40,7 @@ struct ConcurrencyTests {
         #expect(suite.snapshot() == ["count": 5])
     }
 
-    @Test("pass settings to actors and back")
+    @Test("settings are passed to actors and back")
     func settingsCrossIsolation() async throws {
         actor Reader {
             func read(_ setting: Setting<Int>) -> Int { setting.value }
@@ -55,7 +55,7 @@ struct ConcurrencyTests {
         #expect(await MainActor.run { setting.value } == 42)
     }
 
-    @Test("follow the values of a setting")
+    @Test("a task receives the values of a setting")
     func values() async {
         let settings = ServerSettings(suite: .inMemory())
         let follower = Task {
@@ -70,7 +70,7 @@ struct ConcurrencyTests {
         #expect(await follower.value == [8080, 1, 2, 3])
     }
 
-    @Test("follow the changes of a setting, of some keys and of a whole suite")
+    @Test("a task receives the changes of a setting, of some keys and of a whole suite")
     func changes() async throws {
         let suite = SettingsSuite.inMemory()
         let settings = ServerSettings(suite: suite)
@@ -92,7 +92,7 @@ struct ConcurrencyTests {
         #expect(await allKeys == ["logLevel", "port"])
     }
 
-    @Test("follow a setting on the main actor, step by step")
+    @Test("a task on the main actor receives the values of a setting one by one")
     @MainActor
     func mainActorIterator() async {
         let setting = Setting("count", default: 0, suite: .inMemory())
@@ -100,14 +100,14 @@ struct ConcurrencyTests {
         #expect(await values.next(isolation: MainActor.shared) == 0)
         setting.value = 1
         setting.value = 2
-        #expect(await values.next(isolation: #isolation) == 2, "A slow consumer gets the newest value.")
+        #expect(await values.next(isolation: #isolation) == 2, "A slow consumer receives the newest value.")
         setting.value = 3
         #expect(await values.next() == 3)
         setting.suite.finish()
         #expect(await values.next(isolation: MainActor.shared) == nil)
     }
 
-    @Test("end a stream when they are cancelled")
+    @Test("a canceled stream ends")
     func cancellation() async {
         let settings = ServerSettings(suite: .inMemory())
         let (started, signal) = AsyncStream.makeStream(of: Void.self)
@@ -124,7 +124,7 @@ struct ConcurrencyTests {
         #expect(await follower.value == [8080])
     }
 
-    @Test("share one sequence, each with its own loop")
+    @Test("several tasks use one sequence, each with its own loop")
     func sharedSequence() async {
         let setting = Setting("count", default: 0, suite: .inMemory())
         let values = setting.values
@@ -145,16 +145,16 @@ struct ConcurrencyTests {
         #expect(sums == [5, 5, 5, 5])
     }
 
-    @Test("are told of changes by observation")
+    @Test("observation notifies a task of changes")
     func observation() {
         let settings = ServerSettings(suite: .inMemory())
-        let told = Setting("told", default: [Int](), suite: .inMemory())
-        let observation = settings.$port.observe(initial: true) { told.value.append($0.new) }
+        let received = Setting("received", default: [Int](), suite: .inMemory())
+        let observation = settings.$port.observe(initial: true) { received.value.append($0.new) }
         settings.port = 1
         settings.port = 1
         settings.port = 2
         observation.invalidate()
         settings.port = 3
-        #expect(told.value == [8080, 1, 2])
+        #expect(received.value == [8080, 1, 2])
     }
 }

@@ -11,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A client keeps settings in")
+@Suite("Contexts of settings in a client")
 struct ContextTests {
     let reporter = RecordingReporter()
     let suite: SettingsSuite
@@ -20,9 +20,9 @@ struct ContextTests {
         suite = .inMemory(reporter: reporter)
     }
 
-    @Test("a Sendable structure that is shared")
+    @Test("a shared Sendable struct")
     func sharedStructure() async throws {
-        // The only test that touches what is shared.
+        // No other test uses the shared settings.
         let shared = ServerSettings.shared
         #expect(shared.port == 8080)
         let ports = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -35,7 +35,7 @@ struct ContextTests {
         #expect(ServerSettings.shared.port == 8096)
     }
 
-    @Test("a structure in a `let`")
+    @Test("a struct in a `let`")
     func structureInLet() {
         let application = Application(ServerSettings(suite: suite))
         application.move(to: 9090)
@@ -54,11 +54,11 @@ struct ContextTests {
             ]
         )
         application.settings.port = 0
-        #expect(application.settings.port == 9090, "A value outside the range is not taken.")
+        #expect(application.settings.port == 9090, "A value outside the range is rejected.")
         #expect(reporter.errors.map(\.key) == ["port"])
     }
 
-    @Test("a structure of another module, whose projections it uses")
+    @Test("a struct of another module with its projected values")
     func structureOfAnotherModule() throws {
         let settings = ServerSettings(suite: suite)
         #expect(!settings.$port.isSet)
@@ -75,7 +75,7 @@ struct ContextTests {
         #expect(settings.port == 8080)
     }
 
-    @Test("a class of the main actor")
+    @Test("a class on the main actor")
     @MainActor
     func mainActorClass() async {
         await SettingsSuite.withStandard(suite) {
@@ -84,7 +84,7 @@ struct ContextTests {
             settings.title = "Title"
             #expect(suite.snapshot() == ["width": 1000, "title": "Title"])
             settings.width = 0
-            #expect(settings.width == 1000, "A value outside the range is not taken.")
+            #expect(settings.width == 1000, "A value outside the range is rejected.")
             #expect(reporter.errors.map(\.key) == ["width"])
             #expect(await settings.widen(upTo: 1200) == [1000, 1100, 1200])
         }
@@ -110,7 +110,7 @@ struct ContextTests {
         }
     }
 
-    @Test("a plain class, and one that inherits from it")
+    @Test("a class and its subclass")
     func plainClass() {
         SettingsSuite.withStandard(suite) {
             let settings = SpecialToolSettings()
@@ -124,7 +124,7 @@ struct ContextTests {
         }
     }
 
-    @Test("a class that is unchecked Sendable")
+    @Test("an unchecked Sendable class")
     func uncheckedClass() async throws {
         let settings = SettingsSuite.withStandard(suite) { SharedSettings() }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -11,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A client names settings by")
+@Suite("Keys of settings in a client")
 struct KeyTests {
     let reporter = RecordingReporter()
     let suite: SettingsSuite
@@ -24,7 +24,7 @@ struct KeyTests {
         SettingsSuite.withStandard(suite) { KeyedSettings() }
     }
 
-    @Test("the cases of an enum")
+    @Test("enum cases")
     func enumCases() {
         let settings = makeSettings()
         #expect(settings.flag)
@@ -35,7 +35,7 @@ struct KeyTests {
         settings.ratio = 1
         settings.started = Date(timeIntervalSince1970: 60)
         settings.nickname = "Ada"
-        settings.colour = Colour(red: 255, green: 0, blue: 1)
+        settings.color = Color(red: 255, green: 0, blue: 1)
         #expect(
             suite.snapshot() == [
                 "flag": false,
@@ -43,17 +43,17 @@ struct KeyTests {
                 "tuning.ratio": 0.75,
                 "started": 60.0,
                 "nickname": "Ada",
-                "colour": [255, 0, 1],
+                "color": [255, 0, 1],
             ]
         )
         #expect(reporter.errors.map(\.code) == [.validationFailed, .validationFailed])
         #expect(reporter.errors.map(\.key) == ["level", "tuning.ratio"])
         settings.nickname = nil
-        settings.colour = nil
-        #expect(!settings.$nickname.isSet && !settings.$colour.isSet)
+        settings.color = nil
+        #expect(!settings.$nickname.isSet && !settings.$color.isSet)
     }
 
-    @Test("members of a suite's values")
+    @Test("key paths of a suite's values")
     func members() {
         suite.values.quality += 0.1
         suite.values.hosts.append("example.org")
@@ -74,7 +74,7 @@ struct KeyTests {
         let settings = makeSettings()
         #expect(settings.quality == 0.8)
         #expect(settings.hosts == ["localhost"])
-        #expect(settings.port == 9000, "The default given at the property takes the place of the key's.")
+        #expect(settings.port == 9000, "The property's default overrides the key's.")
         #expect(suite[.port] == 8080)
         settings.quality = 0.5
         settings.hosts.append("example.org")
@@ -84,7 +84,7 @@ struct KeyTests {
         #expect(suite[.hosts] == ["localhost", "example.org"])
         #expect(suite[.lastDeploy] == Date(timeIntervalSince1970: 2))
         settings.port = 70_000
-        #expect(settings.port == 9000, "The key's range holds with another default too.")
+        #expect(settings.port == 9000, "The key's range also applies to another default.")
         settings.alias = ""
         #expect(settings.alias == "web")
         settings.alias = nil
@@ -93,7 +93,7 @@ struct KeyTests {
         #expect(reporter.errors.map(\.key) == ["port", "alias"])
     }
 
-    @Test("static members in place")
+    @Test("static members in expressions")
     func staticMembersInPlace() throws {
         suite[.quality] += 0.1
         suite[.hosts].append("a.example")
@@ -133,7 +133,7 @@ struct KeyTests {
         #expect(suite.snapshot() == ["workers": 9])
     }
 
-    @Test("static members with rules")
+    @Test("static members with ranges and validators")
     func rules() {
         suite[.even] = 3
         suite[.even] = -2
@@ -150,19 +150,19 @@ struct KeyTests {
 
     @Test("static members with bridges")
     func bridges() throws {
-        #expect(suite[.accent] == Colour(red: 1, green: 2, blue: 3))
+        #expect(suite[.accent] == Color(red: 1, green: 2, blue: 3))
         #expect(suite[.tint] == nil)
         suite[.accent].green = 9
-        suite[.tint] = Colour(red: 4, green: 5, blue: 6)
+        suite[.tint] = Color(red: 4, green: 5, blue: 6)
         #expect(suite.snapshot() == ["accent": [1, 9, 3], "tint": [4, 5, 6]])
         suite[.tint] = nil
         #expect(suite.keys == ["accent"])
         try suite.setStoredValue([1, 2, 300], forKey: "accent")
-        #expect(suite[.accent] == Colour(red: 1, green: 2, blue: 3))
+        #expect(suite[.accent] == Color(red: 1, green: 2, blue: 3))
         #expect(reporter.errors.map(\.key) == ["accent"])
     }
 
-    @Test("static members whose nil is a value, or means that nothing is stored")
+    @Test("static members whose nil is a value or means that no value is stored")
     func twoKindsOfNil() {
         #expect(suite[.maximum] == 42)
         suite[.maximum] = nil
@@ -173,8 +173,8 @@ struct KeyTests {
         #expect(suite.keys == ["maximum"])
     }
 
-    // Reading creates no file, so naming suites that would be kept in files leaves none.
-    @Test("texts, in suites that are string literals")
+    // Reading creates no file, so suites that are stored in files leave none.
+    @Test("strings, with string literals as suites")
     func literalSuites() {
         let settings = KeyedSettingsElsewhere()
         #expect(settings.$quality.suite.name == "client-tests.elsewhere")

@@ -11,12 +11,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-@Suite("A client keeps values")
+@Suite("Kinds of values in a client")
 struct KindsTests {
     let reporter = RecordingReporter()
     let suite: SettingsSuite
     let settings: KindsOfTypes
-    /// Reads what ``settings`` has stored, with nothing that it may remember.
+    /// Reads the values stored by ``settings``, without any cache.
     let again: KindsOfTypes
 
     init() {
@@ -25,7 +25,7 @@ struct KindsTests {
         self.suite = suite
     }
 
-    @Test("with raw values")
+    @Test("raw values")
     func rawValues() {
         settings.level = .warning
         settings.port.rawValue = 443
@@ -35,10 +35,10 @@ struct KindsTests {
         #expect(again.level == .warning)
         #expect(again.port == Port(rawValue: 443))
         #expect(again.features == [.search, .upload])
-        #expect(again.mode == .safe, "The raw value wins over Codable.")
+        #expect(again.mode == .safe, "The raw value takes precedence over Codable.")
     }
 
-    @Test("that are Codable, as structure")
+    @Test("Codable values, stored by their structure")
     func codable() throws {
         settings.limits.perSecond = 5
         settings.endpoint = .network(host: "localhost", port: 80)
@@ -50,7 +50,7 @@ struct KindsTests {
         #expect(suite.storedValue(forKey: "endpoint") == ["disabled": [:]])
     }
 
-    @Test("with conversions of their own, in a range")
+    @Test("values with their own conversions, in a range")
     func ownConversions() {
         settings.share = Percentage(0.25)
         #expect(suite.storedValue(forKey: "share") == 25.0)
@@ -60,7 +60,7 @@ struct KindsTests {
         #expect(reporter.errors.map(\.code) == [.validationFailed])
     }
 
-    @Test("in collections")
+    @Test("collections")
     func collections() {
         let endpoints: [Endpoint] = [.socket(path: "/run"), .disabled, .network(host: "a", port: 1)]
         settings.levels = [.error, .debug]
@@ -82,7 +82,7 @@ struct KindsTests {
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("whose nil is one of them, apart from nothing stored")
+    @Test("an optional whose nil is a value, unlike no stored value")
     func nullIsAValue() throws {
         #expect(settings.count == 42)
         #expect(try settings.$count.load() == .none as Int??)
@@ -99,39 +99,39 @@ struct KindsTests {
         #expect(suite.snapshot() == ["nothing": .null])
     }
 
-    @Test("whose nil means that nothing is stored")
+    @Test("an optional whose nil means that no value is stored")
     func nilIsAbsence() throws {
         settings.optionalMode = .safe
         settings.positive = 1
         settings.positive = -1
-        settings.optionalColour = Colour(red: 1, green: 1, blue: 1)
+        settings.optionalColor = Color(red: 1, green: 1, blue: 1)
         settings.twice = .some(.none)
         #expect(again.optionalMode == .safe)
         #expect(again.positive == 1)
         #expect(again.twice == .some(.none))
-        #expect(suite.snapshot() == ["optionalMode": 2, "positive": 1, "optionalColour": [1, 1, 1], "twice": .null])
+        #expect(suite.snapshot() == ["optionalMode": 2, "positive": 1, "optionalColor": [1, 1, 1], "twice": .null])
         #expect(reporter.errors.map(\.key) == ["positive"])
         settings.optionalMode = nil
         settings.positive = nil
-        settings.optionalColour = nil
+        settings.optionalColor = nil
         settings.twice = nil
         #expect(suite.keys.isEmpty)
         #expect(again.twice == nil)
-        #expect(reporter.errors.count == 1, "The validator is not asked about nil.")
+        #expect(reporter.errors.count == 1, "The validator is not called for nil.")
     }
 
-    @Test("through bridges")
+    @Test("values with bridges")
     func bridges() {
-        settings.colour.blue = 255
+        settings.color.blue = 255
         settings.since = Date(timeIntervalSince1970: 1.5)
         settings.since = Date(timeIntervalSince1970: -1)
-        #expect(suite.snapshot() == ["colour": [0, 0, 255], "since": 1.5])
-        #expect(again.colour == Colour(red: 0, green: 0, blue: 255))
+        #expect(suite.snapshot() == ["color": [0, 0, 255], "since": 1.5])
+        #expect(again.color == Color(red: 0, green: 0, blue: 255))
         #expect(again.since == Date(timeIntervalSince1970: 1.5))
         #expect(reporter.errors.map(\.key) == ["since"])
     }
 
-    @Test("in ranges of every kind, and none outside")
+    @Test("ranges of every kind reject values outside")
     func ranges() {
         let settings = SettingsSuite.withStandard(suite) { KindsOfRanges() }
         settings.closed = 5

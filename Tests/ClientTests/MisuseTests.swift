@@ -2,20 +2,20 @@
 
 import Testing
 
-/// Source that the compiler refuses, and what it says.
+/// Invalid code, and the compiler's error for it.
 struct Misuse: Sendable {
     var source: String
     var message: String
 
-    init(_ source: String, says message: String) {
+    init(_ source: String, error message: String) {
         self.source = source
         self.message = message
     }
 }
 
-@Suite("The compiler")
+@Suite("Compiler errors")
 struct MisuseTests {
-    /// What all snippets may use.
+    /// Declarations that all snippets use.
     private static let preamble = """
         import StoredSettings
 
@@ -37,7 +37,7 @@ struct MisuseTests {
 
         """
 
-    /// What it must take: were the flags or the module wrong, it would refuse this as well.
+    /// Valid code, which would also fail if the flags or the module were wrong.
     private static let correct = """
         struct Settings: Sendable {
             @DefaultStorage(key: "number") var number = 1
@@ -88,31 +88,31 @@ struct MisuseTests {
     private static let otherType = "The value is of another type than the key."
 
     private static let missingDefaults = [
-        Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, says: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, says: optionalWithoutDefault),
-        Misuse("@DefaultStorage(Key.number) var x: Int?", says: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, says: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x") var x: Int"#, says: missingDefault),
-        Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, says: missingDefault),
-        Misuse("@DefaultStorage(Key.number) var x: Int", says: missingDefault),
-        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: "Give the property a default that lies in"),
-        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", says: "Give the property a default that lies in"),
-        Misuse(#"let x = SettingKey("x")"#, says: "Give the key a default, or the type of its values"),
-        Misuse(#"let x = SettingKey<Int>("x")"#, says: missingKeyDefault),
-        Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, says: missingKeyDefault),
-        Misuse(#"let x = SettingKey<Int>("x", in: 1...9)"#, says: "Give the key a default that lies in"),
+        Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, error: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, error: optionalWithoutDefault),
+        Misuse("@DefaultStorage(Key.number) var x: Int?", error: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, error: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Int"#, error: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, error: missingDefault),
+        Misuse("@DefaultStorage(Key.number) var x: Int", error: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, error: "Give the property a default that lies in"),
+        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", error: "Give the property a default that lies in"),
+        Misuse(#"let x = SettingKey("x")"#, error: "Give the key a default, or the type of its values"),
+        Misuse(#"let x = SettingKey<Int>("x")"#, error: missingKeyDefault),
+        Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, error: missingKeyDefault),
+        Misuse(#"let x = SettingKey<Int>("x", in: 1...9)"#, error: "Give the key a default that lies in"),
     ]
 
     private static let unstorableTypes = [
-        Misuse(#"@DefaultStorage(key: "x") var x = Unstorable()"#, says: unstorable),
-        Misuse(#"@DefaultStorage(key: "x", validate: { _ in true }) var x = Unstorable()"#, says: unstorable),
-        Misuse(#"@DefaultStorage(key: "x") var x = [Unstorable()]"#, says: unstorable),
-        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable? = Unstorable()"#, says: unstorable),
-        Misuse("@DefaultStorage(Key.number) var x = Unstorable()", says: unstorable),
-        Misuse(#"@DefaultStorageOptional(key: "x") var x: Unstorable?"#, says: unstorable),
-        Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", says: unstorable),
-        Misuse(#"let x = SettingKey("x", default: Unstorable())"#, says: unstorable),
-        Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, says: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x = Unstorable()"#, error: unstorable),
+        Misuse(#"@DefaultStorage(key: "x", validate: { _ in true }) var x = Unstorable()"#, error: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x = [Unstorable()]"#, error: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable? = Unstorable()"#, error: unstorable),
+        Misuse("@DefaultStorage(Key.number) var x = Unstorable()", error: unstorable),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Unstorable?"#, error: unstorable),
+        Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", error: unstorable),
+        Misuse(#"let x = SettingKey("x", default: Unstorable())"#, error: unstorable),
+        Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, error: unstorable),
         Misuse(
             #"let x = Setting("x", default: Unstorable())"#,
             says: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
@@ -120,47 +120,47 @@ struct MisuseTests {
     ]
 
     private static let bridges = [
-        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [Unstorable] = []"#, says: arrayBridge),
-        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: [Unstorable] = []", says: arrayBridge),
-        Misuse(#"let x = SettingKey<[Unstorable]>("x", default: [], as: Bridge())"#, says: arrayBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: Unstorable? = nil"#, says: optionalBridge),
-        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: Unstorable? = nil", says: optionalBridge),
-        Misuse(#"let x = SettingKey<Unstorable?>("x", default: nil, as: Bridge())"#, says: optionalBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: CodableBridge()) var x = Unstorable()"#, says: uncodable),
-        Misuse(#"let x = SettingKey("x", default: Unstorable(), as: CodableBridge())"#, says: uncodable),
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [Unstorable] = []"#, error: arrayBridge),
+        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: [Unstorable] = []", error: arrayBridge),
+        Misuse(#"let x = SettingKey<[Unstorable]>("x", default: [], as: Bridge())"#, error: arrayBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: Unstorable? = nil"#, error: optionalBridge),
+        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: Unstorable? = nil", error: optionalBridge),
+        Misuse(#"let x = SettingKey<Unstorable?>("x", default: nil, as: Bridge())"#, error: optionalBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: CodableBridge()) var x = Unstorable()"#, error: uncodable),
+        Misuse(#"let x = SettingKey("x", default: Unstorable(), as: CodableBridge())"#, error: uncodable),
     ]
 
     private static let needlessDefaults = [
-        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = 5"#, says: needlessDefault),
-        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = nil"#, says: needlessDefault),
-        Misuse(#"@DefaultStorageOptional(key: "x", validate: { $0 > 1 }) var x: Int? = 5"#, says: needlessDefault),
-        Misuse("@DefaultStorageOptional(Key.number) var x: Int? = 5", says: needlessDefault),
-        Misuse("@DefaultStorageOptional(.maximum) var x: Int? = 5", says: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = 5"#, error: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = nil"#, error: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x", validate: { $0 > 1 }) var x: Int? = 5"#, error: needlessDefault),
+        Misuse("@DefaultStorageOptional(Key.number) var x: Int? = 5", error: needlessDefault),
+        Misuse("@DefaultStorageOptional(.maximum) var x: Int? = 5", error: needlessDefault),
     ]
 
     private static let keys = [
-        Misuse(#"@DefaultStorage("x") var x = 5"#, says: #"A key that is a text has a label"#),
-        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, says: #"A key that is a text has a label"#),
-        Misuse("@DefaultStorage(key: Key.number) var x = 5", says: "cannot convert value of type 'Key' to expected"),
-        Misuse("@DefaultStorage(.unknown) var x = 5", says: "type 'SettingKey<Int>' has no member 'unknown'"),
-        Misuse(#"@DefaultStorage(.ratio) var x = "text""#, says: "result of type 'SettingKey<Double>', but context"),
-        Misuse("@DefaultStorage(.ratio) var x: String", says: "result of type 'SettingKey<Double>' but context"),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, says: otherType),
-        Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", says: otherType),
-        Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", says: otherType),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, says: textForKey + "storedValue(forKey:) and"),
-        Misuse(#"func f(_ suite: SettingsSuite) { let _ = suite["x"] }"#, says: textForKey),
-        Misuse(#"func f(_ suite: SettingsSuite, _ x: Int) { suite["x"] = x }"#, says: textForKey),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] += 1 }"#, says: textForKey),
-        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, says: textForKey + "the subscript"),
-        Misuse(#"func f(_ t: inout SettingsTransaction) { let _: Int = t["x"] }"#, says: textForKey),
+        Misuse(#"@DefaultStorage("x") var x = 5"#, error: #"A key that is a text has a label"#),
+        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, error: #"A key that is a text has a label"#),
+        Misuse("@DefaultStorage(key: Key.number) var x = 5", error: "cannot convert value of type 'Key' to expected"),
+        Misuse("@DefaultStorage(.unknown) var x = 5", error: "type 'SettingKey<Int>' has no member 'unknown'"),
+        Misuse(#"@DefaultStorage(.ratio) var x = "text""#, error: "result of type 'SettingKey<Double>', but context"),
+        Misuse("@DefaultStorage(.ratio) var x: String", error: "result of type 'SettingKey<Double>' but context"),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, error: otherType),
+        Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", error: otherType),
+        Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", error: otherType),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, error: textForKey + "storedValue(forKey:) and"),
+        Misuse(#"func f(_ suite: SettingsSuite) { let _ = suite["x"] }"#, error: textForKey),
+        Misuse(#"func f(_ suite: SettingsSuite, _ x: Int) { suite["x"] = x }"#, error: textForKey),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] += 1 }"#, error: textForKey),
+        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, error: textForKey + "the subscript"),
+        Misuse(#"func f(_ t: inout SettingsTransaction) { let _: Int = t["x"] }"#, error: textForKey),
     ]
 
     private static let conformances =
         [
-            Misuse("func f(_ x: Setting<Int>) { send(x.values.makeAsyncIterator()) }", says: oneLoop),
-            Misuse("func f(_ x: Setting<Int>) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
-            Misuse("func f(_ x: SettingsSuite) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
+            Misuse("func f(_ x: Setting<Int>) { send(x.values.makeAsyncIterator()) }", error: oneLoop),
+            Misuse("func f(_ x: Setting<Int>) { send(x.changes.makeAsyncIterator()) }", error: oneLoop),
+            Misuse("func f(_ x: SettingsSuite) { send(x.changes.makeAsyncIterator()) }", error: oneLoop),
             Misuse(
                 #"final class C: Sendable { @DefaultStorage(key: "x") var x = 5 }"#,
                 says: "stored property '_x' of 'Sendable'-conforming class 'C' is mutable"
@@ -170,30 +170,30 @@ struct MisuseTests {
         .flatMap { type in
             [("hash", "Hashable"), ("encode", "Encodable"), ("decode", "Decodable")]
                 .map { function, conformance in
-                    Misuse("func f(_ x: \(type)) { \(function)(x) }", says: "'\(type)' conform to '\(conformance)'")
+                    Misuse("func f(_ x: \(type)) { \(function)(x) }", error: "'\(type)' conform to '\(conformance)'")
                 }
         }
 
-    /// The compiler is run once for everything, with each misuse on a line of its own at the end.
-    private static let complaints = Result {
+    /// The errors of one compiler run, with each misuse on its own line at the end.
+    private static let diagnostics = Result {
         let snippets = misuses.enumerated().map { "enum Snippet\($0) { struct Use { \($1.source) } }" }
         return try Compiler().check(preamble + correct + snippets.joined(separator: "\n"))
     }
 
     private static let firstLine = (preamble + correct).count { $0 == "\n" } + 1
 
-    @Test("takes what is correct")
+    @Test("valid code compiles")
     func correctUse() throws {
-        let complaints = try Self.complaints.get()
-        #expect(complaints.filter { $0.line < Self.firstLine } == [])
-        #expect(!complaints.isEmpty)
+        let diagnostics = try Self.diagnostics.get()
+        #expect(diagnostics.filter { $0.line < Self.firstLine } == [])
+        #expect(!diagnostics.isEmpty)
     }
 
-    @Test("refuses what cannot mean anything, and names the fix", arguments: misuses.indices)
+    @Test("a misuse does not compile, and the error names the fix", arguments: misuses.indices)
     func misuse(_ index: Int) throws {
         let misuse = Self.misuses[index]
-        let complaints = try Self.complaints.get().filter { $0.line == Self.firstLine + index }
-        #expect(!complaints.isEmpty, "It takes: \(misuse.source)")
-        #expect(complaints.allSatisfy { $0.message.contains(misuse.message) }, "\(misuse.source): \(complaints)")
+        let diagnostics = try Self.diagnostics.get().filter { $0.line == Self.firstLine + index }
+        #expect(!diagnostics.isEmpty, "This compiles: \(misuse.source)")
+        #expect(diagnostics.allSatisfy { $0.message.contains(misuse.message) }, "\(misuse.source): \(diagnostics)")
     }
 }

@@ -3,11 +3,11 @@
 import Foundation
 import StoredSettings
 
-/// What a process of the run is told, and has in common with the others.
+/// The arguments and shared files of a child process.
 struct Child: Sendable {
     enum Task: String {
         case write
-        case look
+        case inspect
         case increment
         case load
     }
@@ -16,13 +16,13 @@ struct Child: Sendable {
 
     let ledger: Ledger
     let findings: Findings
-    /// The path of the file of settings.
+    /// The path of the settings file.
     let path: String
-    /// What the task takes.
+    /// The arguments of the task.
     let numbers: [Int]
     private let parent = getppid()
 
-    /// The arguments of a process that is to do a task.
+    /// The arguments of a process that runs a task.
     static func arguments(_ task: Task, in directory: String, settingsAt path: String, _ numbers: [Int]) -> [String] {
         [task.rawValue, directory, path] + numbers.map(String.init)
     }
@@ -33,7 +33,7 @@ struct Child: Sendable {
 
     static func run(_ arguments: [String]) throws {
         guard arguments.count >= 3, let task = Task(rawValue: arguments[0]) else {
-            throw UsageError("\(flag) is for the program itself")
+            throw UsageError("\(flag) is for internal use")
         }
         let child = Child(
             ledger: try ledger(in: arguments[1]),
@@ -43,7 +43,7 @@ struct Child: Sendable {
         )
         switch task {
         case .write: try Writer(child).run()
-        case .look: try Looker(child).run()
+        case .inspect: try Inspector(child).run()
         case .increment: try Incrementer(child).run()
         case .load: try LoadProcess(child, claims: Claims(in: arguments[1])).run()
         }
@@ -53,7 +53,7 @@ struct Child: Sendable {
         SettingsSuite(fileAt: path, reporter: findings)
     }
 
-    /// Runs threads until all have ended; ends the process when its parent has gone.
+    /// Runs threads until all have ended; exits if the parent process has ended.
     func runThreads(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) {
         let group = DispatchGroup()
         for number in 0..<count {
@@ -62,23 +62,23 @@ struct Child: Sendable {
                 do {
                     try body(number)
                 } catch {
-                    findings.note("a thread of process \(getpid()) ended: \(error)")
+                    findings.record("a thread of process \(getpid()) ended: \(error)")
                 }
                 group.leave()
             }
         }
-        while group.wait(timeout: .now() + .milliseconds(100)) == .timedOut { endWithoutParent() }
+        while group.wait(timeout: .now() + .milliseconds(100)) == .timedOut { exitIfOrphaned() }
     }
 
-    /// Waits, unless the parent is gone.
+    /// Waits for a condition; exits if the parent process has ended.
     func wait(until condition: () -> Bool) {
         while !condition() {
-            endWithoutParent()
+            exitIfOrphaned()
             pause(.microseconds(200))
         }
     }
 
-    private func endWithoutParent() {
+    private func exitIfOrphaned() {
         if getppid() != parent { _exit(1) }
     }
 }

@@ -2,11 +2,10 @@
 
 import Foundation
 
-/// Kills, races and loads the file store for as long as it is told, and prints what was found: what no test has the
-/// time for.
+/// Kills, races and loads the file store for longer than a test may take, and prints the findings.
 ///
-/// The program starts itself as the processes that share a file. What they are about to do, and what they have done,
-/// they write into a ledger that outlives them; the laws are checked against it.
+/// The program starts itself as the processes that share a file. They record started and finished changes in a ledger
+/// that outlives them, and the stored values are checked against it.
 @main
 struct Endurance {
     static func main() {
@@ -19,10 +18,10 @@ struct Endurance {
             print(options.isJSON ? try report.json() : report.description)
             exit(report.isClean ? 0 : 1)
         } catch let error as UsageError {
-            Console.tell("endurance: \(error.message)")
+            Console.printError("endurance: \(error.message)")
             exit(64)
         } catch {
-            Console.tell("endurance: \(error)")
+            Console.printError("endurance: \(error)")
             exit(1)
         }
     }

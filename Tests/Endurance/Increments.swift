@@ -3,9 +3,9 @@
 import Foundation
 import StoredSettings
 
-/// Processes that add one to one key of a suite that is not there yet, all from the same moment on.
+/// Processes that start at the same moment and each add 1 to one key of a new suite.
 ///
-/// The law: the sum is exact.
+/// The sum has to be exact.
 struct Increments {
     struct Result: Encodable {
         var processes = Increments.processes
@@ -43,25 +43,26 @@ struct Increments {
                 try ChildProcess(Child.arguments(.increment, in: workspace.directory, settingsAt: path, [$0]))
             }
         guard try wait(until: { ledger.sum(.process) == Self.processes }) else {
-            throw Failure("the processes do not begin")
+            throw Failure("the processes do not start")
         }
         let start = ContinuousClock.now
         ledger[.run, 0].value = 1
-        var complaints: [String] = []
-        // Until the last update has returned, and not until the last process has ended.
+        var failures: [String] = []
+        // Waits until the last update has returned, not until the last process has ended.
         _ = try wait(.seconds(600)) {
             processes.indices.allSatisfy { ledger[.process, $0].value == 2 || !processes[$0].isRunning }
         }
         var result = Result()
         result.seconds = (ContinuousClock.now - start).seconds
         for process in processes {
-            if let complaint = try process.finish(within: .seconds(600)) { complaints.append(complaint) }
+            if let failure = try process.finish(within: .seconds(600)) { failures.append(failure) }
         }
         result.sum = try Document(at: path).integer(Self.key) ?? 0
-        let kept = Setting(Self.key, default: 0, suite: SettingsSuite(fileAt: path, reporter: workspace.findings)).value
-        if result.sum != Self.processes * Self.count { complaints.append("the file has \(result.sum)") }
-        if kept != result.sum { complaints.append("the file has \(result.sum), and a suite over it \(kept)") }
-        for complaint in complaints { workspace.findings.note("increments: \(complaint)") }
+        let stored = Setting(Self.key, default: 0, suite: SettingsSuite(fileAt: path, reporter: workspace.findings))
+            .value
+        if result.sum != Self.processes * Self.count { failures.append("the file has \(result.sum)") }
+        if stored != result.sum { failures.append("the file has \(result.sum), but a suite over it has \(stored)") }
+        for failure in failures { workspace.findings.record("increments: \(failure)") }
         return result
     }
 }
@@ -75,7 +76,7 @@ struct Incrementer {
     }
 
     func run() throws {
-        guard let number = child.numbers.first else { throw UsageError("\(Child.flag) is for the program itself") }
+        guard let number = child.numbers.first else { throw UsageError("\(Child.flag) is for internal use") }
         let setting = Setting(Increments.key, default: 0, suite: child.suite)
         child.ledger[.process, number].value = 1
         child.wait { child.ledger[.run, 0].value == 1 }

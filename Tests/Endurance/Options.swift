@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
     enum Part: String, CaseIterable {
         case kill
@@ -19,19 +19,19 @@ struct Options {
     static let help = """
         Usage: swift run -c release endurance [kill|increments|load|reads|all] [options]
 
-        kill        kills processes that set numbers, at random moments, and looks what is kept
-        increments  4 processes add one 5,000 times each, in a suite that is not there yet
-        load        8 processes of 4 threads do all that there is to do, and are killed and started anew
-        reads       a thread sets values that make sense only whole, and others read them
-        all         one after the other, which is what is done when nothing is said
+        kill        kill processes that set numbers, at random moments, and check the stored values
+        increments  4 processes each add 1 to a new suite 5,000 times
+        load        8 processes of 4 threads use every operation, and are killed and restarted
+        reads       a thread sets values, and others check that no read is torn or stale
+        all         all of them in sequence (the default)
 
-          --rounds N    how often to kill (500)
-          --seconds N   how long to load, or to read (20)
-          --seed N      what the random moments and choices follow from; the system's share of chance remains
-          --json        one JSON object instead of text
-          --help        this text
+          --rounds N    the number of rounds of kill (500)
+          --seconds N   the duration of load and reads (20)
+          --seed N      the seed of the random moments and choices; the system's timing still varies
+          --json        print one JSON object instead of text
+          --help        show this help
 
-        The exit code is 1 when a law was broken. Files go to a directory of their own in $TMPDIR, or /tmp,
+        The exit code is 1 if a check failed. Files are written to a new directory in $TMPDIR or /tmp,
         which is removed at the end.
         """
 
@@ -40,7 +40,9 @@ struct Options {
         if let word = rest.first, !word.hasPrefix("-") {
             rest.removeFirst()
             if word != "all" {
-                guard let part = Part(rawValue: word) else { throw UsageError("there is no \(word); see --help") }
+                guard let part = Part(rawValue: word) else {
+                    throw UsageError("there is no part '\(word)'; see --help")
+                }
                 parts = [part]
             }
         }
@@ -58,7 +60,7 @@ struct Options {
 
     private static func positive(_ option: String, _ rest: inout ArraySlice<String>) throws -> Int {
         guard let number = rest.popFirst().flatMap({ Int($0) }), number > 0 else {
-            throw UsageError("\(option) needs a number above zero; see --help")
+            throw UsageError("\(option) needs a positive number; see --help")
         }
         return number
     }

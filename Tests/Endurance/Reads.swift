@@ -4,9 +4,9 @@ import Foundation
 import StoredSettings
 import Synchronization
 
-/// One thread that sets values which make sense only whole, while others read them.
+/// One thread sets values with internal consistency, while others read them.
 ///
-/// The laws: no value is torn, and none is older than a set that had returned before the read began.
+/// No value may be torn, and none may be older than a set that returned before the read started.
 struct Reads {
     struct Result: Encodable {
         var sets = 0
@@ -17,16 +17,16 @@ struct Reads {
 
         var description: String {
             """
-            reads: \(Format.count(reads)) while \(Format.count(sets)) sets went on: \(torn) torn, \(stale) stale
-              \(Format.number(seconds)) s, one thread that sets and \(Reads.readers) that read
+            reads: \(Format.count(reads)) during \(Format.count(sets)) sets: \(torn) torn, \(stale) stale
+              \(Format.number(seconds)) s, 1 writing thread and \(Reads.readers) reading threads
             """
         }
     }
 
-    /// More than there are slots for decoded values, so that some threads share one.
+    /// More than the number of cache stripes, so that some threads share one.
     static let readers = 12
 
-    /// Two halves that are equal.
+    /// A value with two equal halves.
     private struct Pair: Sendable, StoredValueConvertible {
         var (left, right): (Int32, Int32)
 
@@ -35,8 +35,8 @@ struct Reads {
         func storedValue() throws -> StoredValue { Int(left).storedValue() }
     }
 
-    /// What the threads tell each other.
-    private final class Course: Sendable {
+    /// The state shared by the threads.
+    private final class Progress: Sendable {
         let acknowledged = Atomic(0)
         let isOver = Atomic(false)
         let result = Mutex(Result())
@@ -61,11 +61,11 @@ struct Reads {
     }
 
     func run() throws -> Result {
-        let course = Course()
+        let progress = Progress()
         for _ in 0..<Self.readers {
             Thread.detachNewThread {
-                read(course)
-                course.end.signal()
+                read(progress)
+                progress.end.signal()
             }
         }
         let start = ContinuousClock.now
@@ -78,24 +78,24 @@ struct Reads {
                 settings[text] = Self.text(sets)
                 settings[list] = Self.list(sets)
             }
-            course.acknowledged.store(sets, ordering: .releasing)
+            progress.acknowledged.store(sets, ordering: .releasing)
         }
-        course.isOver.store(true, ordering: .releasing)
-        for _ in 0..<Self.readers { course.end.wait() }
-        var result = course.result.withLock(\.self)
+        progress.isOver.store(true, ordering: .releasing)
+        for _ in 0..<Self.readers { progress.end.wait() }
+        var result = progress.result.withLock(\.self)
         result.sets = sets
         result.seconds = (ContinuousClock.now - start).seconds
         number.suite.finish()
-        if result.torn > 0 { findings.note("reads: \(result.torn) values were torn") }
-        if result.stale > 0 { findings.note("reads: \(result.stale) values were older than a set that had returned") }
-        if result.reads < result.sets { findings.note("reads: the reader was hardly at work") }
+        if result.torn > 0 { findings.record("reads: \(result.torn) values were torn") }
+        if result.stale > 0 { findings.record("reads: \(result.stale) values were older than a set that had returned") }
+        if result.reads < result.sets { findings.record("reads: there were fewer reads than sets") }
         return result
     }
 
-    private func read(_ course: Course) {
+    private func read(_ progress: Progress) {
         var result = Result()
-        while !course.isOver.load(ordering: .acquiring) {
-            let known = course.acknowledged.load(ordering: .acquiring)
+        while !progress.isOver.load(ordering: .acquiring) {
+            let known = progress.acknowledged.load(ordering: .acquiring)
             let (number, pair, text, list) = (number.value, pair.value, text.value, list.value)
             let values = [
                 number,
@@ -107,15 +107,15 @@ struct Reads {
             result.torn += values.count { $0 == nil }
             result.stale += values.count { $0.map { $0 < known } ?? false }
         }
-        course.result.withLock { [result] all in
+        progress.result.withLock { [result] all in
             all.reads += result.reads
             all.torn += result.torn
             all.stale += result.stale
         }
     }
 
-    /// Longer than what a string holds in itself.
-    private static func text(_ number: Int) -> String { "\(number), \(number) and once more \(number)" }
+    /// Too long to be stored inline in a `String`.
+    private static func text(_ number: Int) -> String { "\(number), \(number) and again \(number)" }
 
     private static func list(_ number: Int) -> [Int] { Array(repeating: number, count: 4) }
 }

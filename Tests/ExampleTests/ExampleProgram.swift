@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One of the example programs, running as a process of its own that keeps its settings in a directory of the test's.
+/// An example program in its own process, which stores its settings in the test's directory.
 final class ExampleProgram {
     private let process = Process()
     private let outputPath: String
@@ -12,7 +12,7 @@ final class ExampleProgram {
 
     /// Starts a program.
     ///
-    /// What it writes goes to files in the directory, so that it never waits for a reader.
+    /// The output goes to files in the directory, so that the program never waits for a reader.
     init(_ name: String, _ arguments: [String] = [], home: String) throws {
         let executable: URL = try #require(Self.executable(named: name), "\(name) is not beside the tests")
         let run = "\(home)/\(name)-\(UUID().uuidString)"
@@ -26,24 +26,24 @@ final class ExampleProgram {
         try process.run()
     }
 
-    /// What the program has written to its standard output so far, by lines.
+    /// The lines of the standard output so far.
     var lines: [String] {
         get throws { try outputPath.fileContents.split(separator: "\n").map(String.init) }
     }
 
-    /// What the program has written to its standard error so far.
+    /// The standard error so far.
     var errors: String {
         get throws { try errorsPath.fileContents }
     }
 
-    /// Waits for the program to end, and gives its exit code; ends it and fails the test if it takes too long.
+    /// Waits for the program to exit and returns its exit code; ends it and fails the test after a time limit.
     func exitCode(sourceLocation: SourceLocation = #_sourceLocation) async -> Int32 {
         await eventually("the program ends", sourceLocation: sourceLocation) { !process.isRunning }
         end()
         return process.terminationStatus
     }
 
-    /// Ends the program if it still runs.
+    /// Ends the program if it is running.
     func end() {
         if process.isRunning { process.terminate() }
         process.waitUntilExit()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("quickstart")
 struct QuickstartTests {
-    @Test("the first run shows the defaults and where settings are kept, and the second remembers the first")
+    @Test("the first run shows the defaults and the location of the settings, and the second remembers the first")
     func counting() async throws {
         try await withTemporaryDirectory { home in
             let heading = "Settings of com.example.quickstart, kept in \(home)/com.example.quickstart/settings.json:"
@@ -33,7 +33,7 @@ struct QuickstartTests {
     }
 
     @Test(
-        "what is set is shown by the next process",
+        "the next process shows a value that was set",
         arguments: [
             ("port", "9090", "9090"),
             ("verbose", "true", "true"),
@@ -51,7 +51,7 @@ struct QuickstartTests {
         }
     }
 
-    @Test("what is reset is the default again")
+    @Test("a reset restores the default")
     func resetting() async throws {
         try await withTemporaryDirectory { home in
             try await run(["set", "port", "9090"], home: home)
@@ -61,7 +61,7 @@ struct QuickstartTests {
     }
 
     @Test(
-        "a value that the setting does not take is refused, and leaves the one it has",
+        "an invalid value is rejected, and the stored value stays",
         arguments: [
             ("port", "0", "the value is outside 1...65535"),
             ("port", "many", "setting 'port': expected an integer, found a string"),
@@ -82,11 +82,11 @@ struct QuickstartTests {
     }
 
     @Test(
-        "what cannot be understood is refused, and stores nothing",
+        "an invalid command is rejected and stores nothing",
         arguments: [
-            (["get", "prot"], "there is no setting 'prot'; there are port, "),
-            (["set", "prot", "1"], "there is no setting 'prot'; there are port, "),
-            (["reset", "prot"], "there is no setting 'prot'; there are port, "),
+            (["get", "prot"], "there is no setting 'prot'; the settings are port, "),
+            (["set", "prot", "1"], "there is no setting 'prot'; the settings are port, "),
+            (["reset", "prot"], "there is no setting 'prot'; the settings are port, "),
             (["set", "port"], "usage: quickstart "),
             (["get", "port", "9090"], "usage: quickstart "),
             (["set", "port", "9090", "now"], "usage: quickstart "),
@@ -101,7 +101,7 @@ struct QuickstartTests {
         }
     }
 
-    @Test("runs at once are all counted")
+    @Test("all concurrent runs are counted")
     func countingAtOnce() async throws {
         try await withTemporaryDirectory { home in
             let programs = try (1...6).map { _ in try ExampleProgram("quickstart", home: home) }
@@ -111,7 +111,7 @@ struct QuickstartTests {
         }
     }
 
-    /// Runs it to its end, which must be a good one, and gives the lines it has written.
+    /// Runs the program, expects success, and returns the lines of its output.
     @discardableResult
     private func run(_ arguments: [String], home: String) async throws -> [String] {
         let program = try ExampleProgram("quickstart", arguments, home: home)
@@ -120,7 +120,7 @@ struct QuickstartTests {
         return try program.lines
     }
 
-    /// Runs it to its end, which must be a failure with nothing shown, and gives what it says about that.
+    /// Runs the program, expects failure without output, and returns its error message.
     private func runRefused(_ arguments: [String], home: String) async throws -> String {
         let program = try ExampleProgram("quickstart", arguments, home: home)
         #expect(await program.exitCode() == 1)

@@ -15,7 +15,7 @@ struct WatchTests {
         "  verbose = false",
     ]
 
-    @Test("the values are shown first, and then each change that another process makes")
+    @Test("the values are shown first, followed by each change of another process")
     func watching() async throws {
         try await withTemporaryDirectory { home in
             let watch = try ExampleProgram("watch", home: home)
@@ -41,9 +41,11 @@ struct WatchTests {
         }
     }
 
-    /// Waits for a number of lines, and ends the test when there are fewer; more are for the caller to notice.
+    /// Waits for a number of lines, and ends the test if there are fewer.
+    ///
+    /// The caller checks for more.
     private func expect(_ program: ExampleProgram, toShow count: Int) async throws {
-        try await eventually("\(count) lines are shown") { try program.lines.count >= count }
+        try await eventually("the program prints \(count) lines") { try program.lines.count >= count }
         try #require(try program.lines.count >= count)
     }
 }

@@ -2,12 +2,12 @@
 
 import Foundation
 
-/// Ends the process, which is how the fuzzer learns of a finding, unless a condition holds.
-func expect(_ condition: Bool, _ problem: @autoclosure () -> String) {
+/// Ends the process unless a condition holds, which the fuzzer reports as a finding.
+func expect(_ condition: Bool, _ message: @autoclosure () -> String) {
     guard condition else { fatalError(problem()) }
 }
 
-/// Puts what the fuzzer begins with into the directory that is the last argument, unless a finding is read again.
+/// Writes the initial inputs to the corpus directory, which is the last argument, unless a finding is replayed.
 func writeSeeds(_ seeds: [[UInt8]]) {
     let corpus = URL(fileURLWithPath: CommandLine.arguments.last ?? "")
     guard corpus.hasDirectoryPath else { return }
@@ -15,7 +15,7 @@ func writeSeeds(_ seeds: [[UInt8]]) {
         do {
             try Data(seed).write(to: corpus.appendingPathComponent("seed-\(number)"))
         } catch {
-            fatalError("the corpus cannot be written: \(error)")
+            fatalError("cannot write the corpus: \(error)")
         }
     }
 }

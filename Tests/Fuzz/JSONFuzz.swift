@@ -2,40 +2,40 @@
 
 // Compiled by `.ci/fuzz json` together with the library, as one module.
 
-/// Reads some bytes as JSON in both ways, and writes and reads again what they hold.
+/// Parses bytes as JSON in both modes, and writes and parses the result again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzJSON(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    // The bytes are the fuzzer's, which holds them until this function returns.
+    // The fuzzer owns the bytes, which are valid until this function returns.
     let bytes = [UInt8](UnsafeBufferPointer(start: start, count: count))
     let value = outcome(of: bytes) { (bytes) throws(JSONSyntaxError) in try JSONReader.read(bytes) }
     let object = outcome(of: bytes) { (bytes) throws(JSONSyntaxError) in
         StoredValue.dictionary(try JSONReader.readObject(bytes))
     }
     if case .dictionary = value {
-        expect(object == value, "an object is read as something else where an object is wanted")
+        expect(object == value, "reading an object gives another value")
     } else {
-        expect(object == nil, "what is no object is read as one")
+        expect(object == nil, "another value is read as an object")
     }
     guard let value else { return 0 }
     do {
         let text = try JSONWriter.compactText(of: value)
         let again = try JSONReader.read(text)
-        expect(again == value, "what was written on one line is read as something else")
+        expect(again == value, "text on one line is read as another value")
         let textAgain = try JSONWriter.compactText(of: again)
-        expect(textAgain == text, "equal values are written as different texts")
+        expect(textAgain == text, "equal values are written differently")
         guard case .dictionary(let entries) = value else { return 0 }
         let file = try JSONWriter.text(of: entries)
         let entriesAgain = try JSONReader.readObject(file)
-        expect(entriesAgain == entries, "what was written as a file is read as something else")
+        expect(entriesAgain == entries, "a written file is read as another value")
         let fileAgain = try JSONWriter.text(of: entriesAgain)
         expect(fileAgain == file, "equal values are written as different files")
     } catch {
-        expect(false, "what was read cannot be written and read again: \(error)")
+        expect(false, "a value cannot be written and read again: \(error)")
     }
     return 0
 }
 
-/// What is read; `nil` for a text that is refused, at a place within it.
+/// The value; `nil` for an invalid text, whose error has a valid place.
 private func outcome(
     of bytes: [UInt8],
     _ read: ([UInt8]) throws(JSONSyntaxError) -> StoredValue
@@ -44,12 +44,12 @@ private func outcome(
         return try read(bytes)
     } catch {
         let isPlace = error.line >= 1 && error.column >= 1 && 0...bytes.count ~= error.offset
-        expect(isPlace && !error.problem.isEmpty, "an error is at no place: \(error)")
+        expect(isPlace && !error.problem.isEmpty, "an error has no valid place: \(error)")
         return nil
     }
 }
 
-/// Texts with every kind of token in them, which the fuzzer begins with.
+/// Texts with every kind of token, as initial inputs.
 @_cdecl("LLVMFuzzerInitialize")
 public func seedJSON(
     _ argumentCount: UnsafeMutablePointer<CInt>?,

@@ -4,21 +4,22 @@
 
 import Foundation
 
-/// Opens a store beside whose settings file some bytes are the journal, reads it, sets in it, checkpoints it, and looks each
-/// time whether others see the same and nothing is lost.
+/// Uses a store whose journal is the fuzzer's input.
+///
+/// Each read, set and checkpoint is checked: all stores agree, and no value is lost.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzJournal(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    // The bytes are the fuzzer's, which holds them until this function returns.
+    // The fuzzer owns the bytes, which are valid until this function returns.
     let input = JournalInput(UnsafeBufferPointer(start: start, count: count))
     do {
         try JournalTrial(input).run()
     } catch {
-        expect(false, "a file of the test's own could not be used: \(error)")
+        expect(false, "a test file cannot be used: \(error)")
     }
     return 0
 }
 
-/// Journals that are right, which the fuzzer begins with.
+/// Valid journals, as initial inputs.
 @_cdecl("LLVMFuzzerInitialize")
 public func seedJournal(
     _ argumentCount: UnsafeMutablePointer<CInt>?,
@@ -29,12 +30,12 @@ public func seedJournal(
         for checkpoints in 0..<3 { seeds.append(try JournalTrial.journal(checkpoints: checkpoints)) }
         writeSeeds(seeds)
     } catch {
-        expect(false, "a journal cannot be written: \(error)")
+        expect(false, "cannot write a journal: \(error)")
     }
     return 0
 }
 
-/// One input of the fuzzer, used once.
+/// One input of the fuzzer.
 struct JournalTrial {
     static let settings = #"{"a": 1, "kept": "x"}"#
     private static let directory: String = {
@@ -42,7 +43,7 @@ struct JournalTrial {
         do {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         } catch {
-            expect(false, "there is no place for files: \(error)")
+            expect(false, "cannot create a directory: \(error)")
         }
         return path
     }()
@@ -56,14 +57,14 @@ struct JournalTrial {
     }
 
     func run() throws {
-        // Made in the same directory, so before anything else is.
+        // Created first, because it uses the same directory.
         let goodJournal = try Self.goodJournal.get()
         try Self.clear()
         let settings = input.isFileBroken ? String(Self.settings.dropLast()) : Self.settings
         try Self.write(Array(settings.utf8), to: Self.path)
         try Self.write(Array(Self.settings.utf8), to: Self.path + ".last-good")
         if input.isFileBroken {
-            // Long enough ago that nobody takes it for a file that is being written.
+            // An old file, so that it is not considered a write in progress.
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSince1970: 1e9)],
                 ofItemAtPath: Self.path
@@ -79,19 +80,19 @@ struct JournalTrial {
         let contents = reader.contents()
         checkKept(contents)
         let another = FileStore(path: FilePath(Self.path), checkpointsInBackground: false)
-        // Who was there before may know more than the journal says.
-        if !input.isOpenBefore { expect(another.contents() == contents, "two who read do not agree") }
+        // A store that was open before may know more than the journal contains.
+        if !input.isOpenBefore { expect(another.contents() == contents, "two readers disagree") }
         expect(try Self.read(Self.path) == Array(settings.utf8), "reading has changed the settings file")
         expect(try Self.read(Self.journalPath) == input.journal, "reading has changed the journal")
 
         let (writer, other) = input.isReaderSetting ? (reader, another) : (another, reader)
         let isSet = try set(by: writer, seenBy: other)
         expect(try Self.read(Self.path) == Array(settings.utf8), "a set has changed the settings file")
-        // Without a journal that can be used, the two do not agree, and there is nothing to checkpoint.
+        // Without a usable journal, the stores disagree, and there is nothing to checkpoint.
         if isSet, input.isCheckpointed { try checkpoint(another, seenBy: reader) }
     }
 
-    /// - Returns: Whether the journal was one that can be used.
+    /// - Returns: Whether the journal was usable.
     private func set(by writer: FileStore, seenBy reader: FileStore) throws -> Bool {
         let before = try Self.read(Self.journalPath)
         let new = StoredValue.integer(Int128(input.flags))
@@ -100,23 +101,23 @@ struct JournalTrial {
         } catch let error as SettingsError {
             let isKnown = [.malformedJournal, .newerFormat].contains(error.code)
             expect(isKnown, "a set fails with \(error)")
-            expect(try Self.read(Self.journalPath) == before, "a set that fails has changed the journal")
+            expect(try Self.read(Self.journalPath) == before, "a failed set has changed the journal")
             return false
         }
-        expect(writer.contents()["new"] == new, "what was set is not read")
-        // While there is no journal, a reader looks for one only now and then.
+        expect(writer.contents()["new"] == new, "the writer does not read its set")
+        // Without a journal, a reader only checks for one from time to time.
         let magic = before.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
         let isUnfinished = JournalHeader.isUnfinished(magic, length: before.count)
         if before.count < JournalHeader.size || isUnfinished { reader.look() }
-        expect(reader.contents()["new"] == new, "who was there before does not see what was set")
-        // Who knows of changes that have vanished with another journal adds them with its next commit.
+        expect(reader.contents()["new"] == new, "a store that was open does not read the set")
+        // A store whose known changes vanished with the old journal adds them with its next commit.
         try reader.commit { _ in }
         let contents = writer.contents()
         checkKept(contents)
-        expect(contents["new"] == new && reader.contents() == contents, "two who are there do not agree after a set")
+        expect(contents["new"] == new && reader.contents() == contents, "two open stores disagree after a set")
         let newcomer = FileStore(path: FilePath(Self.path), checkpointsInBackground: false)
-        expect(newcomer.contents() == contents, "who comes later does not see what was set")
-        expect(newcomer.problem?.code != .malformedJournal, "a set has not mended the journal")
+        expect(newcomer.contents() == contents, "a new store does not read the set")
+        expect(newcomer.problem?.code != .malformedJournal, "a set has not repaired the journal")
         return true
     }
 
@@ -126,18 +127,18 @@ struct JournalTrial {
             try store.checkpoint()
         } catch let error as SettingsError {
             let isKnown = [.malformedJournal, .newerFormat, .malformedFile].contains(error.code)
-            expect(isKnown, "checkpointing fails with \(error)")
+            expect(isKnown, "a checkpoint fails with \(error)")
             return
         }
-        expect(!input.isFileBroken, "a broken file was checkpointed into")
+        expect(!input.isFileBroken, "a checkpoint has overwritten a broken file")
         let file = try JSONReader.readObject(Self.read(Self.path))
-        expect(file == contents, "the file has not what was checkpointed into it")
-        expect(store.contents() == contents && reader.contents() == contents, "checkpointing has changed the contents")
+        expect(file == contents, "the file differs from the contents after a checkpoint")
+        expect(store.contents() == contents && reader.contents() == contents, "a checkpoint has changed the contents")
         let newcomer = FileStore(path: FilePath(Self.path), checkpointsInBackground: false)
-        expect(newcomer.contents() == contents, "who comes after checkpointing sees something else")
+        expect(newcomer.contents() == contents, "a new store disagrees after a checkpoint")
     }
 
-    /// No record is about this key, unless its letters stand in the journal.
+    /// Checks a key without records, unless its letters occur in the journal.
     private func checkKept(_ contents: [String: StoredValue]) {
         expect(input.mentionsKept || contents["kept"] == "x", "a value of the settings file is lost")
     }
@@ -148,7 +149,7 @@ struct JournalTrial {
 extension JournalTrial {
     private static let goodJournal = Result { try journal(checkpoints: 1).dropFirst() }.map { Array($0) }
 
-    /// A journal as the library writes it, as an input.
+    /// A journal that the library has written.
     static func journal(checkpoints: Int) throws -> [UInt8] {
         try clear()
         try write(Array(settings.utf8), to: path)
@@ -176,13 +177,13 @@ extension JournalTrial {
         return try SystemCalls().contents(of: file)
     }
 
-    /// Writes a file as `cp` does: over what is there.
+    /// Overwrites a file in place, as `cp` does.
     private static func write(_ bytes: [UInt8], to path: String) throws {
         let file = try SystemCalls().open(FilePath(path), O_WRONLY | O_CREAT | O_TRUNC)
         try SystemCalls().write(bytes, to: file)
     }
 }
 
-/// Takes the place of the system's: whoever waits here for others to end what they are writing waits in vain.
+/// Replaces the C library's function, so that the store does not wait for other processes to finish writing.
 @_cdecl("usleep")
 public func sleepNot(_ microseconds: UInt32) -> CInt { 0 }

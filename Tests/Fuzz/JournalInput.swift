@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the fuzzer's bytes stand for: a journal, and what to do with it.
+/// An input of the fuzzer: a journal, and the operations on it.
 ///
-/// The first byte has flags. The rest is the journal as it is, or, since a fuzzer hardly finds a page of mostly zeros, the
-/// numbers of its header and the texts of its records. Checksums are made right on demand, for what lies behind them.
+/// The first byte contains flags. The rest is either the journal itself, or the numbers of its header and the texts of
+/// its records, because a fuzzer seldom produces a page of mostly zeros. Checksums are corrected on demand, to reach
+/// the code behind them.
 struct JournalInput {
     let flags: UInt8
     let journal: [UInt8]
 
-    /// Whether the header is given by its numbers, and the records by their texts.
+    /// Whether the input contains the numbers of the header and the texts of the records.
     private var isCompact: Bool { flags & 1 != 0 }
     private var hasRightChecksums: Bool { flags & 2 != 0 }
     var isFileBroken: Bool { flags & 4 != 0 }
-    /// Whether the journal takes the place of one that is in use.
+    /// Whether the journal replaces one that is in use.
     var isOpenBefore: Bool { flags & 8 != 0 }
     var isReaderSetting: Bool { flags & 16 != 0 }
     var isCheckpointed: Bool { flags & 32 != 0 }
 
-    /// Whether the letters of the key `kept` may stand somewhere.
+    /// Whether the letters of the key `kept` may occur in the journal.
     let mentionsKept: Bool
 
     static let seeds: [[UInt8]] = [
@@ -44,12 +45,12 @@ struct JournalInput {
 
     // MARK: - The compact form
 
-    /// A header of numbers of two bytes each, and records of texts with `~` between them.
+    /// Expands a header of two-byte numbers, and records as texts separated by `~`.
     private static func expanded(_ input: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8] {
         var rest = input
         func number() -> UInt64 {
             let (low, high) = (rest.popFirst() ?? 0, rest.popFirst() ?? 0)
-            // Past the middle, near the other end of what a word of four bytes holds.
+            // Numbers past the middle are near the upper end of the range of a 32-bit word.
             return UInt64(low) | UInt64(high) << 8 | (high >= 0xF0 ? 0xFFFF_0000 : 0)
         }
         var words = [UInt64](repeating: 0, count: 512)
@@ -63,7 +64,7 @@ struct JournalInput {
             let serial = number()
             words[place] = serial > 0xFFFF ? serial | 0xFFFF_FFFF_0000_0000 : serial
             words[place + 1] = number()
-            // Where things are is told from the beginning of the records, so that 0 is right.
+            // Positions are relative to the start of the records, so that 0 is valid.
             for offset in 2..<7 {
                 let number = number()
                 words[place + offset] = offset == 5 ? number : number &+ 4_096
@@ -94,7 +95,7 @@ struct JournalInput {
             for offset in 0..<7 { checksum.add(word(at: place + offset * 8, in: journal)) }
             put(checksum.value, at: place + 56, in: &journal)
         }
-        // The salt of the newer facts is most likely that of the records.
+        // The salt of the newer header copy is most likely that of the records.
         let serials = [512, 1_024].map { journal.count >= $0 + 72 ? word(at: $0, in: journal) : 0 }
         let newest = serials[0] >= serials[1] ? 512 : 1_024
         let salt = journal.count >= newest + 72 ? word(at: newest + 64, in: journal) : 0

@@ -7,7 +7,7 @@ import StoredSettingsFoundation
 import Synchronization
 import Testing
 
-// What Documentation/ComingFromDefaults.md shows, between the markers; `SnippetTests` compares the two.
+// The code of Documentation/ComingFromDefaults.md, between the markers; `SnippetTests` compares them.
 
 // snippet: row-5
 extension SettingKeys {
@@ -87,7 +87,7 @@ extension Bag: StoredCollection {
 }
 // end
 
-/// As other packages have it.
+/// A type as other packages define it.
 struct AnyCodable: Codable, Sendable {
     var value: StoredValue
 
@@ -105,7 +105,7 @@ struct Flags: OptionSet, StoredValueConvertible { let rawValue: Int }
 struct DefaultsGuide {
     private let suite = SettingsSuite.inMemory()
 
-    @Test("declaring and using")
+    @Test("declarations and use")
     func declaring() throws {
         // snippet: row-6
         suite[.quality] += 0.1
@@ -251,7 +251,7 @@ struct DefaultsGuide {
         #expect(shared.name == "com.unicorn.app")
     }
 
-    @Test("bringing data along")
+    @Test("migrating data")
     func data() throws {
         let old = SettingsSuite.inMemory([
             "quality": 0.5, "duration": "halfHour", "user": #"{"name":"ada"}"#,
@@ -260,12 +260,12 @@ struct DefaultsGuide {
         try bringAlong(from: old, into: suite)
         #expect(suite[.quality] == 0.5 && suite[.duration] == .halfHour && suite[.user].name == "ada")
         #expect(suite.storedValue(forKey: "users") == [["name": "ada"], ["name": "eve"]])
-        expectRefusal(of: "duration") { suite in
+        expectFailedMigration(of: "duration") { suite in
             try bringAlong(from: .inMemory(["quality": 0.5, "duration": "later"]), into: suite)
         }
     }
 
-    @Test("a URL that Defaults has stored is a JSON string, alone and in a list")
+    @Test("a URL that Defaults has stored is a JSON string, alone and in an array")
     func urls() throws {
         let suite = SettingsSuite.inMemory([
             "home": #""https:\/\/example.org\/home""#, "list": [#""file:\/\/\/tmp\/a""#],
@@ -293,7 +293,7 @@ struct DefaultsGuide {
     }
     // end
 
-    /// Compiled and not run, since other tests use `UserDefaults` at the same time; `LegacyTests` runs the like.
+    /// Compiled but not run, because other tests use `UserDefaults` at the same time; `LegacyTests` runs similar code.
     private func overUserDefaults() throws {
         // snippet: row-41
         UserDefaults.standard[.quality] += 0.1

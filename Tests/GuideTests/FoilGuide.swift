@@ -6,7 +6,7 @@ import StoredSettingsFoundation
 import Synchronization
 import Testing
 
-// What Documentation/ComingFromFoil.md shows, between the markers; `SnippetTests` compares the two.
+// The code of Documentation/ComingFromFoil.md, between the markers; `SnippetTests` compares them.
 
 private enum AppSettingsKey: String { case flagEnabled }
 
@@ -30,7 +30,7 @@ struct Percentage: StoredValueConvertible, Equatable {
 }
 // end
 
-/// The properties of the table, as they are declared after the change.
+/// The properties of the table, as declared after the migration.
 private struct AppSettings: Sendable {
     // snippet: row-1
     @DefaultStorage(key: "flagEnabled") var flagEnabled = true
@@ -69,7 +69,7 @@ struct FoilGuide {
         settings = SettingsSuite.withStandard(suite) { AppSettings() }
     }
 
-    @Test("declaring and types")
+    @Test("declarations and types")
     func declaring() throws {
         #expect(settings.flagEnabled && settings.timestamp == nil && settings.level == .low)
         settings.flag = false
@@ -126,7 +126,7 @@ struct FoilGuide {
         _ = changes
     }
 
-    @Test("bringing data along")
+    @Test("migrating data")
     func data() throws {
         let old = SettingsSuite.inMemory([
             "flagEnabled": false, "level": "high", "user": .data(Data(#"{"name":"ada"}"#.utf8)), "home": "/tmp/a b",
@@ -139,7 +139,7 @@ struct FoilGuide {
         settings.user.name = "eve"
         try bringAlong(from: old, into: settings)
         #expect(settings.user.name == "eve" && old.storedValue(forKey: "user")?.kind == .data)
-        expectRefusal(of: "level") { suite in
+        expectFailedMigration(of: "level") { suite in
             let settings = SettingsSuite.withStandard(suite) { AppSettings() }
             try bringAlong(from: .inMemory(["flagEnabled": false, "level": "medium"]), into: settings)
         }
@@ -161,7 +161,7 @@ struct FoilGuide {
     }
     // end
 
-    /// Compiled and not run, since other tests use `UserDefaults` at the same time; `LegacyTests` runs the like.
+    /// Compiled but not run, because other tests use `UserDefaults` at the same time; `LegacyTests` runs similar code.
     private func overUserDefaults() throws {
         // snippet: row-41
         let suite = SettingsSuite(userDefaults: .standard)

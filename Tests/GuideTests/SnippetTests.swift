@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettings
 import TestSupport
 import Testing
 
-/// What a guide shows and what is compiled here are the same, to the letter.
+/// Checks that the code in the guides equals the code that is compiled here.
 @Suite("The code in the guides")
 struct SnippetTests {
-    /// A guide and the rows of Documentation/Parity.md that its library has.
+    /// A guide and the rows of Documentation/Parity.md that apply to its library.
     struct Guide: CustomTestStringConvertible, Sendable {
         var library: String
         var rows: [Int]
@@ -37,16 +38,16 @@ struct SnippetTests {
         Guide(library: "UserDefaults", rows: [1, 2, 14, 15, 17, 19, 28, 37, 38, 39, 40, 41, 42]),
     ]
 
-    @Test("every row that a library has is in its guide, once and in order", arguments: guides)
+    @Test("the guide has every row of its library, once and in order", arguments: guides)
     func rows(_ guide: Guide) throws {
         #expect(try Page(guide.library).rows.map(\.number) == guide.rows)
     }
 
-    @Test("what a row shows as the new code stands in the compiled snippets of that row", arguments: guides)
+    @Test("the new code of a row is part of the compiled snippets of that row", arguments: guides)
     func cells(_ guide: Guide) throws {
         let snippets = try Snippet.all(of: guide.library)
         for row in try Page(guide.library).rows {
-            #expect(!row.code.isEmpty, "row \(row.number) shows no new code")
+            #expect(!row.code.isEmpty, "row \(row.number) has no new code")
             let own = snippets.filter { $0.isOf(row: row.number) }
             for code in row.code {
                 #expect(own.contains { $0.text.contains(code) }, "row \(row.number): \(code)")
@@ -54,7 +55,7 @@ struct SnippetTests {
         }
     }
 
-    @Test("each block of Swift is one of the compiled snippets, whole", arguments: guides)
+    @Test("each block of Swift is one whole compiled snippet", arguments: guides)
     func blocks(_ guide: Guide) throws {
         let snippets = try Snippet.all(of: guide.library)
         let blocks = try Page(guide.library).blocks
@@ -64,7 +65,7 @@ struct SnippetTests {
         }
     }
 
-    @Test("no snippet is compiled that the guide does not show", arguments: guides)
+    @Test("the guide shows every compiled snippet", arguments: guides)
     func unused(_ guide: Guide) throws {
         let page = try Page(guide.library)
         for snippet in try Snippet.all(of: guide.library) {
@@ -93,7 +94,7 @@ private struct Snippet {
         for line in try file.path.fileContents.split(separator: "\n", omittingEmptySubsequences: false) {
             let words = line.split(separator: " ")
             if words.starts(with: ["//", "snippet:"]) {
-                try #require(open == nil, "a snippet begins in another: \(line)")
+                try #require(open == nil, "a snippet starts in another: \(line)")
                 open = (String(words[2]), [])
             } else if words == ["//", "end"] {
                 let (name, lines) = try #require(open)
@@ -108,7 +109,7 @@ private struct Snippet {
     }
 }
 
-/// A guide as it is read: the rows of its tables, and its blocks of Swift.
+/// A parsed guide: the rows of its tables, and its blocks of Swift.
 private struct Page {
     struct Row {
         var number: Int
@@ -139,7 +140,7 @@ private struct Page {
 }
 
 extension Page.Row {
-    /// `nil` for a line that is no row of a table with a number in front.
+    /// `nil` for a line that is not a numbered table row.
     init?(_ line: Substring) {
         let cells = line.components(separatedBy: " | ")
         guard cells.count == 4, cells[0].hasPrefix("| "), let number = Int(cells[0].dropFirst(2)) else { return nil }
@@ -150,10 +151,22 @@ extension Page.Row {
 }
 
 extension [Substring] {
-    /// The lines, moved to the margin together.
+    /// The lines without their common indentation.
     fileprivate var withoutIndentation: String {
         let indented = filter { !$0.isEmpty }
         let indentation = indented.map { $0.prefix { $0 == " " }.count }.min() ?? 0
         return map { String($0.dropFirst(indentation)) }.joined(separator: "\n")
     }
+}
+
+/// The guides' promise for an unreadable value: nothing is copied, and the error names the key.
+func expectFailedMigration(
+    of key: String,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ migrate: (SettingsSuite) throws -> Void
+) {
+    let suite = SettingsSuite.inMemory()
+    let error = #expect(throws: SettingsError.self, sourceLocation: sourceLocation) { try migrate(suite) }
+    #expect(error?.key == key, sourceLocation: sourceLocation)
+    #expect(suite.keys.isEmpty, sourceLocation: sourceLocation)
 }

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-// What Documentation/ComingFromSwiftyUserDefaults.md shows, between the markers; `SnippetTests` compares the two.
+// The code of Documentation/ComingFromSwiftyUserDefaults.md, between the markers; `SnippetTests` compares them.
 
 // snippet: row-5
 extension SettingKeys {
@@ -86,7 +86,7 @@ struct SwiftyUserDefaultsGuide {
         settings = SettingsSuite.withStandard(suite) { Settings() }
     }
 
-    @Test("declaring and using")
+    @Test("declarations and use")
     func declaring() {
         // snippet: row-6
         suite[.launchCount] += 1
@@ -190,7 +190,7 @@ struct SwiftyUserDefaultsGuide {
         #expect(!off[SettingKey("skipLogin", default: true)])
     }
 
-    @Test("bringing data along")
+    @Test("migrating data")
     func data() throws {
         let home = try #require(URL(string: "https://example.org/home"))
         let archive = try NSKeyedArchiver.archivedData(
@@ -203,7 +203,7 @@ struct SwiftyUserDefaultsGuide {
         try bringAlong(from: old, into: suite)
         #expect(suite[.launchCount] == 3 && suite[.username] == "ada" && suite[.frog].name == "eve")
         #expect(suite[.places] == [home] && suite.storedValue(forKey: "places") == ["https://example.org/home"])
-        expectRefusal(of: "launchCount") { suite in
+        expectFailedMigration(of: "launchCount") { suite in
             try bringAlong(from: .inMemory(["username": "ada", "launchCount": "3"]), into: suite)
         }
     }
@@ -224,7 +224,7 @@ struct SwiftyUserDefaultsGuide {
     }
     // end
 
-    /// Compiled and not run, since other tests use `UserDefaults` at the same time; `LegacyTests` runs the like.
+    /// Compiled but not run, because other tests use `UserDefaults` at the same time; `LegacyTests` runs similar code.
     private func overUserDefaults() throws {
         // snippet: row-41
         let suite = SettingsSuite(userDefaults: .standard)

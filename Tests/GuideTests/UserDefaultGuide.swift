@@ -5,7 +5,7 @@ import StoredSettings
 import StoredSettingsFoundation
 import Testing
 
-// What Documentation/ComingFromUserDefault.md shows, between the markers; `SnippetTests` compares the two.
+// The code of Documentation/ComingFromUserDefault.md, between the markers; `SnippetTests` compares them.
 
 // snippet: row-16
 enum Style: String, StoredValueConvertible { case plain, fancy }
@@ -101,7 +101,7 @@ struct UserDefaultGuide {
         settings = SettingsSuite.withStandard(suite) { Settings() }
     }
 
-    @Test("declaring and using")
+    @Test("declarations and use")
     func declaring() throws {
         settings.x = true
         settings.name = "ada"
@@ -149,7 +149,7 @@ struct UserDefaultGuide {
         #expect(observed.isObservable && shared.name == "com.acme.tool")
     }
 
-    @Test("bringing data along")
+    @Test("migrating data")
     func data() throws {
         let old = SettingsSuite.inMemory([
             "x": true, "count": [], "name": ["ada"], "layout": .data(Data(#"{"columns":3}"#.utf8)),
@@ -157,7 +157,7 @@ struct UserDefaultGuide {
         try bringAlong(from: old, into: settings)
         #expect(settings.x && settings.count == nil && settings.name == "ada" && settings.layout.columns == 3)
         #expect(suite.storedValue(forKey: "name") == "ada" && suite.storedValue(forKey: "count") == .null)
-        expectRefusal(of: "x") { suite in
+        expectFailedMigration(of: "x") { suite in
             let settings = SettingsSuite.withStandard(suite) { Settings() }
             try bringAlong(from: .inMemory(["name": ["ada"], "x": 1]), into: settings)
         }
@@ -179,7 +179,7 @@ struct UserDefaultGuide {
     }
     // end
 
-    /// Compiled and not run, since other tests use `UserDefaults` at the same time; `LegacyTests` runs the like.
+    /// Compiled but not run, because other tests use `UserDefaults` at the same time; `LegacyTests` runs similar code.
     private func overUserDefaults() throws {
         // snippet: row-41
         let suite = SettingsSuite(userDefaults: .standard)

@@ -5,7 +5,7 @@ import StoredSettings
 import StoredSettingsFoundation
 import Testing
 
-// What Documentation/ComingFromUserDefaults.md shows, between the markers; `SnippetTests` compares the two.
+// The code of Documentation/ComingFromUserDefaults.md, between the markers; `SnippetTests` compares them.
 
 // snippet: row-17
 struct Quota: Codable, StoredValueConvertible { var perSecond = 100 }
@@ -59,7 +59,7 @@ struct UserDefaultsGuide {
         settings = SettingsSuite.withStandard(suite) { ToolSettings() }
     }
 
-    @Test("declaring and using")
+    @Test("declarations and use")
     func declaring() throws {
         let rows = SettingsSuite.withStandard(suite) { Rows() }
         // snippet: row-28
@@ -94,7 +94,7 @@ struct UserDefaultsGuide {
         #expect(given.name == "com.acme.tool")
     }
 
-    @Test("bringing data along")
+    @Test("migrating data")
     func data() throws {
         let old = SettingsSuite.inMemory([
             "retries": 5, "isVerbose": 1, "hosts": ["example.org"], "quota": .data(Data(#"{"perSecond":7}"#.utf8)),
@@ -106,7 +106,7 @@ struct UserDefaultsGuide {
         #expect(suite.storedValue(forKey: "isVerbose") == true && !suite.contains("unknown"))
         let unreadable: [String: StoredValue] = ["retries": "5", "isVerbose": 2, "token": 3, "hosts": "example.org"]
         for (key, value) in unreadable {
-            expectRefusal(of: key) { suite in
+            expectFailedMigration(of: key) { suite in
                 let settings = SettingsSuite.withStandard(suite) { ToolSettings() }
                 try bringAlong(from: .inMemory(["home": "/tmp", key: value]), into: settings)
             }
@@ -146,7 +146,8 @@ struct UserDefaultsGuide {
     }
     // end
 
-    /// Compiled and not run, since other tests use `UserDefaults` at the same time; `PlainCodeTests` runs the like.
+    /// Compiled but not run, because other tests use `UserDefaults` at the same time; `PlainCodeTests` runs similar
+    /// code.
     private func overUserDefaults() throws {
         // snippet: row-41
         let suite = SettingsSuite(userDefaults: .standard)

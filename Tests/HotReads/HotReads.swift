@@ -9,33 +9,33 @@ public struct HotSettings: Sendable {
 
     /// An integer.
     @DefaultStorage(key: "port", in: 1...65_535) public var port = 8080
-    /// A truth value.
+    /// A Boolean value.
     @DefaultStorage(key: "isOn") public var isOn = true
-    /// A number.
+    /// A floating-point number.
     @DefaultStorage(key: "ratio") public var ratio = 0.5
-    /// One of few.
+    /// A small enum.
     @DefaultStorage(key: "level") public var level = Level.low
-    /// A text.
+    /// A string.
     @DefaultStorage(key: "name") public var name = "a name"
-    /// A list.
+    /// An array.
     @DefaultStorage(key: "hosts") public var hosts = ["localhost"]
 
-    /// Creates them.
+    /// Creates the settings.
     public init() {}
 }
 
-// What `.ci/check-hot-reads` looks at in a release build: none of these may touch a reference count on its way to a value
-// that is in its cell.
+// `.ci/check-hot-reads` inspects these functions in a release build: none may change a reference count on its way to a
+// cached value.
 
 /// Reads an integer.
 @inline(never)
 public func hotReadOfInt(_ settings: HotSettings) -> Int { settings.port }
 
-/// Reads a truth value.
+/// Reads a Boolean value.
 @inline(never)
 public func hotReadOfBool(_ settings: HotSettings) -> Bool { settings.isOn }
 
-/// Reads a number.
+/// Reads a floating-point number.
 @inline(never)
 public func hotReadOfDouble(_ settings: HotSettings) -> Double { settings.ratio }
 
@@ -43,12 +43,12 @@ public func hotReadOfDouble(_ settings: HotSettings) -> Double { settings.ratio 
 @inline(never)
 public func hotReadOfEnum(_ settings: HotSettings) -> HotSettings.Level { settings.level }
 
-// These count the reference of what they copy out of a slot, and must do so before they give the slot back.
+// These functions retain the value that they copy out of a stripe, which has to happen before they release the stripe.
 
-/// Reads a text.
+/// Reads a string.
 @inline(never)
 public func hotReadOfText(_ settings: HotSettings) -> String { settings.name }
 
-/// Reads a list.
+/// Reads an array.
 @inline(never)
 public func hotReadOfList(_ settings: HotSettings) -> [String] { settings.hosts }

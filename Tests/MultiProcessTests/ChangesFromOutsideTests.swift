@@ -6,46 +6,46 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("What others change arrives by stream")
+@Suite("Changes by other processes and editors")
 struct ChangesFromOutsideTests {
-    @Test("a process that watches is told of sets elsewhere, of edits in place and of replaced files, in order")
+    @Test("a watching process receives sets of other processes, edits in place and replaced files, in order")
     func streams() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
             let suite = SettingsSuite(fileAt: place.path)
-            // A suite that watches makes its directory again when it is removed.
+            // A suite with a stream creates its directory again when the directory is removed.
             defer { suite.finish() }
-            let heard = Heard(Setting("n", default: 0, suite: suite))
+            let received = ReceivedValues(Setting("n", default: 0, suite: suite))
             try await withProbes(2, at: place) { probes in
                 let (watcher, writer) = (probes[0], probes[1])
                 try await watcher.watch("n", from: 0)
-                await heard.expect([0])
+                await received.expect([0])
 
                 func change(to value: Int, by change: () async throws -> Void) async throws {
-                    // What is still journaled would win over an edit of the file.
+                    // A journaled value takes precedence over an edit of the file.
                     try await writer.expect("checkpoint")
                     try await change()
-                    try await watcher.expect(says: "n is \(value)", within: .seconds(20))
-                    await heard.expect([value])
+                    try await watcher.expect(prints: "n is \(value)", within: .seconds(20))
+                    await received.expect([value])
                 }
                 try await change(to: 1) { try await writer.expect("set n 1") }
                 try await change(to: 2) { try place.path.overwriteFile(with: #"{"n": 2}"#) }
                 try await change(to: 3) { try place.path.replaceFile(with: #"{"n": 3}"#) }
                 try await change(to: 4) { try await writer.expect("set n 4") }
                 try await change(to: 0) {
-                    // The journal or the copy would show that there was a file.
+                    // With the journal or the copy, the file would count as removed by accident.
                     for suffix in [".journal", ".last-good", ""] {
                         try FileManager.default.removeItem(atPath: place.path + suffix)
                     }
                 }
                 try await change(to: 5) { try place.path.replaceFile(with: #"{"n": 5, "other": 1}"#) }
                 try await change(to: 6) { try await writer.expect("set n 6") }
-                #expect(watcher.complaintsButOfEmptyFiles == "")
+                #expect(watcher.errorsExceptEmptyFile == "")
             }
         }
     }
 
-    @Test("a process that watches hears the last of many sets, in rising order")
+    @Test("a watching process receives the last of many sets, in ascending order")
     func manySets() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -65,8 +65,8 @@ struct ChangesFromOutsideTests {
     }
 }
 
-/// What a stream in this process has given.
-private final class Heard: Sendable {
+/// Collects the values of a stream.
+private final class ReceivedValues: Sendable {
     private let values = Mutex<[Int]>([])
     private let task = Mutex<Task<Void, Never>?>(nil)
 
@@ -83,15 +83,15 @@ private final class Heard: Sendable {
         task.withLock { $0?.cancel() }
     }
 
-    /// Waits for these values, and forgets them.
+    /// Waits for these values and discards them.
     func expect(_ expected: [Int], sourceLocation: SourceLocation = #_sourceLocation) async {
-        await eventually("the stream gives as many", sourceLocation: sourceLocation) {
+        await eventually("the stream delivers the values", sourceLocation: sourceLocation) {
             values.withLock { $0.count >= expected.count }
         }
-        let heard = values.withLock { values in
+        let received = values.withLock { values in
             defer { values = [] }
             return values
         }
-        #expect(heard == expected, sourceLocation: sourceLocation)
+        #expect(received == expected, sourceLocation: sourceLocation)
     }
 }

@@ -3,10 +3,10 @@
 import TestSupport
 import Testing
 
-// Only Linux tells what a process holds.
+// Only Linux reports the resources of a process.
 #if os(Linux)
-/// In a process of its own, where nobody else opens files or takes memory.
-@Suite("Opening and closing leaks nothing")
+/// Runs in its own process, where no other test opens files or allocates memory.
+@Suite("Leaks")
 struct LeakTests {
     private struct Holdings {
         var descriptors, mappings, watches, kilobytes: Int
@@ -18,7 +18,7 @@ struct LeakTests {
         }
     }
 
-    @Test("after 10,000 suites there are no more descriptors, mappings, watches and megabytes than after 2,000")
+    @Test("10,000 suites use no more descriptors, mappings, watches and memory than 2,000")
     func cycles() async throws {
         try await withMemoryDirectory { directory in
             try await withProbe(at: .file(directory + "/settings.json")) { probe in
@@ -27,19 +27,21 @@ struct LeakTests {
                 #expect(late.descriptors <= early.descriptors)
                 #expect(late.mappings <= early.mappings)
                 #expect(late.watches <= early.watches)
-                // 8,000 cycles that leave 1 KB each would take 8 MB.
+                // 8,000 cycles that leak 1 KB each would take 8 MB.
                 #expect(late.kilobytes - early.kilobytes < 4_096)
-                #expect(probe.complaints.isEmpty)
+                #expect(probe.errors.isEmpty)
             }
         }
     }
 
-    /// What the process holds after some cycles, when what was let go of has had time to end: a suite that is used is
-    /// watched a second after it was opened.
+    /// The resources after some cycles and two more seconds.
+    ///
+    /// A suite starts its watch one second after it is opened,
+    /// and released suites need time to close.
     private func settled(_ probe: Probe, after cycles: Int) async throws -> Holdings {
         var holdings = try await holdings(probe, after: cycles)
         let time = ContinuousClock.now + .seconds(2)
-        try await eventually("two seconds are over") {
+        try await eventually("two seconds have passed") {
             holdings = try await self.holdings(probe, after: 0)
             return ContinuousClock.now > time
         }

@@ -4,28 +4,29 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One after the other: each keeps every core busy.
+/// Serialized, because each test uses every core.
 ///
-/// They are short; `swift run -c release endurance` takes its time.
-@Suite("Under load and kills", .serialized)
+/// These are short runs; `swift run -c release endurance` runs longer.
+@Suite("Load and kills", .serialized)
 struct LoadTests {
     @Test("no update is lost, no read is stale, no transaction is torn, and streams converge")
     func load() async throws {
-        try await expectLaws(of: "load", "--seconds", "5")
+        try await expectSuccess(of: "load", "--seconds", "5")
     }
 
-    @Test("all that was acknowledged is there after kill -9, be it in a set, in a checkpoint, or while the file is made")
+    @Test("acknowledged sets survive kill -9 during a set, a checkpoint or the creation of the file")
     func kills() async throws {
-        try await expectLaws(of: "kill", "--rounds", "40")
+        try await expectSuccess(of: "kill", "--rounds", "40")
     }
 
-    @Test("four processes add one 5,000 times each in a suite that is not there yet, and the sum is in the file")
+    @Test("the sum is exact when four processes each add 1 to a new suite 5,000 times")
     func increments() async throws {
-        try await expectLaws(of: "increments")
+        try await expectSuccess(of: "increments")
     }
 
-    /// Runs a part of the program, which says what it finds.
-    private func expectLaws(of arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    /// Runs one part of the endurance program, which reports its findings.
+    private func expectSuccess(of arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws
+    {
         try await withTemporaryDirectory { directory in
             let output = try OutputFile()
             let process = Process()
@@ -35,14 +36,14 @@ struct LoadTests {
             process.standardOutput = output.handle
             process.standardError = output.handle
             try process.run()
-            await eventually("it comes to an end", within: .seconds(300), sourceLocation: sourceLocation) {
+            await eventually("the program ends", within: .seconds(300), sourceLocation: sourceLocation) {
                 !process.isRunning
             }
-            // It ends those it has started, and cleans up.
+            // On SIGTERM, the program ends its child processes and removes its files.
             if process.isRunning { process.terminate() }
             process.waitUntilExit()
             #expect(process.terminationStatus == 0, "\(output.text)", sourceLocation: sourceLocation)
-            #expect(output.text.hasSuffix("All laws held.\n"), "\(output.text)", sourceLocation: sourceLocation)
+            #expect(output.text.hasSuffix("All checks passed.\n"), "\(output.text)", sourceLocation: sourceLocation)
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
         }
     }

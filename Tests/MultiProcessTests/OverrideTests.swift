@@ -6,7 +6,10 @@ import Testing
 
 @Suite("Overrides of a process")
 struct OverrideTests {
-    @Test("are its own arguments and variables, and are never stored", arguments: [false, true])
+    @Test(
+        "overrides come from the process's own arguments and variables, and are never stored",
+        arguments: [false, true]
+    )
     func realArguments(isNamed: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let place =
@@ -19,28 +22,28 @@ struct OverrideTests {
             try await withProbes([(place, launch), (place, Probe.Launch())]) { probes in
                 let (overridden, plain) = (probes[0], probes[1])
                 try await overridden.expect("set maxCount 2")
-                try await overridden.expect("get maxCount", says: "5")
-                try await overridden.expect("get limit", says: "7")
-                try await overridden.expect("get level", says: "8")
-                try await overridden.expect("get other", says: "0")
-                #expect(overridden.complaints.contains("-level cannot be used: expected an integer, found a string"))
-                #expect(overridden.complaints.split(separator: "\n").count == 1)
+                try await overridden.expect("get maxCount", prints: "5")
+                try await overridden.expect("get limit", prints: "7")
+                try await overridden.expect("get level", prints: "8")
+                try await overridden.expect("get other", prints: "0")
+                #expect(overridden.errors.contains("-level cannot be used: expected an integer, found a string"))
+                #expect(overridden.errors.split(separator: "\n").count == 1)
                 try await overridden.expect("increment limit 3")
-                try await plain.expect("get maxCount", says: "2")
-                try await plain.expect("get limit", says: "3")
-                try await plain.expect("get level", says: "0")
-                try await plain.expect("keys", says: "2")
+                try await plain.expect("get maxCount", prints: "2")
+                try await plain.expect("get limit", prints: "3")
+                try await plain.expect("get level", prints: "0")
+                try await plain.expect("keys", prints: "2")
             }
         }
     }
 
-    @Test("are those of a standard suite that is chosen with them")
+    @Test("the overrides of the bootstrapped standard suite are used")
     func standardSuite() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.suite("standard", home: directory)
             let launch = Probe.Launch(flags: ["--port=9"])
             try await withProbe(at: place, launch) { probe in
-                try await probe.expect("standard", says: "9 by --port")
+                try await probe.expect("standard", prints: "9 from --port")
                 try await probe.finish()
             }
         }

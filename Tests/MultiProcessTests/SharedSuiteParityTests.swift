@@ -4,9 +4,9 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("Parity: suites among processes")
+@Suite("Parity: suites shared by processes")
 struct SharedSuiteParityTests {
-    @Test("Row 40: programs that name the same suite share it, and others do not")
+    @Test("Row 40: programs that name the same suite share it, and other suites are separate")
     func shared() async throws {
         try await withTemporaryDirectory { home in
             let launch = Probe.Launch()
@@ -14,20 +14,20 @@ struct SharedSuiteParityTests {
             let other = (Probe.Place.suite("other", home: home), launch)
             try await withProbes([one, one, other]) { probes in
                 try await probes[0].expect("set count 41")
-                try await probes[1].expect("get count", says: "41")
+                try await probes[1].expect("get count", prints: "41")
                 try await probes[1].expect("increment count 1")
-                try await probes[0].expect("get count", says: "42")
+                try await probes[0].expect("get count", prints: "42")
                 try probes[0].send("watch count")
-                // In either order.
+                // The two lines arrive in either order.
                 #expect(try await [probes[0].line(), probes[0].line()].sorted() == ["count is 42", "done"])
                 try await probes[1].expect("set count 43")
-                try await probes[0].expect(says: "count is 43")
-                try await probes[2].expect("get count", says: "0")
+                try await probes[0].expect(prints: "count is 43")
+                try await probes[2].expect("get count", prints: "0")
             }
         }
     }
 
-    @Test("Row 43: of processes that migrate one suite at the same time, one does", arguments: 1...5)
+    @Test("Row 43: when several processes migrate one suite at the same time, one of them does", arguments: 1...5)
     func migrating(round: Int) async throws {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
@@ -35,9 +35,9 @@ struct SharedSuiteParityTests {
                 try await probes[0].expect("set old 20")
                 for probe in probes { try probe.send("migrate old new") }
                 for probe in probes { try await probe.expect() }
-                for probe in probes { try await probe.expect("get new", says: "41") }
-                try await probes[1].expect("text old", says: "none")
-                for probe in probes { #expect(probe.complaints.isEmpty) }
+                for probe in probes { try await probe.expect("get new", prints: "41") }
+                try await probes[1].expect("text old", prints: "none")
+                for probe in probes { #expect(probe.errors.isEmpty) }
             }
         }
     }

@@ -4,8 +4,10 @@ import Foundation
 import StoredSettings
 
 extension Command {
-    /// Opens and closes suites beside one that is open, some with a set, some with a stream, and answers with the numbers
-    /// of descriptors, of mappings of files there, of watches, and of kilobytes in memory.
+    /// Opens, uses and closes suites, some with a set and some with a stream.
+    ///
+    /// Answers the number of open descriptors, mapped files below the directory, watches, and kilobytes of resident
+    /// memory.
     @MainActor
     func cycle(beside suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
         for number in 0..<(try arguments.integer(0)) {
@@ -16,7 +18,7 @@ extension Command {
             if number % 50 < 4 {
                 for await _ in setting.values { break }
             }
-            // The others are let go of.
+            // The other suites are released without `finish()`.
             if number % 3 == 0 { setting.suite.finish() }
         }
         return try holdings(in: suite.name)
@@ -32,18 +34,18 @@ extension Command {
         return "\(descriptors.count) \(mappings ?? -1) \(watches) \(kilobytes)"
     }
 
-    /// How many directories and files the system watches for this process.
+    /// The number of inotify watches of this process.
     func watches() throws -> Int {
         var watches = 0
         for number in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fdinfo") {
-            // The one that listed the others is gone by now.
+            // The descriptor that listed the directory is closed by now.
             guard let text = contents(of: "/proc/self/fdinfo/\(number)") else { continue }
             watches += text.split(separator: "\n").count { $0.hasPrefix("inotify wd:") }
         }
         return watches
     }
 
-    /// All of a file whose length the system does not tell, so that it has to be read to its end.
+    /// The contents of a file in `/proc`, whose reported length is 0, so it is read to the end.
     private func contents(of path: String) -> String? {
         do {
             let file = try SystemCalls().open(FilePath(path), O_RDONLY)

@@ -4,23 +4,25 @@ import Foundation
 import StoredSettings
 import Synchronization
 
-/// What commands do to the process itself.
+/// Commands that act on the process itself.
 extension Command {
-    /// What the system has refused.
-    struct Refused: Error, CustomStringConvertible {
+    /// A system call that failed.
+    struct SystemFailure: Error, CustomStringConvertible {
         var description: String
     }
 
-    /// Holds a lock as the library does, so that a test can stop the holder.
+    /// Holds a lock the way the library does, so that a test can stop the holder.
     func holdLock(beside suite: SettingsSuite, _ suffix: String) throws {
         let descriptor = open(suite.name + suffix, O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw Refused(description: "lock") }
+        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw SystemFailure(description: "cannot lock the file")
+        }
         defer { close(descriptor) }
-        say("holding")
+        printLine("holding")
         _ = readLine()
     }
 
-    /// Does some work in this process and in a child that is a copy of it, and waits for the child.
+    /// Runs the work in this process and in a forked child, and waits for the child.
     func fork(_ work: () throws -> Void) throws {
         let child = try makeChild()
         if child == 0 {
@@ -28,7 +30,7 @@ extension Command {
                 try work()
                 _exit(0)
             } catch {
-                say("the child fails: \(error)")
+                printLine("the child failed: \(error)")
                 _exit(1)
             }
         }
@@ -36,7 +38,7 @@ extension Command {
         try waitFor(child)
     }
 
-    /// Begins a transaction, which two processes end.
+    /// Forks inside a transaction, so that two processes reach its end.
     func forkInside(_ suite: SettingsSuite, _ setting: Setting<Int>) throws {
         var child: pid_t = -1
         do {
@@ -46,16 +48,16 @@ extension Command {
             }
             if child == 0 { _exit(1) }
         } catch {
-            // The child has no lock to commit under.
+            // The child does not hold the lock, so its commit fails.
             if child == 0 { _exit(error is SettingsError ? 0 : 2) }
             throw error
         }
         try waitFor(child)
     }
 
-    /// Goes on as two processes, one of which is busy.
+    /// Forks a child that updates the setting from two threads.
     func forkBusily(_ suite: SettingsSuite, _ setting: Setting<Int>, _ count: Int) throws {
-        // So that the parent has threads in the background, and the child inherits what they had.
+        // Starts background threads in the parent, so that the child inherits their state.
         try Setting("other", default: 0, suite: SettingsSuite(fileAt: suite.name + "-other")).set(1)
         let child = try makeChild()
         guard child == 0 else { return try waitFor(child) }
@@ -66,7 +68,7 @@ extension Command {
                     for _ in 0..<count { try setting.update { $0 += 1 } }
                     successes.count.add(1, ordering: .relaxed)
                 } catch {
-                    say("a thread fails: \(error)")
+                    printLine("a thread failed: \(error)")
                 }
             }
         }
@@ -82,7 +84,7 @@ extension Command {
         let count = Atomic(0)
     }
 
-    /// Begins a transaction, and holds its locks after a child that was forked inside it has left it.
+    /// Holds the locks of a transaction after a child that was forked inside it has left its copy.
     func forkAndHold(_ suite: SettingsSuite, _ setting: Setting<Int>, _ value: Int) throws {
         var child: pid_t = -1
         do {
@@ -91,7 +93,7 @@ extension Command {
                 child = try makeChild()
                 guard child != 0 else { return }
                 try waitFor(child)
-                say("holding")
+                printLine("holding")
                 _ = readLine()
             }
             if child == 0 { _exit(1) }
@@ -101,50 +103,52 @@ extension Command {
         }
     }
 
-    /// Ends the process in the body of a transaction.
+    /// Exits inside the body of a transaction.
     func exitInside(_ suite: SettingsSuite, _ setting: Setting<Int>, _ value: Int) throws {
         try suite.transaction { settings in
             settings[setting] = value
-            leave()
+            exitProcess()
         }
     }
 
     private func makeChild() throws -> pid_t {
-        // Swift hides the function, since little of what a process has works in a child that no program is loaded into.
+        // Swift hides `fork`, because most functions are unsafe in a child that does not call `exec`.
         typealias Fork = @convention(c) () -> pid_t
-        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else { throw Refused(description: "no fork") }
-        // The symbol is the C library's function of that signature.
+        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else {
+            throw SystemFailure(description: "there is no fork function")
+        }
+        // The symbol is the C library's function, which has this signature.
         let child = unsafeBitCast(symbol, to: Fork.self)()
-        guard child >= 0 else { throw Refused(description: "fork") }
+        guard child >= 0 else { throw SystemFailure(description: "fork failed") }
         return child
     }
 
     private func waitFor(_ child: pid_t) throws {
         var status: CInt = 0
-        guard waitpid(child, &status, 0) == child else { throw Refused(description: "no child") }
-        guard status == 0 else { throw Refused(description: "the child ends with \(status)") }
+        guard waitpid(child, &status, 0) == child else { throw SystemFailure(description: "waitpid failed") }
+        guard status == 0 else { throw SystemFailure(description: "the child exited with status \(status)") }
     }
 
-    func leave() {
+    func exitProcess() {
         Foundation.exit(0)
     }
 
-    /// Gives up what root may do.
+    /// Drops root privileges.
     func become(user: Int) throws {
         guard setgroups(0, nil) == 0, setgid(gid_t(user)) == 0, setuid(uid_t(user)) == 0 else {
-            throw Refused(description: "setuid")
+            throw SystemFailure(description: "cannot change the user")
         }
     }
 
-    /// Chooses the standard suite, and reads a setting that names none.
+    /// Sets the standard suite and reads a setting that names no suite.
     func standard(_ suite: SettingsSuite) throws -> String {
         try SettingsSuite.bootstrapStandard(suite)
         @DefaultStorage(key: "port") var port = 1
-        return "\(port) by \($port.explain().source ?? "nobody")"
+        return "\(port) from \($port.explain().source ?? "the default")"
     }
 
-    /// Uses suites that are not to be kept, as tests do.
-    func keepNothing() throws {
+    /// Uses in-memory suites, as tests do.
+    func useInMemorySuites() throws {
         let suite = SettingsSuite.inMemory()
         let port = Setting("port", default: 1, suite: suite)
         try port.set(2)
@@ -153,7 +157,9 @@ extension Command {
         try SettingsSuite.withStandard(suite) {
             @DefaultStorage(key: "port") var standard = 1
             standard += 1
-            guard port.value == 3 else { throw Refused(description: "the standard suite is another one") }
+            guard port.value == 3 else {
+                throw SystemFailure(description: "the standard suite is not the bootstrapped one")
+            }
         }
         suite.finish()
     }

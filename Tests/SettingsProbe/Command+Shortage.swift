@@ -5,15 +5,19 @@ import Foundation
 import StoredSettings
 import Synchronization
 
-/// What takes from the process what the library may need: descriptors and other threads' time.
+/// Commands that use up resources the library may need: descriptors, memory and threads.
 extension Command {
-    /// Opens files until only so many more can be opened.
+    /// Opens files until only `count` more can be opened.
     @MainActor
     func exhaust(leaving count: Int) throws {
         var limit = rlimit()
-        guard getrlimit(CInt(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Refused(description: "limit") }
+        guard getrlimit(CInt(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            throw SystemFailure(description: "getrlimit failed")
+        }
         limit.rlim_cur = min(limit.rlim_cur, 256)
-        guard setrlimit(CInt(RLIMIT_NOFILE.rawValue), &limit) == 0 else { throw Refused(description: "limit") }
+        guard setrlimit(CInt(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            throw SystemFailure(description: "setrlimit failed")
+        }
         while true {
             let descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { break }
@@ -28,30 +32,34 @@ extension Command {
         Shortage.descriptors = []
     }
 
-    /// Leaves less memory than the stack of a thread takes, and more than anything else that a test does.
+    /// Limits memory so that a thread's stack does not fit, but everything else in the test does.
     func starve() throws {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmSize:") }
         guard let size = line?.split(separator: " ").dropFirst().first.flatMap({ UInt($0) }) else {
-            throw Refused(description: "size")
+            throw SystemFailure(description: "cannot read the size of the process")
         }
         try limitMemory(to: size * 1_024 + 3_500_000)
     }
 
     func limitMemory(to size: UInt?) throws {
         var limit = rlimit()
-        guard getrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else { throw Refused(description: "limit") }
+        guard getrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else {
+            throw SystemFailure(description: "getrlimit failed")
+        }
         limit.rlim_cur = size ?? limit.rlim_max
-        guard setrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else { throw Refused(description: "limit") }
+        guard setrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else {
+            throw SystemFailure(description: "setrlimit failed")
+        }
     }
 
     @MainActor
     func observe(_ suite: SettingsSuite, _ arguments: Arguments) throws {
         let setting = try integer(suite, arguments)
-        Shortage.observations.append(setting.observe { say("\(setting.key) is \($0.new)") })
+        Shortage.observations.append(setting.observe { printLine("\(setting.key) is \($0.new)") })
     }
 
-    /// Keeps all threads busy that Dispatch and Swift's tasks may have.
+    /// Blocks all threads that Dispatch and Swift concurrency can create.
     @MainActor
     func occupy() {
         Shortage.isOccupied.store(true, ordering: .relaxed)

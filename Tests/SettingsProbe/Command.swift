@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LawTable
+import RoundTripCases
 import StoredSettings
 
-/// What the probe can be told to do.
+/// A command of the probe.
 enum Command: String {
-    /// `get KEY`: answers the integer under the key, 0 when there is none.
+    /// `get KEY`: answers the stored integer, or 0 if there is none.
     case get
-    /// `set KEY INTEGER`: stores it, or answers with the error.
+    /// `set KEY INTEGER`: stores the integer, or answers the error.
     case set
-    /// `assign KEY INTEGER`: assigns it, where nothing is thrown.
+    /// `assign KEY INTEGER`: assigns the integer, which cannot throw.
     case assign
-    /// `text KEY`: answers the stored value under the key, as it is written in messages; `none` when there is none.
+    /// `text KEY`: answers the stored value as it appears in messages, or `none`.
     case text
-    /// `keys`: answers how many keys there are.
+    /// `keys`: answers the number of keys.
     case keys
     /// `remove KEY`
     case remove
@@ -21,71 +21,74 @@ enum Command: String {
     case synchronize
     /// `checkpoint`
     case checkpoint
-    /// `checkpointRepeatedly KEY LAST`: checkpoints again and again until the key is LAST.
+    /// `checkpointRepeatedly KEY LAST`: checkpoints until the key is LAST.
     case checkpointRepeatedly
-    /// `finish`: ends the suite.
+    /// `finish`: finishes the suite.
     case finish
-    /// `exit`: ends the process where it stands.
+    /// `exit`: exits the process at once.
     case exit
     /// `persistence`: answers `durable`, `readOnly` or `ephemeral`.
     case persistence
-    /// `fill PREFIX COUNT`: sets as many keys of that prefix.
+    /// `fill PREFIX COUNT`: sets COUNT keys with the prefix.
     case fill
-    /// `increment KEY COUNT`: so many updates of one key.
+    /// `increment KEY COUNT`: updates the key COUNT times.
     case increment
-    /// `count KEY`: sets 1, 2, 3 and so on, and says each number when the set has returned. It ends some time, so that a
-    /// helper whose test was killed does, too.
+    /// `count KEY`: sets 1, 2, 3 and so on, and prints each number after the set has returned. The command ends after
+    /// 2,000,000 sets, so that a probe whose test was killed ends too.
     case count
-    /// `watch KEY`: says every value from now on, between the answers to other commands.
+    /// `watch KEY`: prints every value from now on, between the answers to other commands.
     case watch
-    /// `raise KEY KEY COUNT`: so many transactions that raise both keys by one.
+    /// `raise KEY KEY COUNT`: runs COUNT transactions that each add 1 to both keys.
     case raise
-    /// `compare KEY KEY LAST`: reads and watches until both are LAST; answers whether they were ever seen to differ.
+    /// `compare KEY KEY LAST`: reads and watches until both keys are LAST; answers `torn` if they ever differed, else
+    /// `whole`.
     case compare
-    /// `hold KEY INTEGER`: begins a transaction that sets the key, says `holding`, and ends it after one more line.
+    /// `hold KEY INTEGER`: begins a transaction that sets the key, prints `holding`, and commits after the next input
+    /// line.
     case hold
-    /// `cross FROM TO`: reads the whole table from under one prefix and stores it under another.
+    /// `cross FROM TO`: reads the whole table below one prefix and stores it below another.
     case cross
-    /// `lock SUFFIX`: locks the file beside the settings that ends so, says `holding`, and lets go after one more line.
+    /// `lock SUFFIX`: locks the file with this suffix beside the settings, prints `holding`, and releases the lock
+    /// after the next input line.
     case lock
-    /// `fork KEY COUNT`: goes on as two processes, both of which make so many updates of the key.
+    /// `fork KEY COUNT`: forks; parent and child each update the key COUNT times.
     case fork
-    /// `forkInside KEY`: forks in the middle of a transaction that raises the key; answers `done` when only the parent's
-    /// part of it is made.
+    /// `forkInside KEY`: forks inside a transaction that adds 1 to the key; answers `done` if only the parent's copy is
+    /// committed.
     case forkInside
-    /// `forkBusily KEY COUNT`: goes on as two processes; in the child, two threads update the key, and then it waits until
-    /// its own background has written the settings file.
+    /// `forkBusily KEY COUNT`: forks; two threads of the child update the key, then the child waits until its
+    /// background thread has written the settings file.
     case forkBusily
-    /// `exhaust COUNT`: opens files until only so many more can be opened.
+    /// `exhaust COUNT`: opens files until only COUNT more can be opened.
     case exhaust
-    /// `recover`: closes what `exhaust` has opened.
+    /// `recover`: closes the files that `exhaust` opened.
     case recover
-    /// `starve`: lowers the limit of memory so that no thread can be started any more, until `feed`.
+    /// `starve`: limits memory so that no more threads can be started, until `feed`.
     case starve
-    /// `feed`: ends what `starve` has begun.
+    /// `feed`: removes the limit that `starve` set.
     case feed
-    /// `observe KEY`: says every value from now on, from a callback.
+    /// `observe KEY`: prints every value from now on, from a callback.
     case observe
-    /// `occupy`: keeps Dispatch's queues and the threads of Swift's tasks busy, until `vacate`.
+    /// `occupy`: blocks the threads of Dispatch and Swift concurrency, until `vacate`.
     case occupy
-    /// `vacate`: ends what `occupy` has begun.
+    /// `vacate`: unblocks the threads that `occupy` blocked.
     case vacate
-    /// `watches`: answers how many directories and files the system watches for this process.
+    /// `watches`: answers the number of inotify watches of this process.
     case watches
-    /// `forkAndHold KEY INTEGER`: begins a transaction that sets the key, forks in its body, and waits there until the child
-    /// has left its own copy of the transaction; says `holding`, and ends the transaction after one more line.
+    /// `forkAndHold KEY INTEGER`: begins a transaction that sets the key, forks inside it, and waits until the child
+    /// has left its copy of the transaction; prints `holding`, and commits after the next input line.
     case forkAndHold
-    /// `exitInside KEY INTEGER`: ends the process in the body of a transaction that sets the key.
+    /// `exitInside KEY INTEGER`: exits the process inside a transaction that sets the key.
     case exitInside
-    /// `become USER`: goes on as the user of that number, who may do less.
+    /// `become USER`: drops root privileges and continues as the user with this ID.
     case become
-    /// `standard`: makes the suite the standard one, and answers with the port of that and what gave it.
+    /// `standard`: makes the suite the standard one; answers the value of `port` and its source.
     case standard
-    /// `memory`: uses suites that keep nothing, in all the ways there are.
+    /// `memory`: uses in-memory suites in every supported way.
     case memory
-    /// `cycle COUNT`: opens, uses and closes suites so many times; answers what the process holds of the system then.
+    /// `cycle COUNT`: opens, uses and closes COUNT suites; answers the resources that the process holds afterward.
     case cycle
-    /// `migrate OLD NEW`: doubles the integer under one key, moves it to the other, and raises it there, once.
+    /// `migrate OLD NEW`: migrates the suite: doubles an integer, moves it to the other key, and adds 1, once.
     case migrate
 
     @MainActor
@@ -101,7 +104,7 @@ enum Command: String {
         case .checkpoint: try suite.checkpoint()
         case .checkpointRepeatedly: try checkpointRepeatedly(suite, arguments)
         case .finish: suite.finish()
-        case .exit: leave()
+        case .exit: exitProcess()
         case .persistence: return persistence(of: suite)
         case .fill: try fill(suite, arguments)
         case .increment: try increment(suite, arguments)
@@ -127,7 +130,7 @@ enum Command: String {
         case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
         case .become: try become(user: arguments.integer(0))
         case .standard: return try standard(suite)
-        case .memory: try keepNothing()
+        case .memory: try useInMemorySuites()
         case .cycle: return try await cycle(beside: suite, arguments)
         case .migrate: try migrate(suite, arguments)
         }
@@ -170,7 +173,7 @@ enum Command: String {
         let setting = try integer(suite, arguments)
         for number in 1...2_000_000 {
             try setting.set(number)
-            say("\(number)")
+            printLine("\(number)")
         }
     }
 
@@ -178,7 +181,7 @@ enum Command: String {
         let setting = try integer(suite, arguments)
         Task.detached {
             for await value in setting.values {
-                say("\(setting.key) is \(value)")
+                printLine("\(setting.key) is \(value)")
             }
         }
     }
@@ -217,17 +220,34 @@ enum Command: String {
         let setting = try integer(suite, arguments)
         try suite.transaction { settings in
             settings[setting] = try arguments.integer(1)
-            say("holding")
+            printLine("holding")
             _ = readLine()
         }
     }
 
     private func cross(_ suite: SettingsSuite, _ arguments: Arguments) throws -> String {
         let (from, to) = (try arguments.text(0), try arguments.text(1))
-        let failures = LawTable.all.compactMap { $0.failure(in: suite, prefix: from) }
-        for law in LawTable.all {
-            try law.pass(in: suite, from: from, to: to)
+        let failures = RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: from) }
+        for testCase in RoundTripCases.all {
+            try testCase.copy(in: suite, from: from, to: to)
         }
         return failures.isEmpty ? "done" : failures.joined(separator: "; ").replacing("\n", with: " ")
+    }
+}
+
+extension Command {
+    /// Migrates in two steps whose effect differs if a step runs twice: double and rename an integer, then add 1 to it.
+    @MainActor
+    func migrate(_ suite: SettingsSuite, _ arguments: Arguments) throws {
+        let (old, new) = (try arguments.text(0), try arguments.text(1))
+        var migrator = SettingsMigrator()
+        migrator.addStep("double") { settings in
+            try settings.convert(old) { .integer(Int128(try $0.as(Int.self)) * 2) }
+            settings.rename(old, to: new)
+        }
+        migrator.addStep("raise") { settings in
+            try settings.convert(new) { .integer(Int128(try $0.as(Int.self)) + 1) }
+        }
+        try migrator.migrate(suite)
     }
 }

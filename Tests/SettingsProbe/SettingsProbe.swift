@@ -3,21 +3,21 @@
 import Foundation
 import StoredSettings
 
-/// A process for the tests to run beside others: it does what the lines on its standard input say.
+/// A process that tests run beside others: it executes the commands on its standard input.
 ///
 ///     settings-probe (--file PATH | --suite NAME) [FLAG...]
 ///
-/// Where there are flags, they and the variables that begin with `PROBE_` override the settings.
+/// Flags override the settings, and so do environment variables that begin with `PROBE_`.
 ///
-/// It says `ready` first, and answers every line with one line. So a test starts several processes, waits until all are
-/// ready, and lets them go at once.
+/// The probe prints `ready` first and answers every command with one line. A test starts several probes, waits until
+/// all are ready, and then lets them run at once.
 @main
 @MainActor
 struct SettingsProbe {
     static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
         guard arguments.count >= 2, let kind = arguments.first, let place = arguments.dropFirst().first else {
-            say("usage: settings-probe (--file PATH | --suite NAME) [FLAG...]")
+            printLine("usage: settings-probe (--file PATH | --suite NAME) [FLAG...]")
             return
         }
         let overrides: [SettingsOverride] =
@@ -25,9 +25,9 @@ struct SettingsProbe {
         let suite =
             kind == "--file"
             ? SettingsSuite(fileAt: place, overrides: overrides) : SettingsSuite(place, overrides: overrides)
-        say("ready")
+        printLine("ready")
         while let line = readLine() {
-            say(await answer(to: line.split(separator: " ").map(String.init), suite))
+            printLine(await answer(to: line.split(separator: " ").map(String.init), suite))
         }
     }
 
@@ -43,8 +43,8 @@ struct SettingsProbe {
     }
 }
 
-/// Writes a line that whoever reads it has when this returns.
-func say(_ line: String) {
+/// Writes a line without buffering, so that a reader can receive it when this returns.
+func printLine(_ line: String) {
     FileHandle.standardOutput.write(Data("\(line)\n".utf8))
 }
 

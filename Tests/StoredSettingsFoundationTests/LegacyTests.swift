@@ -20,19 +20,19 @@ private enum Rank: Int, StoredValueConvertible {
     case second
 }
 
-/// A raw value of any text.
+/// A raw value of any string.
 private struct Label: RawRepresentable, Codable, Hashable, StoredValueConvertible {
     var rawValue: String
 }
 
 extension UserDefaultsTests {
-    @Suite("What the older libraries have left in UserDefaults")
+    @Suite("Values of older libraries in UserDefaults")
     struct Legacy {
         private static let limits = Limits(perSecond: 7, name: "x", since: Date(timeIntervalSinceReferenceDate: 1.5))
         private static let json = #"{"perSecond":7,"name":"x","since":1.5}"#
         private static let home = URL(string: "https://example.org/home?q=1#f")
 
-        /// Reads what is there, changes nothing, and then stores the value anew and reads it again.
+        /// Reads an old value, which changes nothing, and then stores it in the new format and reads it again.
         private func check<Value: Equatable & Sendable>(
             _ defaults: UserDefaults,
             _ key: SettingKey<Value>,
@@ -47,7 +47,9 @@ extension UserDefaultsTests {
             #expect(new == value, sourceLocation: sourceLocation)
         }
 
-        @Test("Row 43: what Defaults 4 and 5 have left is read typed: JSON text, raw values, archives, plain values")
+        @Test(
+            "Row 43: values of Defaults 4 and 5 are read with their type: JSON strings, raw values, archives, plain values"
+        )
         func defaults() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -76,24 +78,24 @@ extension UserDefaultsTests {
                 try check(defaults, SettingKey("set 4", default: [], as: LegacyJSON()), is: Set(["a", "b"]))
                 try check(defaults, SettingKey("counts 4", default: [:], as: LegacyJSON()), is: ["a": 1])
                 try check(defaults, SettingKey("numbers 4", default: [], as: LegacyJSON()), is: [0.5, 1])
-                let pink = Colour(red: 0.5, name: "pink")
+                let pink = Color(red: 0.5, name: "pink")
                 defaults.set(
                     try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: true),
-                    forKey: "colour"
+                    forKey: "color"
                 )
-                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
+                try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
             }
         }
 
         @Test(
-            "Row 43: what SwiftyUserDefaults 5 has left is read typed: plain values, JSON bytes, raw values, archives"
+            "Row 43: values of SwiftyUserDefaults 5 are read with their type: plain values, JSON data, raw values, archives"
         )
         func swiftyUserDefaults() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
                 let home = try #require(Self.home)
                 let day = Date(timeIntervalSinceReferenceDate: 86_400)
-                let pink = Colour(red: 0.5, name: "pink")
+                let pink = Color(red: 0.5, name: "pink")
                 defaults.set(3, forKey: "count")
                 defaults.set([day], forKey: "days")
                 defaults.set(Data(Self.json.utf8), forKey: "limits")
@@ -103,7 +105,7 @@ extension UserDefaultsTests {
                 let archived: [(String, Any)] = [
                     ("urls", [home as NSURL] as NSArray),
                     ("mixed", ["n": 3, "b": true, "d": 0.5, "s": ["t"], "day": day as NSDate] as NSDictionary),
-                    ("home", home as NSURL), ("colour", pink), ("colours", [pink, pink] as NSArray),
+                    ("home", home as NSURL), ("color", pink), ("colors", [pink, pink] as NSArray),
                     ("impostors", [pink, NSString(string: "x")] as NSArray),
                 ]
                 for (key, object) in archived {
@@ -129,16 +131,16 @@ extension UserDefaultsTests {
                     SettingKey("home", default: URL(fileURLWithPath: "/"), as: UserDefaultsURL()),
                     is: home
                 )
-                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
-                try check(defaults, SettingKey("colours", default: [], as: LegacyArchivedObjects()), is: [pink, pink])
-                let impostors = SettingKey<[Colour]>("impostors", default: [], as: LegacyArchivedObjects())
+                try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
+                try check(defaults, SettingKey("colors", default: [], as: LegacyArchivedObjects()), is: [pink, pink])
+                let impostors = SettingKey<[Color]>("impostors", default: [], as: LegacyArchivedObjects())
                 #expect(throws: SettingsError(.invalidValue, fact: "")) {
                     try Setting(impostors, suite: SettingsSuite(userDefaults: defaults)).load()
                 }
             }
         }
 
-        @Test("Row 43: what Foil 6 has left is read typed: plain values, raw values, JSON bytes, URLs")
+        @Test("Row 43: values of Foil 6 are read with their type: plain values, raw values, JSON data, URLs")
         func foil() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -163,13 +165,13 @@ extension UserDefaultsTests {
         }
 
         @Test(
-            "Row 43: what UserDefault 1.3 has left is read typed: plain values, raw values, JSON bytes, archives, optionals"
+            "Row 43: values of UserDefault 1.3 are read with their type: plain values, raw values, JSON, archives, optionals"
         )
         func userDefault() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
                 let json = Data(Self.json.utf8)
-                let pink = Colour(red: 0.5, name: "pink")
+                let pink = Color(red: 0.5, name: "pink")
                 defaults.set(true, forKey: "flag")
                 defaults.set(["a": ["b": [1, 2]]], forKey: "deep")
                 defaults.set("high", forKey: "level")
@@ -179,7 +181,7 @@ extension UserDefaultsTests {
                 defaults.set(["x", "y"], forKey: "names")
                 defaults.set(
                     try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: false),
-                    forKey: "colour"
+                    forKey: "color"
                 )
                 defaults.set([5], forKey: "count")
                 defaults.set([Int](), forKey: "no count")
@@ -193,7 +195,7 @@ extension UserDefaultsTests {
                 try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
                 try check(defaults, SettingKey("by level", default: [:], as: LegacyJSON()), is: ["low": Self.limits])
                 try check(defaults, SettingKey("names", default: []), is: Set(["x", "y"]))
-                try check(defaults, SettingKey("colour", default: Colour(red: 1, name: "red")), is: pink)
+                try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
                 try check(defaults, SettingKey<Int?>("count", default: 42, as: LegacyOptional()), is: 5)
                 try check(defaults, SettingKey<Int?>("no count", default: 42, as: LegacyOptional()), is: nil)
                 let limits = LegacyOptional(LegacyJSON<Limits>())
@@ -204,7 +206,7 @@ extension UserDefaultsTests {
         }
 
         @Test(
-            "an optional list that has the look of an old one comes back as it is",
+            "an optional array that resembles the old format is preserved",
             arguments: [nil, [], [[]], [["a"]], [[], []], [["a"], []], [["a", "b"]]] as [[[String]]?]
         )
         func optionals(_ value: [[String]]?) throws {
@@ -217,7 +219,7 @@ extension UserDefaultsTests {
             #expect(try text.value(from: text.storedValue(from: .array([first]))) == .array([first]))
         }
 
-        @Test("Row 14: a URL is kept whole, in a form that url(forKey:) reads")
+        @Test("Row 14: a whole URL is stored in a format that url(forKey:) reads")
         func urls() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -236,7 +238,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("a value that has the look of JSON comes back as it is", arguments: [#""a""#, "5", "null", "a", #""""#])
+        @Test("a value that resembles JSON is preserved", arguments: [#""a""#, "5", "null", "a", #""""#])
         func looks(_ text: String) throws {
             let bridge = LegacyJSON<Label>()
             let label = Label(rawValue: text)
@@ -245,7 +247,7 @@ extension UserDefaultsTests {
             #expect(try list.value(from: list.storedValue(from: [label])) == [label])
         }
 
-        @Test("JSON that does not fit is an error that tells where, and stays stored")
+        @Test("JSON that does not match is an error with its place, and stays stored")
         func misfit() throws {
             let reporter = RecordingReporter()
             let suite = SettingsSuite.inMemory(["limits": #"{"perSecond":7,"name":5}"#], reporter: reporter)
@@ -254,11 +256,11 @@ extension UserDefaultsTests {
             #expect(reporter.errors.first?.message.contains("at name") == true)
         }
 
-        @Test("bytes that are no JSON are said to be none", arguments: [Data("oops".utf8), Data([0xFF, 0]), Data()])
+        @Test("data that is not JSON is reported as such", arguments: [Data("oops".utf8), Data([0xFF, 0]), Data()])
         func noJSON(_ data: Data) {
             let bridge = LegacyJSON<Limits>()
             let error = #expect(throws: SettingsError.self) { try bridge.value(from: .data(data)) }
-            #expect(error?.fact.contains("the bytes are no JSON") == true)
+            #expect(error?.fact.contains("the bytes are neither JSON") == true)
         }
     }
 }

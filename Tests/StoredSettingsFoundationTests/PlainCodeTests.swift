@@ -15,9 +15,9 @@ extension SettingKeys {
 }
 
 extension UserDefaultsTests {
-    @Suite("Plain UserDefaults code and this library")
+    @Suite("UserDefaults code and this library")
     struct PlainCode {
-        @Test("Row 41: what plain UserDefaults code has written is read")
+        @Test("Row 41: values that UserDefaults code has stored are read")
         func plainIsRead() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -47,7 +47,9 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("a set that changes what Foundation takes for equal is stored, for plain code and other processes too")
+        @Test(
+            "a set to a value that Foundation considers equal is stored, also for UserDefaults code and other processes"
+        )
         func equalToFoundation() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -70,7 +72,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("a value that is nested too deep is refused, and one of plain code is not read")
+        @Test("a value that is nested too deeply is rejected, and one of UserDefaults code is not read")
         func nestedTooDeep() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -85,7 +87,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("Row 41: what this library has written is read by plain UserDefaults code, in this process and another")
+        @Test("Row 41: UserDefaults code reads the values of this library, in this process and another")
         func oursIsRead() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -116,7 +118,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("Row 41: what plain code changes or removes is seen at once, also what this library has written")
+        @Test("Row 41: changes and removals by UserDefaults code are read at once, also of values of this library")
         func changes() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -132,13 +134,13 @@ extension UserDefaultsTests {
                 #expect(date.value == other)
                 defaults.removeObject(forKey: "launches")
                 defaults.removeObject(forKey: "date")
-                // Until then Foundation itself still gives what was removed, on Linux.
+                // Until then, Foundation on Linux returns the removed value itself.
                 defaults.synchronize()
                 #expect(count.value == 0 && !count.isSet && !date.isSet && suite.keys == [])
             }
         }
 
-        @Test("Overrides serve before what is stored and what is registered")
+        @Test("overrides take precedence over stored and registered values")
         func overridden() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -154,7 +156,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("Row 41: values registered with UserDefaults serve before the default, and do not count as stored")
+        @Test("Row 41: values registered with UserDefaults override the default and do not count as stored")
         func registered() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -166,10 +168,10 @@ extension UserDefaultsTests {
                 #expect(!setting.isSet && !suite.contains(setting.key) && suite.keys == [])
                 #expect(try setting.load() == nil)
                 #expect(setting.explain().layer == .fallback && setting.explain().value == 8080)
-                // It is what an update begins with, and what shows again after a reset.
+                // An update starts with the registered value, and a reset restores it.
                 #expect(try setting.update { $0 += 1 } == 8081)
                 #expect(setting.isSet && setting.value == 8081)
-                // A value that equals the registered one is stored all the same.
+                // A value that equals the registered one is stored nevertheless.
                 setting.value = 8080
                 #expect(setting.isSet)
                 #if !canImport(ObjectiveC)
@@ -184,7 +186,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("Row 41: UserDefaults takes the keys of this library")
+        @Test("Row 41: UserDefaults accepts the keys of this library")
         func keys() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -202,7 +204,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("suites over one object are one, and suites over two objects of a domain see each other")
+        @Test("suites over one object share a store, and suites over two objects of a domain see each other's changes")
         func identity() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -220,7 +222,7 @@ extension UserDefaultsTests {
         }
 
         #if !canImport(ObjectiveC)
-        @Test("what another process has written is there after synchronize, and for the next update")
+        @Test("the changes of another process are read by synchronize and by the next update")
         func otherProcesses() async throws {
             try await withDomain { domain in
                 let suite = SettingsSuite(userDefaults: try domain.open())
@@ -241,7 +243,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("each set is on the disk when it returns, and the file goes with the last value")
+        @Test("each set is on disk when it returns, and removing the last value removes the file")
         func durability() async throws {
             try await withDomain { domain in
                 let suite = SettingsSuite(userDefaults: try domain.open())

@@ -8,8 +8,8 @@ import Testing
 
 @testable import StoredSettingsFoundation
 
-/// A colour with a name, which is an object of its own in the archive.
-final class Colour: NSObject, NSSecureCoding, StoredValueConvertible {
+/// A color with a name, which is a separate object in the archive.
+final class Color: NSObject, NSSecureCoding, StoredValueConvertible {
     static var supportsSecureCoding: Bool { true }
 
     let red: Double
@@ -32,14 +32,14 @@ final class Colour: NSObject, NSSecureCoding, StoredValueConvertible {
     }
 
     override func isEqual(_ object: Any?) -> Bool {
-        guard let other = object as? Colour else { return false }
+        guard let other = object as? Color else { return false }
         return red == other.red && name == other.name
     }
 
     override var hash: Int { name.hashValue }
 }
 
-/// What an archive of a ``Colour`` would hold if its name were a number, or the class another.
+/// A class whose archives imitate those of ``Color``, with an array as the name.
 final class Impostor: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
 
@@ -52,7 +52,7 @@ final class Impostor: NSObject, NSSecureCoding {
     }
 }
 
-/// An open class, to see that the conformance reaches those that inherit.
+/// An open class, to test that subclasses inherit the conformance.
 class Shape: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
     class var supportsSecureCoding: Bool { true }
 
@@ -73,7 +73,7 @@ class Shape: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendab
 
 final class Square: Shape, @unchecked Sendable {}
 
-/// A class that is both.
+/// A class that is also `Codable`.
 final class Both: NSObject, NSSecureCoding, Codable, StoredValueConvertible {
     static var supportsSecureCoding: Bool { true }
 
@@ -98,26 +98,26 @@ struct SecureCodingTests {
         try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: false)
     }
 
-    @Test("Row 19: a class that declares the conformance and writes nothing more is stored, in collections too")
+    @Test("Row 19: a class that only declares the conformance is stored, also in collections")
     func declared() throws {
         let suite = SettingsSuite.inMemory()
-        let red = Colour(red: 1, name: "red")
+        let red = Color(red: 1, name: "red")
         let setting = Setting("tint", default: red, suite: suite)
-        setting.value = Colour(red: 0.5, name: "pink")
-        #expect(setting.value == Colour(red: 0.5, name: "pink"))
+        setting.value = Color(red: 0.5, name: "pink")
+        #expect(setting.value == Color(red: 0.5, name: "pink"))
         guard case .data? = suite.storedValue(forKey: "tint") else {
-            Issue.record("it is not stored as bytes")
+            Issue.record("it is not stored as data")
             return
         }
-        let colours = Setting("tints", default: ["": [red]], suite: suite)
-        try colours.set(["a": [red, Colour(red: 0, name: "black")]])
-        #expect(try colours.load() == ["a": [red, Colour(red: 0, name: "black")]])
+        let colors = Setting("tints", default: ["": [red]], suite: suite)
+        try colors.set(["a": [red, Color(red: 0, name: "black")]])
+        #expect(try colors.load() == ["a": [red, Color(red: 0, name: "black")]])
         let shape = Setting("shape", default: Shape(sides: 3), suite: suite)
         try shape.set(Square(sides: 4))
         #expect(shape.value is Square && shape.value.sides == 4)
     }
 
-    @Test("Row 18: of a class that is Codable as well the structure is stored, and as: chooses the archive")
+    @Test("Row 18: a class that is also Codable is stored as its structure, and as: selects the archive")
     func both() throws {
         let suite = SettingsSuite.inMemory()
         Setting("plain", default: Both(count: 0), suite: suite).value = Both(count: 7)
@@ -127,7 +127,7 @@ struct SecureCodingTests {
         #expect(archived.value.count == 8 && suite.storedValue(forKey: "archived")?.kind == .data)
     }
 
-    @Test("Row 19: a class that Foundation has no name for is refused, also as a part, and the default is read")
+    @Test("Row 19: a class without a name in Foundation is rejected, also as a part, and the default is read")
     func nameless() throws {
         func check<Value: NSSecureCoding & StoredValueConvertible & AnyObject>(_ value: Value) throws {
             let suite = SettingsSuite.inMemory(reporter: RecordingReporter())
@@ -145,18 +145,18 @@ struct SecureCodingTests {
         try check(Whole(part: Nested(part: nil)))
     }
 
-    @Test("an object with a part that is not securely coded is refused")
+    @Test("an object with a part without secure coding is rejected")
     func insecurePart() throws {
-        #expect(throws: SettingsError(.unstorable, fact: "")) { try Whole(part: Insecu()).storedValue() }
+        #expect(throws: SettingsError(.unstorable, fact: "")) { try Whole(part: Insec()).storedValue() }
     }
 
-    @Test("equal objects are stored as equal bytes, which can be read, and assigning one is no change")
+    @Test("equal objects are stored as equal bytes, which can be read, and assigning one is not a change")
     func equalBytes() throws {
-        func make() -> Whole { Whole(part: Colour(red: 0.5, name: "pink")) }
+        func make() -> Whole { Whole(part: Color(red: 0.5, name: "pink")) }
         let stored = try make().storedValue()
         for _ in 0..<50 { #expect(try make().storedValue() == stored) }
         let read = try Whole(storedValue: stored)
-        #expect(read.part as? Colour == Colour(red: 0.5, name: "pink"))
+        #expect(read.part as? Color == Color(red: 0.5, name: "pink"))
         #expect(read.numbers == Whole.numbers)
         #expect(read.names == Whole.names)
         #expect(read.entries == Whole.entries)
@@ -164,13 +164,13 @@ struct SecureCodingTests {
         let setting = Setting("whole", default: make(), suite: suite)
         setting.value = make()
         let changes = RecordingReporter()
-        let observation = setting.observe { _ in changes.report(.invalidValue("told")) }
+        let observation = setting.observe { _ in changes.report(.invalidValue("notified")) }
         for _ in 0..<20 { setting.value = make() }
         #expect(changes.errors.isEmpty)
         observation.invalidate()
     }
 
-    /// A class that has no name outside of Swift.
+    /// A class without an Objective-C name.
     final class Nested: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
         static var supportsSecureCoding: Bool { true }
         init(part: Any?) {}
@@ -182,12 +182,12 @@ struct SecureCodingTests {
         ("another class", { try archive(Impostor()) }),
         ("another class of Foundation", { try archive(NSArray(array: [NSNumber(value: 1)])) }),
         ("a plain value", { try archive(NSString(string: "text")) }),
-        ("a class that is gone", { try renamed("Gonour") }),
-        ("a class that is not securely coded", { try renamed("Insecu") }),
+        ("an unknown class", { try renamed("Gonor") }),
+        ("a class without secure coding", { try renamed("Insec") }),
         ("a part of another class", { try disguised() }),
         (
-            "an object that is a part of itself",
-            { try archive(Colour(red: 1, name: "red")).replacing([0x80, 2], with: [0x80, 1]) }
+            "an object that contains itself",
+            { try archive(Color(red: 1, name: "red")).replacing([0x80, 2], with: [0x80, 1]) }
         ),
         ("no bytes", { Data() }), ("other bytes", { Data("bplist00 and nothing more, but long enough".utf8) }),
         (
@@ -196,14 +196,14 @@ struct SecureCodingTests {
         ),
     ]
 
-    /// An archive of a ``Colour`` that says it is of another class, whose name is as long.
+    /// An archive of a ``Color`` with another class name of the same length.
     private static func renamed(_ name: String) throws -> Data {
-        try archive(Colour(red: 1, name: "red")).replacing(Array("Colour".utf8), with: Array(name.utf8))
+        try archive(Color(red: 1, name: "red")).replacing(Array("Color".utf8), with: Array(name.utf8))
     }
 
-    /// An archive of an ``Impostor`` that says it is a ``Colour``: the name is an array.
+    /// An archive of an ``Impostor`` with the class name of ``Color``, in which the name is an array.
     private static func disguised() throws -> Data {
-        NSKeyedArchiver.setClassName(NSStringFromClass(Colour.self), for: Impostor.self)
+        NSKeyedArchiver.setClassName(NSStringFromClass(Color.self), for: Impostor.self)
         defer { NSKeyedArchiver.setClassName(nil, for: Impostor.self) }
         return try archive(Impostor())
     }
@@ -213,27 +213,27 @@ struct SecureCodingTests {
         let (name, make) = Self.wrong[index]
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(["tint": .data(try make())], reporter: reporter)
-        let setting = Setting("tint", default: Colour(red: 1, name: "red"), suite: suite)
+        let setting = Setting("tint", default: Color(red: 1, name: "red"), suite: suite)
         #expect(throws: SettingsError(.invalidValue, fact: ""), "\(name)") { try setting.load() }
         #expect(setting.value.name == "red" && setting.isSet)
         #expect(reporter.errors.map(\.code) == [.invalidValue])
     }
 
-    @Test("an archive with any bytes changed gives a value or an error")
+    @Test("an archive with any changed byte decodes or is an error")
     func corruption() throws {
         let url = try #require(NSURL(string: "https://example.org/a"))
         let entries: NSDictionary = ["n": 1, "b": true, "s": ["t"], "day": NSDate(), "data": NSData(), "u": url]
-        // Foundation has something to say of each archive that it does not like: so few of them reach it.
-        let objects = try corrupted(Colour(red: 0.5, name: "pink"), rounds: 300) { _ = try Colour(storedValue: $0) }
+        // Foundation logs every archive that it rejects, so few archives reach it.
+        let objects = try corrupted(Color(red: 0.5, name: "pink"), rounds: 300) { _ = try Color(storedValue: $0) }
         let values = try corrupted(NSArray(object: entries), rounds: 5_000) {
             _ = try LegacyArchive<[StoredValue]>().value(from: $0)
         }
         #expect(objects > 30 && values > 500)
     }
 
-    /// Reads an archive of an object again and again, spoilt in another way each time.
+    /// Reads damaged versions of an archive.
     ///
-    /// - Returns: How often it could not be read.
+    /// - Returns: The number of errors.
     private func corrupted(_ object: Any, rounds: Int, _ read: (StoredValue) throws -> Void) throws -> Int {
         let archive = [UInt8](try Self.archive(object))
         var generator = SeededGenerator(seed: 19)
@@ -254,7 +254,7 @@ struct SecureCodingTests {
     }
 }
 
-/// A class that only this file sees.
+/// A private class.
 private final class Private: NSObject, NSSecureCoding, StoredValueConvertible {
     static var supportsSecureCoding: Bool { true }
     override init() {}
@@ -264,7 +264,7 @@ private final class Private: NSObject, NSSecureCoding, StoredValueConvertible {
 
 /// An object with parts of many kinds.
 ///
-/// Unchecked: nothing changes.
+/// Unchecked: the object is immutable.
 final class Whole: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
     static var supportsSecureCoding: Bool { true }
     static var numbers: NSArray { [0, 2, -1, 255, 256, 65_536, Int.max, Int.min, 0.5, true] }
@@ -276,7 +276,7 @@ final class Whole: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked 
 
     init(part: NSObject?) {
         self.part = part
-        // Copies that are filled in other orders, so that their contents are, too.
+        // Copies that are filled in a different order, so that their contents have a different order too.
         let (names, entries) = (NSMutableSet(), NSMutableDictionary())
         for name in Self.names.allObjects.shuffled() { names.add(name) }
         for key in ["a", "b", "c"].shuffled() { entries[key] = Self.entries[key] }
@@ -284,7 +284,7 @@ final class Whole: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked 
     }
 
     init?(coder: NSCoder) {
-        part = coder.decodeObject(of: Colour.self, forKey: "part")
+        part = coder.decodeObject(of: Color.self, forKey: "part")
         numbers = coder.decodeObject(of: NSArray.self, forKey: "numbers")
         names = coder.decodeObject(of: NSSet.self, forKey: "names")
         entries = coder.decodeObject(of: NSDictionary.self, forKey: "entries")
@@ -297,15 +297,15 @@ final class Whole: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked 
     }
 }
 
-/// Not `NSSecureCoding`, and named so as to be as long as `Colour`.
-final class Insecu: NSObject, NSCoding {
+/// A class without `NSSecureCoding`, whose name is as long as `Color`.
+final class Insec: NSObject, NSCoding {
     override init() {}
     init?(coder: NSCoder) {}
     func encode(with coder: NSCoder) {}
 }
 
 extension Data {
-    /// The bytes with some in place of others, of which there are as many.
+    /// Replaces bytes with the same number of other bytes.
     fileprivate func replacing(_ bytes: [UInt8], with others: [UInt8]) throws -> Data {
         var result = self
         var start = result.startIndex

@@ -11,12 +11,12 @@ import Testing
 @testable import StoredSettingsFoundation
 
 extension UserDefaultsTests {
-    @Suite("Traps of UserDefaults")
+    @Suite("Limits of UserDefaults")
     struct Traps {
         #if !canImport(ObjectiveC)
         static let hard: [(name: String, value: StoredValue)] = [
-            ("null", .null), ("the greatest Int", .integer(Int128(Int.max))),
-            ("the greatest UInt64", .integer(Int128(UInt64.max))), ("the least Int128", .integer(.min)),
+            ("null", .null), ("the largest Int", .integer(Int128(Int.max))),
+            ("the largest UInt64", .integer(Int128(UInt64.max))), ("the smallest Int128", .integer(.min)),
             ("negative zero", .double(-0.0)), ("NaN", .double(.nan)), ("infinity", .double(.infinity)),
             ("a byte order mark", "\u{FEFF}text"), ("control characters", "\0\u{1}\r\n"),
             ("a fraction of a second", .date(Date(timeIntervalSinceReferenceDate: 700_000_000.123_456_7))),
@@ -24,19 +24,19 @@ extension UserDefaultsTests {
             ("a date beyond the calendar", .date(Date(timeIntervalSinceReferenceDate: 1e20))),
             ("null in an array", [1, nil]), ("null in a dictionary", ["a": nil, "b": 1]),
             (
-                "what looks like a tag",
+                "a dictionary that resembles a tag",
                 ["date": "0.5", "x": [["double": "nan"], .date(Date(timeIntervalSinceReferenceDate: 0.5))]]
             ),
             ("a name with a byte order mark", ["\u{FEFF}a": 1, "a": 2]),
         ]
 
-        @Test("every stored value comes back to the last bit from the file", arguments: hard.indices)
+        @Test("every stored value is preserved exactly by the file", arguments: hard.indices)
         func exact(_ index: Int) async throws {
             try await withDomain { domain in
                 let (name, value) = Self.hard[index]
                 let store = UserDefaultsStore(try domain.open())
                 for key in ["key", "\u{FEFF}key"] { try store.commit { $0[key] = value } }
-                // Foundation reads the file again after this.
+                // Makes Foundation read the file again.
                 let file = try domain.contentsOnDisk
                 try domain.overwrite(with: [:])
                 try store.synchronize()
@@ -48,11 +48,11 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("several threads that touch a suite first read what is there")
+        @Test("several threads that read a suite first receive the stored values")
         func firstTouch() async throws {
             for _ in 0..<10 {
                 try await withDomain { domain in
-                    // Enough of them that the file is not read in no time.
+                    // Enough values that reading the file takes some time.
                     let others = Dictionary(uniqueKeysWithValues: (0..<500).map { ("key \($0)", $0) })
                     try domain.overwrite(with: others.merging(["a": 7]) { $1 })
                     let suites = try (0..<8).map { _ in SettingsSuite(userDefaults: try domain.open()) }
@@ -66,10 +66,10 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("a file that is no property list is read as empty")
+        @Test("a file that is not a property list is read as empty")
         func brokenFile() async throws {
             try await withDomain { domain in
-                try domain.file.overwriteFile(with: "no property list")
+                try domain.file.overwriteFile(with: "not a property list")
                 let suite = SettingsSuite(userDefaults: try domain.open())
                 #expect(suite.keys == [])
                 suite[SettingKey("a", default: 0)] = 1
@@ -78,8 +78,8 @@ extension UserDefaultsTests {
         }
         #endif
 
-        @Test("exact forms that somebody has spoilt count as nothing, and the native ones serve")
-        func spoiltExactForms() async throws {
+        @Test("damaged exact forms are ignored, and the native forms are used")
+        func damagedExactForms() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
                 let suite = SettingsSuite(userDefaults: defaults)
@@ -99,7 +99,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("launch arguments are no part of a suite")
+        @Test("launch arguments are not part of a suite")
         func arguments() async throws {
             try await withDomain { domain in
                 let defaults = try domain.open()
@@ -113,7 +113,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("a set that cannot be written throws and changes nothing; an assignment is kept and tried again")
+        @Test("a set that cannot be written throws and changes nothing; an assignment is retained and retried")
         func unwritable() async throws {
             try await withDomain { domain in
                 let defaults = try #require(FullDisk(suiteName: domain.name))
@@ -135,7 +135,7 @@ extension UserDefaultsTests {
     }
 }
 
-/// A `UserDefaults` that says it cannot write, while it is told to.
+/// Preferences that fail to write on demand.
 private final class FullDisk: UserDefaults {
     let isFull = Mutex(false)
 

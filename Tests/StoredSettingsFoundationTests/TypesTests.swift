@@ -11,7 +11,7 @@ import Testing
 extension UserDefaultsTests {
     @Suite("Types over UserDefaults")
     struct Types {
-        /// Stores a value, lets Foundation read its file again, and reads the value.
+        /// Stores a value, makes Foundation read its file again, and reads the value.
         private func check<Value: StoredValueConvertible & Equatable>(
             _ values: Value...,
             sourceLocation: SourceLocation = #_sourceLocation
@@ -29,7 +29,7 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("Row 14: every built-in type comes back to the last bit over UserDefaults")
+        @Test("Row 14: a value of every built-in type is preserved exactly over UserDefaults")
         func builtIn() async throws {
             try await check(true, false)
             try await check(Int8.min, .max)

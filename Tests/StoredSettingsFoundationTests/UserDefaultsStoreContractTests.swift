@@ -8,12 +8,12 @@ import Testing
 @testable import StoredSettingsFoundation
 
 extension UserDefaultsTests {
-    /// A store and the domain it is over, so that another can be made over the same.
+    /// A store and its domain, so that another store can be created over the same domain.
     @Suite("UserDefaultsStore and the contract")
     struct Contract {
         typealias Clause = SettingsStoreContract.Clause
 
-        /// What Foundation cannot keep.
+        /// The clauses that Foundation cannot fulfill.
         static var exceptions: Set<Clause> {
             #if canImport(ObjectiveC)
             [.steadyVersion]
@@ -24,12 +24,12 @@ extension UserDefaultsTests {
 
         private static func contract(
             except exceptions: Set<Clause>,
-            patience: Duration = .seconds(10),
+            timeout: Duration = .seconds(10),
             _ newDomain: @escaping @Sendable () -> TestDomain
         ) -> SettingsStoreContract {
             SettingsStoreContract(
                 named: "UserDefaultsStore",
-                patience: patience,
+                timeout: timeout,
                 makeStore: {
                     let domain = newDomain()
                     return UserDefaultsStore(try domain.open(), name: domain.name)
@@ -42,10 +42,10 @@ extension UserDefaultsTests {
         }
 
         @Test(
-            "a store over UserDefaults keeps every clause but those that Foundation cannot keep",
+            "a store over UserDefaults fulfills every clause except those that Foundation cannot fulfill",
             arguments: Clause.all.filter { !exceptions.contains($0) }
         )
-        func keeps(_ clause: Clause) async throws {
+        func fulfills(_ clause: Clause) async throws {
             try await withDomains { newDomain in
                 let contract = Self.contract(except: Self.exceptions, newDomain)
                 #expect(contract.clauses == Clause.all.filter { !Self.exceptions.contains($0) })
@@ -54,10 +54,10 @@ extension UserDefaultsTests {
             }
         }
 
-        @Test("the clauses that are left out are not kept", arguments: exceptions)
-        func breaks(_ clause: Clause) async throws {
+        @Test("the store violates the excluded clauses", arguments: exceptions)
+        func violates(_ clause: Clause) async throws {
             try await withDomains { newDomain in
-                let contract = Self.contract(except: [], patience: .milliseconds(50), newDomain)
+                let contract = Self.contract(except: [], timeout: .milliseconds(50), newDomain)
                 let violations = await contract.violations(of: clause)
                 #expect(violations != [])
             }

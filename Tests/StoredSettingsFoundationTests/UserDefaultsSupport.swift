@@ -4,24 +4,26 @@ import Foundation
 import TestSupport
 import Testing
 
-/// All tests that use `UserDefaults`, one at a time: what is registered is registered for the whole process, and reading it
-/// meanwhile is a race in Foundation on Linux.
+/// All tests that use `UserDefaults`, serialized.
+///
+/// Registered values apply to the whole process, and reading them during a registration is a race in Foundation on
+/// Linux.
 @Suite("UserDefaults", .serialized)
 struct UserDefaultsTests {}
 
-/// A domain of a test's own, with nothing in it, and gone at the end.
+/// A test's own domain, which is empty and removed at the end.
 struct TestDomain: Sendable {
     let name: String
 
-    /// Another object over the domain each time.
+    /// A new object over the domain each time.
     func open() throws -> UserDefaults {
         try #require(UserDefaults(suiteName: name))
     }
 
-    /// The file that Foundation keeps it in on Linux.
+    /// The file of the domain on Linux.
     var file: String { "\(name).plist" }
 
-    /// Its contents as another process finds them.
+    /// The contents as another process reads them.
     var contentsOnDisk: [String: Any] {
         get throws {
             let data = try Data(contentsOf: URL(fileURLWithPath: file))
@@ -38,23 +40,23 @@ struct TestDomain: Sendable {
     }
 }
 
-/// Runs a body with a domain of its own.
+/// Runs a body with its own domain.
 func withDomain<Result>(_ body: (TestDomain) async throws -> Result) async throws -> Result {
     #if canImport(ObjectiveC)
     let domain = TestDomain(name: "StoredSettings-\(UUID().uuidString)")
     defer { UserDefaults.standard.removePersistentDomain(forName: domain.name) }
     return try await body(domain)
     #else
-    // Here a name that is a path is taken for one.
+    // On this platform, a name that is a path is used as one.
     return try await withTemporaryDirectory { directory in
-        // What is not written yet would be together with another test's domain, and would make the directory again.
+        // Pending writes would be written together with another test's domain, and would create the directory again.
         defer { UserDefaults(suiteName: "\(directory)/domain")?.synchronize() }
         return try await body(TestDomain(name: "\(directory)/domain"))
     }
     #endif
 }
 
-/// Runs a body with as many domains as it wants.
+/// Runs a body that can create any number of domains.
 func withDomains<Result>(_ body: (@escaping @Sendable () -> TestDomain) async throws -> Result) async throws -> Result {
     try await withDomain { parent in
         try await body { TestDomain(name: "\(parent.name)-\(UUID().uuidString)") }

@@ -2,14 +2,14 @@
 
 import Foundation
 
-/// A lock on a file that somebody else holds, as another process would: until it is let go of.
+/// A file lock that is held like that of another process, until it is released.
 package final class HeldLock: Sendable {
     private let descriptor: CInt
 
-    /// Takes the lock on a file, which is made when it is not there.
+    /// Takes the lock on a file, and creates the file if necessary.
     ///
     /// - Parameter path: The file's path.
-    /// - Throws: When somebody holds the lock.
+    /// - Throws: An error if the lock is held already.
     package init(_ path: String) throws {
         descriptor = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -17,7 +17,7 @@ package final class HeldLock: Sendable {
         }
     }
 
-    /// Lets go of the lock.
+    /// Releases the lock.
     package func release() {
         flock(descriptor, LOCK_UN)
     }
@@ -27,7 +27,7 @@ package final class HeldLock: Sendable {
     }
 }
 
-/// Runs a body while nobody can checkpoint the journal of a settings file, so that what is set meanwhile stays journaled.
+/// Runs a body while no process can checkpoint the journal of a settings file, so that sets stay journaled.
 package func withoutCheckpoints<Result>(
     of settingsPath: String,
     _ body: () async throws -> Result

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The journal beside a settings file, looked at and damaged from outside, byte by byte.
+/// The journal beside a settings file, which tests read and damage byte by byte.
 package struct JournalFile: Sendable {
     package let path: String
 
@@ -11,18 +11,18 @@ package struct JournalFile: Sendable {
         path = settingsPath + ".journal"
     }
 
-    /// Where the words are that the file format tells of.
+    /// The offsets of words that the file format defines.
     package static let magicOffset = 0
     package static let versionOffset = 8
     package static let positionOffset = 64
-    /// Where the header ends and records may begin.
+    /// The size of the header, after which records may start.
     package static let headerSize = 4_096
 
     package var bytes: [UInt8] {
         get throws { try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
     }
 
-    /// The part behind the header, in which a checkpoint without anything to write may still leave its traces.
+    /// The part after the header, where a checkpoint without changes may still leave traces.
     package var records: [UInt8] {
         get throws { try Array(bytes.dropFirst(Self.headerSize)) }
     }
@@ -34,19 +34,21 @@ package struct JournalFile: Sendable {
         try bytes[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// The epoch and, in the low half, where the next record goes: another word after every commit.
+    /// The epoch and, in the low half, the position of the next record.
+    ///
+    /// The word differs after every commit.
     package var version: UInt64 {
         get throws { try word(at: Self.positionOffset) }
     }
 
-    /// Where the next record goes.
+    /// The position of the next record.
     package var end: Int {
         get throws { Int(truncatingIfNeeded: try version & 0xFFFF_FFFF) }
     }
 
     // MARK: - Damage
 
-    /// Writes a word over one of the header, in place.
+    /// Overwrites a word of the header in place.
     package func overwriteWord(at offset: Int, with word: UInt64) throws {
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
         try file.seek(toOffset: UInt64(offset))
@@ -54,7 +56,7 @@ package struct JournalFile: Sendable {
         try file.close()
     }
 
-    /// Cuts the file off.
+    /// Truncates the file.
     package func truncate(to size: Int) throws {
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
         try file.truncate(atOffset: UInt64(size))
@@ -66,7 +68,7 @@ package struct JournalFile: Sendable {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    /// Puts another file in its place, of another inode.
+    /// Replaces the file with another one, which has a different inode.
     package func replace(with bytes: [UInt8]) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: path), options: .atomic)
     }

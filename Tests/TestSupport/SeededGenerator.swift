@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Random numbers that are the same in every run and in every process (SplitMix64).
+/// A random number generator with the same numbers in every run and process (SplitMix64).
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -2,8 +2,9 @@
 
 import Foundation
 
-/// A directory of a test's own, removed with all that is in it at the end; if wanted, where nothing is written to a
-/// disk, which makes synchronizing free.
+/// Creates a temporary directory, and removes it after the body.
+///
+/// On request, the directory is in memory, where synchronizing costs nothing.
 package func withTemporaryDirectory<Result>(
     inMemory isInMemory: Bool = false,
     _ body: (String) async throws -> Result
@@ -24,13 +25,13 @@ package func withTemporaryDirectory<Result>(
     }
 }
 
-/// Removes a directory, in which a store that was just let go of may still be at work.
+/// Removes a directory in which a released store may still be writing.
 private func remove(_ url: URL) async throws {
     for _ in 0..<1_000 {
         do {
             return try FileManager.default.removeItem(at: url)
         } catch {
-            // What was written while the rest was removed is removed at the next turn.
+            // Files that are written during the removal are removed in the next attempt.
             await pause()
         }
     }
@@ -43,12 +44,12 @@ extension String {
         get throws { try String(contentsOfFile: self, encoding: .utf8) }
     }
 
-    /// Writes the file at this path as an editor does that writes in place.
+    /// Writes the file in place, as some editors do.
     package func overwriteFile(with text: String) throws {
         try Data(text.utf8).write(to: URL(fileURLWithPath: self))
     }
 
-    /// Writes the file at this path as an editor does that puts a new file in the old one's place.
+    /// Replaces the file with a new one, as some editors do.
     package func replaceFile(with text: String) throws {
         try Data(text.utf8).write(to: URL(fileURLWithPath: self), options: .atomic)
     }
@@ -60,8 +61,28 @@ extension String {
 }
 
 extension String {
-    /// The number of the file at this path, which a replacement changes.
+    /// The inode number of the file at this path, which changes when the file is replaced.
     package var inode: Int? {
         get throws { try FileManager.default.attributesOfItem(atPath: self)[.systemFileNumber] as? Int }
+    }
+}
+
+/// Creates a temporary directory, in memory if possible, and removes it after the body.
+///
+/// It is for tests that write thousands of files.
+package func withMemoryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
+    let memory = "/dev/shm"
+    let parent =
+        FileManager.default.isWritableFile(atPath: memory)
+        ? URL(fileURLWithPath: memory, isDirectory: true) : FileManager.default.temporaryDirectory
+    let url = parent.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+    do {
+        let result = try await body(url.path)
+        try FileManager.default.removeItem(at: url)
+        return result
+    } catch {
+        try FileManager.default.removeItem(at: url)
+        throw error
     }
 }

@@ -2,12 +2,13 @@
 
 package import Testing
 
-/// How often to look for a condition at least, whatever the time.
+/// The minimum number of checks of a condition, whatever the time.
 ///
-/// Other tests may occupy all threads of tasks for longer than a deadline; what is waited for then needs its turn first.
+/// Other tests may occupy all threads of Swift concurrency for longer than the deadline. The task that fulfills the
+/// condition then needs time to run.
 private let leastLooks = 1_000
 
-/// Waits until a condition holds; fails the test when it does not by the deadline.
+/// Waits until a condition holds; fails the test if it does not hold before the deadline.
 package func eventually(
     _ what: Comment,
     within limit: Duration = .seconds(60),
@@ -26,7 +27,7 @@ package func eventually(
     }
 }
 
-/// Runs an operation and gives its result; `nil`, and a failed test, when it has none by the deadline.
+/// Runs an operation and returns its result; returns `nil` and fails the test if the deadline passes.
 package func within<Result: Sendable>(
     _ limit: Duration = .seconds(60),
     sourceLocation: SourceLocation = #_sourceLocation,
@@ -45,16 +46,16 @@ package func within<Result: Sendable>(
         }
         let first = await group.next() ?? nil
         group.cancelAll()
-        if first == nil { Issue.record("nothing came within \(limit)", sourceLocation: sourceLocation) }
+        if first == nil { Issue.record("there is no result within \(limit)", sourceLocation: sourceLocation) }
         return first
     }
 }
 
-/// Between two looks at a condition.
+/// Pauses between two checks of a condition.
 func pause() async {
     do {
         try await Task.sleep(for: .milliseconds(2))
     } catch {
-        // Cancelled: whoever waits looks once more and sees it.
+        // Canceled: the caller checks the condition once more.
     }
 }

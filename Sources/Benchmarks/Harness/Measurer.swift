@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much time to spend.
+import Dispatch
+
+/// The amount of time to spend.
 struct Effort {
-    /// How many times the operations of a row take turns.
+    /// The number of passes, in which the operations of a row take turns.
     var passes: Int
-    /// For how long an operation is at it in each pass, in nanoseconds.
+    /// The duration of each operation's turn in a pass, in nanoseconds.
     var turn: UInt64
 
     static let full = Effort(passes: 7, turn: 60_000_000)
     static let quick = Effort(passes: 5, turn: 15_000_000)
 }
 
-/// Measures operations in turns, A B A B, so that what disturbs the machine disturbs all of them.
+/// Measures operations in turns, A B A B, so that disturbances affect all of them.
 struct Measurer {
-    /// More samples than this in one turn add nothing.
+    /// More samples than this in one turn add no information.
     private static let mostSamples = 20_000
 
     private let effort: Effort
@@ -25,17 +27,17 @@ struct Measurer {
     /// Takes samples of all operations.
     ///
     /// - Parameters:
-    ///   - operations: What to measure.
-    ///   - leastSamples: How many samples there have to be of each, whatever time they take.
+    ///   - operations: The operations to measure.
+    ///   - leastSamples: The minimum number of samples of each operation, regardless of their duration.
     /// - Returns: The samples, in the order of the operations.
-    /// - Throws: What an operation throws.
+    /// - Throws: The error of an operation.
     func measure(_ operations: [Operation], leastSamples: Int) async throws -> [Samples] {
         for operation in operations {
             _ = try await turn([operation], effort.turn / 2, leastSamples: 1)
         }
-        // Where a sample is many runs, the next one may be another operation's: the nearer in time they are, the more do
-        // the same things disturb them. Single runs go on for a whole turn, as the same thing once more finds its memory
-        // in the processor's cache.
+        // If a sample is many runs, the operations alternate after each sample: the closer they are in time, the more
+        // they share disturbances. Single runs continue for a whole turn, because a repeated run finds its memory in
+        // the processor's cache.
         let turns = operations.contains(where: \.isSingle) ? operations.map { [$0] } : [operations]
         let least = (leastSamples + effort.passes - 1) / effort.passes
         var passes = operations.map { _ in [[Double]]() }
@@ -64,5 +66,28 @@ struct Measurer {
             count += 1
         } while count < leastSamples || (Clock.now() < end && count < Self.mostSamples)
         return samples
+    }
+}
+
+/// The clock of all measurements, which is the same in every process of the machine.
+enum Clock {
+    /// Nanoseconds since an arbitrary moment.
+    static func now() -> UInt64 { DispatchTime.now().uptimeNanoseconds }
+
+    /// The cost of reading the clock, which is subtracted from every run that is timed individually, in nanoseconds.
+    static let cost: Double = {
+        let costs = (0..<5_001)
+            .map { _ in
+                let start = now()
+                return Double(now() - start)
+            }
+        return costs.median
+    }()
+
+    /// The duration of a body, in nanoseconds.
+    static func time(_ body: () throws -> Void) rethrows -> Double {
+        let start = now()
+        try body()
+        return Double(now() - start)
     }
 }

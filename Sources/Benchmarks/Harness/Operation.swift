@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something whose time is taken, or whose memory: what a row is about, or what it is compared with.
+import Synchronization
+
+/// An operation whose time or memory is measured: the subject of a row or a comparison.
 struct Operation {
     let name: String
 
-    /// What a sample counts.
+    /// The unit of a sample.
     var unit = Unit.nanoseconds
 
     /// Whether a sample is one run, so that the spread of the samples is that of the operation.
     let isSingle: Bool
 
-    /// Takes one sample, for each run.
+    /// Takes one sample, per run.
     let sample: () async throws -> Double
 
-    /// Runs it a number of times.
+    /// Runs the operation a number of times.
     let run: (Int) async throws -> Void
 }
 
 extension Operation {
-    /// An operation long enough that each run can be timed alone.
+    /// An operation that is long enough to time each run individually.
     static func each(_ name: String, _ body: @escaping () throws -> Void) -> Operation {
         Operation(name: name, isSingle: true) {
             max(try Clock.time(body) - Clock.cost, 0)
@@ -27,50 +29,52 @@ extension Operation {
         }
     }
 
-    /// An operation that takes its own time.
+    /// An operation that measures its own time.
     static func timingItself(_ name: String, _ body: @escaping () async throws -> Double) -> Operation {
         Operation(name: name, isSingle: true, sample: body) { count in
             for _ in 0..<count { _ = try await body() }
         }
     }
 
-    /// An operation of nanoseconds, timed many at once.
+    /// An operation that takes nanoseconds, so that many runs are timed at once.
     ///
     /// - Parameters:
     ///   - name: The operation.
-    ///   - parts: How many things one run does, where the figure is to be that of one of them.
-    ///   - body: Runs it as often as it is told and returns a number that depends on every run, so that the optimiser
-    ///     leaves none out.
+    ///   - parts: The number of parts in one run, if the result is that of one part.
+    ///   - body: Runs the operation a number of times and returns a number that depends on every run, so that the
+    ///     optimizer removes none.
     /// - Returns: The operation.
     static func loop(_ name: String, parts: Int = 1, _ body: @escaping (Int) -> Int) -> Operation {
         var slice: Int?
         return Operation(name: name, isSingle: false) {
             let count = slice ?? Slice.count(body)
             slice = count
-            return Clock.time { Subscriber.keep(body(count)) } / Double(count * parts)
+            return Clock.time { BlackHole.consume(body(count)) } / Double(count * parts)
         } run: { count in
-            Subscriber.keep(body(count))
+            BlackHole.consume(body(count))
         }
     }
 
-    /// The same, by two threads: the time is what one run takes on one of them.
-    static func threads(_ way: Meeting.Way, _ name: String, _ body: @escaping @Sendable (Int) -> Int) -> Operation {
+    /// The same operation on two threads; the result is the time of one run on one thread.
+    static func threads(_ mode: PairedThreads.Mode, _ name: String, _ body: @escaping @Sendable (Int) -> Int)
+        -> Operation
+    {
         var slice: Int?
         return Operation(name: name, isSingle: false) {
             let count = slice ?? Slice.count(body)
             slice = count
-            return try Meeting.time(way, count: count, body) / Double(count)
+            return try PairedThreads.time(mode, count: count, body) / Double(count)
         } run: { count in
-            Meeting.run(way, count: count, body)
+            PairedThreads.run(mode, count: count, body)
         }
     }
 
-    /// An operation that makes things: the figure is how much memory each of them takes.
+    /// An operation that creates objects; the result is the memory of each.
     ///
     /// - Parameters:
     ///   - name: The operation.
-    ///   - count: How many things it makes.
-    ///   - make: Makes them, and returns what lets go of them.
+    ///   - count: The number of objects.
+    ///   - make: Creates the objects and returns a closure that releases them.
     /// - Returns: The operation.
     static func memory(
         _ name: String,
@@ -79,9 +83,9 @@ extension Operation {
     ) -> Operation {
         let sample = {
             let before = try Heap.used()
-            let letGo = try await make()
+            let release = try await make()
             let after = try Heap.used()
-            await letGo()
+            await release()
             return Double(after - before) / Double(count)
         }
         return Operation(name: name, unit: .bytes, isSingle: false, sample: sample) { count in
@@ -90,17 +94,44 @@ extension Operation {
     }
 }
 
-/// How much of an operation is timed at once: so little that most slices pass without the system interrupting them, so
-/// much that looking at the clock does not count.
+/// The number of runs that are timed together.
+///
+/// A slice is short enough that the system seldom interrupts it, and long enough that reading the clock does not
+/// matter.
 enum Slice {
     private static let nanoseconds = 400_000.0
 
     static func count(_ body: (Int) -> Int) -> Int {
         var count = 16
         while count < 1 << 24 {
-            if Clock.time({ Subscriber.keep(body(count)) }) >= nanoseconds { return count }
+            if Clock.time({ BlackHole.consume(body(count)) }) >= nanoseconds { return count }
             count *= 2
         }
         return count
+    }
+}
+
+/// Consumes unused results, so that the optimizer cannot remove the code that computed them.
+enum BlackHole {
+    private static let total = Atomic(0)
+
+    static func consume(_ value: Int) {
+        total.wrappingAdd(value, ordering: .relaxed)
+    }
+
+    /// The sum of the results of a read that runs a number of times.
+    ///
+    /// Each value is passed to a function, as in a program; otherwise the optimizer may combine several reads.
+    @inline(__always)
+    static func sum(_ count: Int, _ read: () -> Int) -> Int {
+        var sum = 0
+        for _ in 0..<count { sum = add(read(), to: sum) }
+        return sum
+    }
+
+    /// Adds the value in a register, so that only the measured code accesses memory.
+    @inline(never)
+    private static func add(_ value: Int, to sum: Int) -> Int {
+        sum &+ value
     }
 }

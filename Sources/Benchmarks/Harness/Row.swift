@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One operation of the library and what it is compared with.
+/// One operation of the library and its comparisons.
 struct Row: Sendable {
     let group: String
     let name: String
-    /// How many samples there have to be, whatever time they take.
+    /// The minimum number of samples, regardless of their duration.
     var leastSamples = 3
-    /// Makes what is measured; it is let go of before the next row is made.
+    /// Prepares the measurement, which is released before the next row is prepared.
     let prepare: @Sendable (Workspace) async throws -> Trial
 }
 
@@ -14,13 +14,13 @@ struct Row: Sendable {
 struct Trial {
     let subject: Operation
     let comparisons: [Comparison]
-    /// Ends what was started for it.
+    /// Stops the tasks and processes of the measurement.
     var finish: () async throws -> Void = {}
 
     struct Comparison {
-        /// Makes what the subject is compared with, if it is; `nil` is for a bar that is a time.
+        /// Creates the operation that the subject is compared with; `nil` for a bar that is a time.
         let other: () throws -> Operation?
-        /// None where the design asks nothing.
+        /// The bars; empty if the design has none.
         let bars: [Bar]
 
         init(_ other: @autoclosure @escaping () throws -> Operation?, _ bars: Bar...) {
@@ -35,7 +35,9 @@ struct Trial {
 }
 
 extension Row {
-    /// Measures the row; what fails is told in the result, and the next row has its turn.
+    /// Measures the row.
+    ///
+    /// A failure is part of the result, and the next row is measured.
     func measure(with measurer: Measurer, in workspace: Workspace) async -> RowResult {
         do {
             let trial = try await prepare(workspace)
@@ -43,7 +45,7 @@ extension Row {
             let operations = [trial.subject] + others.compactMap(\.self)
             var samples = try await measurer.measure(operations, leastSamples: leastSamples)[...]
             try await trial.finish()
-            guard let subject = samples.popFirst() else { throw Failure("nothing was measured") }
+            guard let subject = samples.popFirst() else { throw Failure("there are no samples") }
             let comparisons = zip(trial.comparisons, others)
                 .flatMap { comparison, other in
                     let samples = other.flatMap { _ in samples.popFirst() }
@@ -58,7 +60,7 @@ extension Row {
         }
     }
 
-    /// Runs the row's operation a number of times and nothing else.
+    /// Runs the row's operation a number of times without measuring.
     func run(_ count: Int, in workspace: Workspace) async throws {
         let trial = try await prepare(workspace)
         try await trial.subject.run(count)
@@ -66,11 +68,35 @@ extension Row {
     }
 }
 
-/// Why a row could not be measured.
+/// The reason why a row could not be measured.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) {
         self.description = description
+    }
+}
+
+/// A limit that the design sets for a row.
+enum Bar {
+    /// At most this multiple of the comparison.
+    case atMost(Double)
+    /// Faster than the comparison by this factor.
+    case faster(Double)
+    /// Two threads together achieve this multiple of the throughput of one.
+    case together(Double)
+    /// At most this median in nanoseconds.
+    case median(Double)
+    case p99(Double)
+
+    /// Whether the bar is met; `nil` if its value was not measured.
+    func isMet(by subject: Measurement, ratio: Double?) -> Bool? {
+        switch self {
+        case .atMost(let limit): ratio.map { $0 <= limit }
+        case .faster(let factor): ratio.map { $0 * factor <= 1 }
+        case .together(let factor): ratio.map { $0 * factor <= 2 }
+        case .median(let limit): subject.median <= limit
+        case .p99(let limit): subject.p99.map { $0 <= limit }
+        }
     }
 }

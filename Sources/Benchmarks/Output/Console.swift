@@ -10,15 +10,15 @@ import Musl
 import Darwin
 #endif
 
-/// Standard error, where what is not a result goes.
+/// Writes messages that are not results to standard error.
 enum Console {
     private static let isTerminal = isatty(STDERR_FILENO) == 1
 
-    static func tell(_ text: String) {
+    static func printError(_ text: String) {
         FileHandle.standardError.write(Data("\(text)\n".utf8))
     }
 
-    /// Replaces the line that tells how far the run is, where somebody may be looking.
+    /// Replaces the progress line, if standard error is a terminal.
     static func showProgress(_ text: String) {
         guard isTerminal else { return }
         FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))

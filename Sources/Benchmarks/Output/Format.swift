@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Numbers as people read them.
+/// Formats numbers for people.
 enum Format {
     static func figure(_ figure: Double, _ unit: Unit) -> String {
         switch unit {
@@ -11,7 +11,7 @@ enum Format {
         }
     }
 
-    /// A time with three digits that count.
+    /// A time with three significant digits.
     static func time(_ nanoseconds: Double) -> String {
         switch nanoseconds {
         case ..<1e3: "\(number(nanoseconds)) ns"
@@ -37,7 +37,7 @@ enum Format {
         }
     }
 
-    /// What was found, in the terms of a bar.
+    /// The result, in the terms of a bar.
     static func finding(_ bar: Bar?, subject: Measurement, ratio: Double?) -> String {
         switch bar {
         case .faster:
@@ -64,7 +64,7 @@ enum Format {
 }
 
 extension Format {
-    /// A number of things, with commas.
+    /// A count with thousands separators.
     static func count(_ count: Int) -> String {
         abs(count) < 1_000 ? "\(count)" : "\(count / 1_000),\(String(1_000 + abs(count) % 1_000).dropFirst())"
     }

@@ -10,14 +10,14 @@ import Musl
 import Darwin
 #endif
 
-/// Where and when a run was made.
+/// The machine and the time of a run.
 struct Machine: Encodable {
     var date: String
     var cores: Int
     var system: String
     var swift: String
     var fileSystem: String
-    /// How many processes wanted to run, on average of a minute, at the start and at the end.
+    /// The load averages over one minute, at the start and at the end.
     var load: [Double]
 
     init(_ workspace: Workspace) {
@@ -29,7 +29,7 @@ struct Machine: Encodable {
         load = [Self.currentLoad]
     }
 
-    mutating func noteEnd() {
+    mutating func recordEnd() {
         load.append(Self.currentLoad)
     }
 
@@ -40,11 +40,11 @@ struct Machine: Encodable {
 
     private static var currentLoad: Double {
         var loads = [0.0]
-        // One number is asked for, and there is room for one.
+        // One number is requested, and there is space for one.
         return getloadavg(&loads, 1) == 1 ? loads[0] : .nan
     }
 
-    /// A program can tell its compiler no more closely.
+    /// The exact version is not available at compile time.
     private static var compiler: String {
         #if compiler(>=6.4)
         "6.4 or later"

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// All that a run has measured.
+/// All results of a run.
 struct Report: Encodable {
     var machine: Machine
     var rows: [RowResult] = []
@@ -19,18 +19,18 @@ struct RowResult: Encodable {
     var name: String
     var measurement: Measurement?
     var comparisons: [ComparisonResult]
-    /// Why there is no measurement.
+    /// The reason why there is no measurement.
     var failure: String?
 }
 
 struct ComparisonResult: Encodable {
     var with: String?
     var measurement: Measurement?
-    /// How many times the other's figure the row's is: see ``Samples/ratio(to:)``.
+    /// The ratio of the row's result to the other's: see ``Samples/ratio(to:)``.
     var ratio: Double?
     var bar: String?
     var isMet: Bool?
-    /// The ratio, or the figure, in the terms of the bar.
+    /// The ratio or the result, in the terms of the bar.
     var finding: String
 
     init(_ name: String?, _ bar: Bar?, subject: Samples, other: Samples?) {

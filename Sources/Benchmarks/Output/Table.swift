@@ -3,7 +3,7 @@
 extension Report {
     private static let heads = ["operation", "median", "p99", "beside", "its median", "ratio", "bar", ""]
 
-    /// The report for people: the machine, a table, and which bars are missed.
+    /// The report for people: the machine, a table, and the missed bars.
     func table() -> String {
         let lines = [Self.heads] + rows.flatMap(\.lines)
         let widths = Self.heads.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
@@ -19,9 +19,9 @@ extension Report {
         let judged = rows.flatMap { row in row.comparisons.filter { $0.isMet != nil }.map { (row, $0) } }
         let missed = judged.filter { $1.isMet == false }
         let failures = rows.compactMap { row in row.failure.map { "NOT MEASURED: \(row.name): \($0)" } }
-        guard !judged.isEmpty else { return ["No bar was tried."] + failures }
-        guard !missed.isEmpty else { return ["All \(judged.count) bars that were tried are met."] + failures }
-        return ["\(missed.count) of \(judged.count) bars that were tried are MISSED:"]
+        guard !judged.isEmpty else { return ["No bar was checked."] + failures }
+        guard !missed.isEmpty else { return ["All \(judged.count) bars are met."] + failures }
+        return ["\(missed.count) of \(judged.count) bars are MISSED:"]
             + missed.map { row, comparison in
                 let other = comparison.with.map { " beside \($0)" } ?? ""
                 return "  \(row.name): \(comparison.finding)\(other); the bar is \(comparison.bar ?? "–")"
@@ -30,7 +30,7 @@ extension Report {
 }
 
 extension RowResult {
-    /// The row's lines in the table: one for each comparison.
+    /// The row's lines in the table, one for each comparison.
     fileprivate var lines: [[String]] {
         guard let measurement else { return [[name, "–", "–", "–", "–", "–", "–", "NOT MEASURED"]] }
         let own = [name, Format.figure(measurement.median, measurement.unit), measurement.p99.map(Format.time) ?? "–"]

@@ -8,8 +8,8 @@ extension Rows {
     static let codable = [
         Row(group: "Codable", name: "read a struct, hot") { workspace in
             let settings = try SampleSettings(workspace.suite(keys: 1_000))
-            let body = { Subscriber.sum($0) { settings.limits.burst } }
-            guard body(1) == Sample.limits.burst else { throw Failure("what was read is not what was stored") }
+            let body = { BlackHole.sum($0) { settings.limits.burst } }
+            guard body(1) == Sample.limits.burst else { throw Failure("the value that was read is not the stored one") }
             return Trial(
                 subject: .loop("read", body),
                 comparisons: [.init(.loop("Mutex<String> read", Floors.mutexRead()))]
@@ -21,15 +21,15 @@ extension Rows {
             let bytes = try JSONEncoder().encode(Sample.limits)
             let decoder = JSONDecoder()
             return Trial(
-                // A key with a closure is one with no other, so that its value has not been decoded yet.
+                // A key with a closure equals no other key, so its value has not been decoded yet.
                 subject: .each("a new Setting and its value") {
                     let key = SettingKey("limits", default: Limits()) { _ in true }
-                    Subscriber.keep(Setting(key, suite: suite).value.burst)
+                    BlackHole.consume(Setting(key, suite: suite).value.burst)
                 },
                 comparisons: [
                     .init(
                         .each("JSONDecoder, this struct alone") {
-                            Subscriber.keep(try decoder.decode(Limits.self, from: bytes).burst)
+                            BlackHole.consume(try decoder.decode(Limits.self, from: bytes).burst)
                         }
                     )
                 ]

@@ -3,13 +3,13 @@
 import StoredSettings
 
 extension Rows {
-    /// What a struct of settings costs a program that makes it again and again.
+    /// The cost of a settings struct for a program that creates it repeatedly.
     static let making = [
         Row(group: "make", name: "make a settings struct, per property") { workspace in
             let suite = try workspace.suite(keys: 1_000)
             return Trial(
-                subject: .loop("make", parts: MadeSettings.propertyCount, made(MadeSettings(suite))),
-                comparisons: [.init(nil, .median(200)), .init(.loop("an object", madeObject))]
+                subject: .loop("make", parts: TypicalSettings.propertyCount, create(TypicalSettings(suite))),
+                comparisons: [.init(nil, .median(200)), .init(.loop("an object", createObject))]
             ) {
                 withExtendedLifetime(suite) {}
             }
@@ -17,32 +17,32 @@ extension Rows {
         Row(group: "make", name: "make one that names its suite, per property") { workspace in
             let suite = try workspace.suite(named: LiteralSettings.suite)
             return Trial(
-                subject: .loop("make", parts: MadeSettings.propertyCount, made(LiteralSettings())),
-                comparisons: [.init(.loop("an object", madeObject))]
+                subject: .loop("make", parts: TypicalSettings.propertyCount, create(LiteralSettings())),
+                comparisons: [.init(.loop("an object", createObject))]
             ) {
                 withExtendedLifetime(suite) {}
             }
         },
         Row(group: "make", name: "make a settings struct and read one property") { workspace in
             let suite = try workspace.suite(keys: 1_000)
-            try MadeSettings(suite).$port.set(9_090)
-            let body = { Subscriber.sum($0) { MadeSettings(suite).port } }
-            guard body(1) == 9_090 else { throw Failure("what was read is not what was stored") }
+            try TypicalSettings(suite).$port.set(9_090)
+            let body = { BlackHole.sum($0) { TypicalSettings(suite).port } }
+            guard body(1) == 9_090 else { throw Failure("the value that was read is not the stored one") }
             return Trial(
                 subject: .loop("make and read", body),
-                comparisons: [.init(.loop("make alone", made(MadeSettings(suite))))]
+                comparisons: [.init(.loop("make alone", create(TypicalSettings(suite))))]
             )
         },
     ]
 
-    /// Makes something again and again, and lets go of it.
+    /// Creates and releases an object repeatedly.
     private static func made<Value>(_ make: @autoclosure @escaping () -> Value) -> (Int) -> Int {
-        { Subscriber.sum($0) { withExtendedLifetime(make()) { 1 } } }
+        { BlackHole.sum($0) { withExtendedLifetime(make()) { 1 } } }
     }
 
-    /// The least that a thing with an identity can cost.
-    @Sendable private static func madeObject(_ count: Int) -> Int {
-        Subscriber.sum(count) { PlainObject.make().number }
+    /// The minimum cost of an object with identity.
+    @Sendable private static func createObject(_ count: Int) -> Int {
+        BlackHole.sum(count) { PlainObject.make().number }
     }
 }
 
@@ -53,7 +53,7 @@ private final class PlainObject {
         self.number = number
     }
 
-    /// Not inlined: else the optimiser sees that nobody keeps the object, and makes none.
+    /// Not inlined, because the optimizer would notice that the object is unused and create none.
     @inline(never)
     static func make() -> PlainObject { PlainObject(1) }
 }

@@ -4,7 +4,7 @@ import Foundation
 import StoredSettings
 
 extension Rows {
-    /// How much memory each of 10,000 things takes, where the allocator tells.
+    /// The memory of each of 10,000 objects, if the allocator reports it.
     static let memory =
         Heap.isKnown ? [storedKeys, idleTasks, idleStreams, readSettings, readTexts, secondWrappers] : []
 
@@ -17,7 +17,7 @@ extension Rows {
         return Trial(
             subject: .memory("an open suite", of: count) {
                 let suite = SettingsSuite(fileAt: path)
-                guard suite.keys.count == count else { throw Failure("not all keys are there") }
+                guard suite.keys.count == count else { throw Failure("some keys are missing") }
                 return { withExtendedLifetime(suite) {} }
             },
             comparisons: [
@@ -35,16 +35,16 @@ extension Rows {
         let setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
         return Trial(
             subject: .memory("tasks in a loop", of: count) {
-                let audience = try await Audience.listening(count, to: setting)
-                return { await audience.leave() }
+                let group = try await SubscriberGroup.subscribed(count, to: setting)
+                return { await group.cancel() }
             },
             comparisons: [
                 .init(
                     .memory("the same over an AsyncStream", of: count) {
-                        let (audience, continuations) = try await Audience.ofStreams(count)
+                        let (group, continuations) = try await SubscriberGroup.ofStreams(count)
                         return {
                             withExtendedLifetime(continuations) {}
-                            await audience.leave()
+                            await group.cancel()
                         }
                     }
                 )
@@ -55,7 +55,7 @@ extension Rows {
     private static let idleStreams = Row(group: "memory", name: "memory of an idle subscriber, no task") { workspace in
         let setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
         return Trial(
-            subject: .memory("streams that were begun", of: count) {
+            subject: .memory("started streams", of: count) {
                 var streams: [Setting<Int>.Values.Iterator] = []
                 for _ in 0..<count {
                     var stream = setting.values.makeAsyncIterator()
@@ -84,14 +84,14 @@ extension Rows {
 
     private static let readSettings = Row(group: "memory", name: "memory of a setting that is read, Int") { workspace in
         Trial(
-            subject: .memory("read once", of: count) { letGo(read(0, in: try workspace.suite(keys: 0))) },
+            subject: .memory("read once", of: count) { release(read(0, in: try workspace.suite(keys: 0))) },
             comparisons: []
         )
     }
 
     private static let readTexts = Row(group: "memory", name: "memory of a setting that is read, String") { workspace in
         Trial(
-            subject: .memory("read once", of: count) { letGo(read(Sample.text, in: try workspace.suite(keys: 0))) },
+            subject: .memory("read once", of: count) { release(read(Sample.text, in: try workspace.suite(keys: 0))) },
             comparisons: []
         )
     }
@@ -100,14 +100,14 @@ extension Rows {
         let suite = try workspace.suite(keys: count)
         let first = read(0, in: suite)
         return Trial(
-            subject: .memory("made and read once", of: count) { letGo(read(0, in: suite)) },
+            subject: .memory("created and read once", of: count) { release(read(0, in: suite)) },
             comparisons: []
         ) {
             withExtendedLifetime(first) {}
         }
     }
 
-    /// Settings of distinct keys, each of which was read.
+    /// Settings with distinct keys, each of which was read once.
     private static func read<Value: StoredValueConvertible>(
         _ value: Value,
         in suite: SettingsSuite
@@ -120,7 +120,7 @@ extension Rows {
             }
     }
 
-    private static func letGo(_ things: some Any) -> () async -> Void {
+    private static func release(_ things: some Any) -> () async -> Void {
         { withExtendedLifetime(things) {} }
     }
 }

@@ -4,7 +4,7 @@ import Foundation
 import StoredSettings
 
 extension Rows {
-    /// What a short command pays before its first value.
+    /// The cost of a short command before its first value.
     static let opening = [
         open(keys: 10),
         open(keys: 1_000, .atMost(2)),
@@ -19,14 +19,14 @@ extension Rows {
             let key = SettingKey(Workspace.key(index), default: 0)
             let decoder = JSONDecoder()
             let expect = { (value: Int?) in
-                guard value == index else { throw Failure("what was read is not what was stored") }
+                guard value == index else { throw Failure("the value that was read is not the stored one") }
             }
             return Trial(
-                // The suite is let go of each time, and its engine with it, so that the file is opened anew.
+                // The suite and its engine are released each time, so that the file is opened again.
                 subject: .each("open and read") { try expect(SettingsSuite(fileAt: path)[key]) },
                 comparisons: [
                     .init(
-                        // The type that is fastest for a file of integers; a decoder that keeps any value is slower.
+                        // The fastest type for a file of integers; a decoder for any value is slower.
                         .each("JSONDecoder, [String: Int]") {
                             try expect(decoder.decode([String: Int].self, from: bytes)[key.name])
                         },

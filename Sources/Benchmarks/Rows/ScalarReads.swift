@@ -4,12 +4,12 @@ import Foundation
 import StoredSettings
 
 extension Rows {
-    /// Hot reads of what fits in a register.
+    /// Hot reads of values that fit in a register.
     static let scalarReads = ScalarRead.all.map { read in
         Row(group: "hot read", name: "read \(read.name)") { workspace in
             let settings = try SampleSettings(workspace.suite(keys: 1_000))
             let body = read.body(settings)
-            guard body(1) == read.expected else { throw Failure("what was read is not what was stored") }
+            guard body(1) == read.expected else { throw Failure("the value that was read is not the stored one") }
             return Trial(
                 subject: .loop(read.name, body),
                 comparisons: [
@@ -20,14 +20,14 @@ extension Rows {
         }
     }
 
-    /// The same reads by two threads at once.
+    /// The same reads on two threads at once.
     static let threadedReads = ScalarRead.all.map { read in
         Row(group: "hot read, 2 threads", name: "read \(read.name), 2 threads") { workspace in
             let body = read.body(try SampleSettings(workspace.suite(keys: 1_000)))
             return Trial(
                 subject: .threads(.together, read.name, body),
                 comparisons: [
-                    .init(.threads(.inTurn, "the same, 1 thread", body), .atMost(1.2), .together(1.8)),
+                    .init(.threads(.sequential, "the same, 1 thread", body), .atMost(1.2), .together(1.8)),
                     .init(.threads(.together, "Atomic<Int> load, 2 threads", Floors.atomicLoad())),
                 ]
             )
@@ -35,10 +35,10 @@ extension Rows {
     }
 }
 
-/// A loop of reads of one type, ours and Foundation's.
+/// A loop of reads of one type, with this library and with Foundation.
 private struct ScalarRead: Sendable {
     let name: String
-    /// What one read adds to the sum.
+    /// The value that one read adds to the sum.
     let expected: Int
     let body: @Sendable (SampleSettings) -> @Sendable (Int) -> Int
     let userDefaults: @Sendable (UserDefaults, Int) -> Int
@@ -51,32 +51,34 @@ private struct ScalarRead: Sendable {
         defaults.set(42, forKey: "int")
         defaults.set(0.5, forKey: "double")
         defaults.set(Level.warning.rawValue, forKey: "level")
-        guard userDefaults(defaults, 1) == expected else { throw Failure("UserDefaults has not what was set") }
+        guard userDefaults(defaults, 1) == expected else {
+            throw Failure("UserDefaults does not return the value that was set")
+        }
         return .loop("UserDefaults, 1,000 keys") { userDefaults(defaults, $0) }
     }
 
     private static let bool = ScalarRead(name: "Bool", expected: 1) { settings in
-        { count in Subscriber.sum(count) { settings.bool ? 1 : 0 } }
+        { count in BlackHole.sum(count) { settings.bool ? 1 : 0 } }
     } userDefaults: { defaults, count in
-        Subscriber.sum(count) { defaults.bool(forKey: "bool") ? 1 : 0 }
+        BlackHole.sum(count) { defaults.bool(forKey: "bool") ? 1 : 0 }
     }
 
     private static let int = ScalarRead(name: "Int", expected: 42) { settings in
-        { count in Subscriber.sum(count) { settings.int } }
+        { count in BlackHole.sum(count) { settings.int } }
     } userDefaults: { defaults, count in
-        Subscriber.sum(count) { defaults.integer(forKey: "int") }
+        BlackHole.sum(count) { defaults.integer(forKey: "int") }
     }
 
     private static let double = ScalarRead(name: "Double", expected: Int(bitPattern: 0.5.asBits)) { settings in
-        { count in Subscriber.sum(count) { Int(bitPattern: settings.double.asBits) } }
+        { count in BlackHole.sum(count) { Int(bitPattern: settings.double.asBits) } }
     } userDefaults: { defaults, count in
-        Subscriber.sum(count) { Int(bitPattern: defaults.double(forKey: "double").asBits) }
+        BlackHole.sum(count) { Int(bitPattern: defaults.double(forKey: "double").asBits) }
     }
 
     private static let level = ScalarRead(name: "enum", expected: 3) { settings in
-        { count in Subscriber.sum(count) { settings.level.number } }
+        { count in BlackHole.sum(count) { settings.level.number } }
     } userDefaults: { defaults, count in
-        Subscriber.sum(count) { defaults.string(forKey: "level").flatMap(Level.init(rawValue:))?.number ?? 0 }
+        BlackHole.sum(count) { defaults.string(forKey: "level").flatMap(Level.init(rawValue:))?.number ?? 0 }
     }
 }
 

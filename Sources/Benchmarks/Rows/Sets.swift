@@ -34,7 +34,7 @@ extension Rows {
         },
     ]
 
-    /// Sets that survive a loss of power.
+    /// Sets that survive a power loss.
     private static let synchronized = [10, 1_000, 10_000]
         .map { keys in
             Row(group: "set", name: "set + synchronize, \(Format.count(keys)) keys") { workspace in
@@ -52,7 +52,7 @@ extension Rows {
             }
         }
 
-    /// A set of a new value each time, by the call that throws: a set that failed must not pass for a quick one.
+    /// Sets a new value each time with the throwing call, so that a failed set does not pass as a fast one.
     private static func set(_ name: String = "set", in suite: SettingsSuite) throws -> Operation {
         let setting = Setting(Workspace.key(0), default: 0, suite: suite)
         var value = 1_000_000

@@ -3,11 +3,11 @@
 import StoredSettings
 
 extension Rows {
-    /// From the beginning of a set until the last subscriber has the value.
+    /// The time from the start of a set until the last subscriber has the value.
     static let subscribers = [
         Row(group: "subscribers", name: "1,000 subscribers of a key, one set", leastSamples: 105) { workspace in
             let ours = try await Delivery(to: 1_000, in: workspace)
-            let (plain, continuations) = try await Audience.ofStreams(1_000)
+            let (plain, continuations) = try await SubscriberGroup.ofStreams(1_000)
             return Trial(
                 subject: .timingItself("set until all have it") { try await ours.time() },
                 comparisons: [
@@ -19,8 +19,8 @@ extension Rows {
                     ),
                 ]
             ) {
-                await ours.audience.leave()
-                await plain.leave()
+                await ours.group.cancel()
+                await plain.cancel()
             }
         },
         part(of: 10, leastSamples: 105),
@@ -28,13 +28,13 @@ extension Rows {
         part(of: 10_000, leastSamples: 21, besideThousand: true),
     ]
 
-    /// The part of it that falls to one subscriber.
+    /// The share of one subscriber in that time.
     private static func part(of count: Int, leastSamples: Int, besideThousand: Bool = false) -> Row {
         let name = "one of \(Format.count(count)) subscribers, one set"
         return Row(group: "subscribers", name: name, leastSamples: leastSamples) { workspace in
             let ours = try await Delivery(to: count, in: workspace)
             let few = besideThousand ? try await Delivery(to: 1_000, in: workspace) : nil
-            let (plain, continuations) = try await Audience.ofStreams(count)
+            let (plain, continuations) = try await SubscriberGroup.ofStreams(count)
             var comparisons = [
                 Trial.Comparison(
                     .timingItself("one of as many AsyncStreams") {
@@ -43,19 +43,19 @@ extension Rows {
                     }
                 )
             ]
-            if let few { comparisons.insert(.init(few.toOne("one of 1,000")), at: 0) }
-            return Trial(subject: ours.toOne("set"), comparisons: comparisons) {
-                await ours.audience.leave()
-                await few?.audience.leave()
-                await plain.leave()
+            if let few { comparisons.insert(.init(few.perSubscriber("one of 1,000")), at: 0) }
+            return Trial(subject: ours.perSubscriber("set"), comparisons: comparisons) {
+                await ours.group.cancel()
+                await few?.group.cancel()
+                await plain.cancel()
             }
         }
     }
 }
 
-/// A setting that is set, and those who are told.
+/// A setting and its subscribers.
 private final class Delivery {
-    let audience: Audience
+    let group: SubscriberGroup
     private let count: Int
     private let setting: Setting<Int>
     private var value = 1_000_000
@@ -63,17 +63,51 @@ private final class Delivery {
     init(to count: Int, in workspace: Workspace) async throws {
         self.count = count
         setting = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
-        audience = try await .listening(count, to: setting)
+        group = try await .subscribed(count, to: setting)
     }
 
-    /// How long a set takes until all have it, in nanoseconds.
+    /// The time from the start of a set until all subscribers have the value, in nanoseconds.
     func time() async throws -> Double {
         value += 1
-        return try await audience.time { try setting.set(value) }
+        return try await group.time { try setting.set(value) }
     }
 
-    /// The part of that which falls to one of them.
-    func toOne(_ name: String) -> Operation {
+    /// The share of one subscriber in that time.
+    func perSubscriber(_ name: String) -> Operation {
         .timingItself(name) { try await self.time() / Double(self.count) }
     }
+}
+
+extension Rows {
+    /// The time from the start of another process's set until a stream here has the value.
+    static let waking = [
+        Row(group: "wake", name: "another process's set wakes a stream", leastSamples: 210) { workspace in
+            let path = try workspace.settingsFile(keys: 10)
+            let suite = SettingsSuite(fileAt: path)
+            let child = try Child(settingsAt: path)
+            let timeout = watchdog { suite.finish() }
+            var iterator = Setting(Child.key, default: 0, suite: suite).values.makeAsyncIterator()
+            _ = await iterator.next()
+            return Trial(
+                subject: .timingItself("set in another process") {
+                    try child.send(.set)
+                    guard let start = await iterator.next() else { throw Failure("the stream was not woken") }
+                    return Double(Clock.now()) - Double(start)
+                },
+                comparisons: [
+                    .init(nil, .p99(5e6)),
+                    .init(
+                        .timingItself("a line through a pipe") {
+                            try child.send(.write)
+                            let start = try child.receive()
+                            return Double(Clock.now()) - Double(start)
+                        }
+                    ),
+                ]
+            ) {
+                timeout.cancel()
+                try child.end()
+            }
+        }
+    ]
 }

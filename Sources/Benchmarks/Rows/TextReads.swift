@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Rows {
-    /// Hot reads of what lies in memory of its own.
+    /// Hot reads of values in separate memory.
     static let textReads = TextRead.all.map { read in
         Row(group: "hot read", name: "read \(read.name)") { workspace in
             let body = try read.body(in: workspace)
@@ -12,14 +12,14 @@ extension Rows {
         }
     }
 
-    /// The same reads by two threads at once.
+    /// The same reads on two threads at once.
     static let threadedTextReads = TextRead.all.map { read in
         Row(group: "hot read, 2 threads", name: "read \(read.name), 2 threads") { workspace in
             let body = try read.body(in: workspace)
             return Trial(
                 subject: .threads(.together, read.name, body),
                 comparisons: [
-                    .init(.threads(.inTurn, "the same, 1 thread", body)),
+                    .init(.threads(.sequential, "the same, 1 thread", body)),
                     .init(.threads(.together, "Mutex<String> read, 2 threads", Floors.mutexRead())),
                 ]
             )
@@ -34,16 +34,16 @@ private struct TextRead: Sendable {
 
     static let all = [
         TextRead(name: "String") { settings in
-            { Subscriber.sum($0) { settings.text.utf8.count } }
+            { BlackHole.sum($0) { settings.text.utf8.count } }
         },
         TextRead(name: "[String]") { settings in
-            { Subscriber.sum($0) { settings.texts.count } }
+            { BlackHole.sum($0) { settings.texts.count } }
         },
     ]
 
     func body(in workspace: Workspace) throws -> @Sendable (Int) -> Int {
         let body = read(try SampleSettings(workspace.suite(keys: 1_000)))
-        guard body(1) > 0 else { throw Failure("what was read is not what was stored") }
+        guard body(1) > 0 else { throw Failure("the value that was read is not the stored one") }
         return body
     }
 }

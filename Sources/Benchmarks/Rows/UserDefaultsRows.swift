@@ -3,9 +3,9 @@
 import Foundation
 
 extension Rows {
-    /// Foundation's counterpart, beside the same floors.
+    /// The same operations with `UserDefaults`, with the same floors.
     ///
-    /// On Linux its set alone never reaches the disk.
+    /// On Linux, a set alone never reaches the disk.
     static let userDefaults = [10, 1_000, 10_000]
         .flatMap { keys in
             let size = "\(Format.count(keys)) keys"
@@ -13,7 +13,7 @@ extension Rows {
                 Row(group: "UserDefaults", name: "UserDefaults get, \(size)") { workspace in
                     let defaults = try workspace.userDefaults(keys: keys)
                     let key = Workspace.key(1)
-                    let get = Operation.loop("get") { Subscriber.sum($0) { defaults.integer(forKey: key) } }
+                    let get = Operation.loop("get") { BlackHole.sum($0) { defaults.integer(forKey: key) } }
                     return Trial(
                         subject: get,
                         comparisons: [.init(.loop("Atomic<Int> load", Floors.atomicLoad()))]

@@ -11,12 +11,12 @@ import Musl
 import Darwin
 #endif
 
-/// Another process, which is this program once more, and does what it is told line by line.
+/// A child process of this program, which executes commands line by line.
 final class Child {
     enum Task: String {
         /// Sets ``key`` to the time.
         case set
-        /// Writes a line with the time.
+        /// Prints a line with the time.
         case write
     }
 
@@ -28,21 +28,23 @@ final class Child {
     private let output = Pipe()
 
     init(settingsAt path: String) throws {
-        process = try .oneself([Self.flag, path])
+        process = try .thisProgram([Self.flag, path])
         process.standardInput = input
         process.standardOutput = output
         try process.run()
     }
 
-    func tell(_ task: Task) throws {
+    func send(_ task: Task) throws {
         try input.fileHandleForWriting.write(contentsOf: Data("\(task.rawValue)\n".utf8))
     }
 
-    /// The number in the next line that the child writes.
-    func hear() throws -> Int {
+    /// The number in the next line that the child prints.
+    func receive() throws -> Int {
         let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         // A line this short is written and read in one piece.
-        guard text.hasSuffix("\n"), let number = Int(text.dropLast()) else { throw Failure("the child has ended") }
+        guard text.hasSuffix("\n"), let number = Int(text.dropLast()) else {
+            throw Failure("the child process has ended")
+        }
         return number
     }
 
@@ -57,17 +59,17 @@ final class Child {
 }
 
 extension Child {
-    /// What the child does, until its input ends, which it does when its parent is gone.
+    /// Executes commands until the input ends, which happens when the parent ends.
     static func run(_ arguments: [String]) throws {
-        guard let path = arguments.first else { throw UsageError("\(flag) is for the program itself") }
+        guard let path = arguments.first else { throw UsageError("\(flag) is for internal use") }
         let setting = Setting(key, default: 0, suite: SettingsSuite(fileAt: path))
         while let line = readLine() {
-            // Both processes come to rest first, as they are when a change comes out of the blue.
+            // Lets both processes become idle, as they are before an unexpected change.
             usleep(2_000)
             switch Task(rawValue: line) {
             case .set: try setting.set(Int(Clock.now()))
             case .write: try FileHandle.standardOutput.write(contentsOf: Data("\(Clock.now())\n".utf8))
-            case nil: throw UsageError("\(flag) is for the program itself")
+            case nil: throw UsageError("\(flag) is for internal use")
             }
         }
     }

@@ -4,24 +4,24 @@
 import Glibc
 #endif
 
-/// One of the machine's cores.
+/// One core of the machine.
 struct Core {
-    /// `nil` where a thread cannot be tied to a core: then it is any.
+    /// The number of the core; `nil` for any core where a thread cannot be bound to one.
     private let number: Int?
 
-    /// Two cores that this process may use; fewer where it may not use two.
+    /// Two cores that this process may use, or fewer if it may not use two.
     static let pair: [Core] = {
         guard let numbers = allowed else { return [Core(number: nil), Core(number: nil)] }
         return numbers.prefix(2).map { Core(number: $0) }
     }()
 
-    /// Keeps this thread on the core, for good.
-    func stay() {
+    /// Binds the current thread to the core permanently.
+    func bindCurrentThread() {
         #if canImport(Glibc)
         guard let number else { return }
         var words = Self.noCore
         words[number / UInt.bitWidth] |= 1 << UInt(number % UInt.bitWidth)
-        // Where it is refused, the thread runs on any core, and the figures are only noisier.
+        // If binding fails, the thread runs on any core, and the results are only noisier.
         _ = Self.change?(0, words.count * MemoryLayout<UInt>.size, &words)
         #endif
     }
@@ -31,11 +31,11 @@ struct Core {
 extension Core {
     private typealias Call = @convention(c) (CInt, Int, UnsafeMutablePointer<UInt>) -> CInt
 
-    // Both stand behind a macro in a header, where Swift does not see them: hence their type is told here.
+    // Swift does not import these functions, because a macro in the header hides them. So their type is declared here.
     private static let ask = SystemFunction.named("sched_getaffinity", as: Call.self)
     private static let change = SystemFunction.named("sched_setaffinity", as: Call.self)
 
-    /// A bit for each of 1,024 cores.
+    /// One bit for each of 1,024 cores.
     private static let noCore = [UInt](repeating: 0, count: 1_024 / UInt.bitWidth)
 
     private static var allowed: [Int]? {

@@ -11,28 +11,28 @@ import Musl
 import Darwin
 #endif
 
-/// The least that a thing can cost: what the library's figures stand beside.
+/// The minimum costs that the library's results are compared with.
 enum Floors {
     /// Reads a number that other threads may change.
     static func atomicLoad() -> @Sendable (Int) -> Int {
         let number = SharedNumber()
         number.change()
-        return { Subscriber.sum($0) { number.value.load(ordering: .acquiring) } }
+        return { BlackHole.sum($0) { number.value.load(ordering: .acquiring) } }
     }
 
-    /// Reads a text that other threads may change, to keep it.
+    /// Reads a string that other threads may change, and retains it.
     static func mutexRead() -> @Sendable (Int) -> Int {
         let text = SharedText()
-        return { Subscriber.sum($0) { text.read().utf8.count } }
+        return { BlackHole.sum($0) { text.read().utf8.count } }
     }
 
-    /// Writes a record that survives the death of the process, in turns with other processes.
+    /// Writes a record that survives the death of the process, under a lock between processes.
     static func lockedAppend(in workspace: Workspace) throws -> Operation {
         let file = try AppendedFile(workspace.newPath())
         return .each("flock + unlock + 64 B append") { try file.appendLocked() }
     }
 
-    /// Writes a record that survives a loss of power.
+    /// Writes a record that survives a power loss.
     static func synchronizedAppend(in workspace: Workspace) throws -> Operation {
         let file = try AppendedFile(workspace.newPath())
         return .each("64 B append + fdatasync") { try file.appendSynchronized() }
@@ -42,7 +42,7 @@ enum Floors {
 private final class SharedNumber: Sendable {
     let value = Atomic(0)
 
-    /// Not inlined: else the optimiser sees that nobody changes the number, and reads it once.
+    /// Not inlined, because the optimizer would notice that the number never changes and read it only once.
     @inline(never)
     func change() { value.store(42, ordering: .releasing) }
 }
@@ -50,7 +50,8 @@ private final class SharedNumber: Sendable {
 private final class SharedText: Sendable {
     private let text = Mutex(Sample.text)
 
-    /// Not inlined: a caller gets a text of its own, as it does from the library, and not just a look at its length.
+    /// Not inlined, so that the caller receives its own string, as it does from the library, instead of only its
+    /// length.
     @inline(never)
     func read() -> String { text.withLock(\.self) }
 }
@@ -84,12 +85,12 @@ private final class AppendedFile {
     }
 
     private func append() throws {
-        // The bytes are the array's, and as many as it has.
+        // The bytes are the array's, and the count is its count.
         let count = record.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
         try check(count == record.count ? 0 : -1)
     }
 
     private func check(_ result: CInt) throws {
-        guard result >= 0 else { throw Failure("a floor failed: \(String(cString: strerror(errno)))") }
+        guard result >= 0 else { throw Failure("a floor could not be measured: \(String(cString: strerror(errno)))") }
     }
 }

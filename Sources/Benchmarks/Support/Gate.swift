@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Waits until so many have arrived.
+/// Waits for a number of arrivals.
 final class Gate: Sendable {
     private struct State {
         var missing = 0
@@ -16,7 +16,7 @@ final class Gate: Sendable {
         self.expected = expected
     }
 
-    /// How long it takes, from the beginning of a body that makes them come until all have arrived, in nanoseconds.
+    /// The time from the start of a body that causes the arrivals until the last one, in nanoseconds.
     func time(_ body: () throws -> Void) async throws -> Double {
         var start: UInt64 = 0
         let end = try await withCheckedThrowingContinuation { continuation in
@@ -25,7 +25,7 @@ final class Gate: Sendable {
             do {
                 try body()
             } catch {
-                leave()?.resume(throwing: error)
+                takeContinuation()?.resume(throwing: error)
             }
         }
         return Double(end - start)
@@ -39,11 +39,25 @@ final class Gate: Sendable {
         continuation?.resume(returning: Clock.now())
     }
 
-    func giveUp() {
-        leave()?.resume(throwing: Failure("not all subscribers were told"))
+    func fail() {
+        takeContinuation()?.resume(throwing: Failure("not all subscribers were notified"))
     }
 
-    private func leave() -> CheckedContinuation<UInt64, any Error>? {
+    private func takeContinuation() -> CheckedContinuation<UInt64, any Error>? {
         state.withLock { $0.continuation.take() }
+    }
+}
+
+/// Runs an action after a minute unless the task is canceled.
+///
+/// A wake-up that never comes then fails a row and does not hang the run.
+func watchdog(_ action: @escaping @Sendable () -> Void) -> Task<Void, Never> {
+    Task {
+        do {
+            try await Task.sleep(for: .seconds(60))
+            action()
+        } catch {
+            // Canceled: the wake-up came in time.
+        }
     }
 }

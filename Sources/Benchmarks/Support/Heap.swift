@@ -8,7 +8,7 @@ import Glibc
 
 /// The memory that this process has allocated.
 enum Heap {
-    /// Whether the system's allocator tells how much is allocated: it does where it is Glibc's.
+    /// Whether the allocator reports the allocated memory, as that of Glibc does.
     static var isKnown: Bool {
         #if canImport(Glibc)
         describe != nil
@@ -17,36 +17,38 @@ enum Heap {
         #endif
     }
 
-    /// How many bytes are allocated now, by all threads, with what the allocator keeps beside each.
+    /// The number of bytes allocated by all threads, including the allocator's overhead per block.
     ///
-    /// Memory that is mapped from a file does not count.
+    /// Mapped files do not count.
     ///
-    /// - Throws: `Failure` where the system's allocator does not tell.
+    /// - Throws: `Failure` if the allocator does not report it.
     static func used() throws -> Int {
         #if canImport(Glibc)
         let sums = try report().suffix(from: "</heap>")
         return try sums.size(of: "system", "current") - sums.size(of: "total", "fast") - sums.size(of: "total", "rest")
             + sums.size(of: "total", "mmap")
         #else
-        throw Failure("the allocator is not Glibc's, which tells how much is allocated")
+        throw Failure("only Glibc's allocator reports the allocated memory")
         #endif
     }
 
     #if canImport(Glibc)
     private typealias Describe = @convention(c) (CInt, UnsafeMutablePointer<FILE>) -> CInt
 
-    /// `malloc_info`, which stands in a header that Swift does not import: hence its type is told here.
+    /// `malloc_info` is declared in a header that Swift does not import.
+    ///
+    /// So its type is declared here.
     private static let describe = SystemFunction.named("malloc_info", as: Describe.self)
 
-    /// What the allocator tells of itself, in XML.
+    /// The allocator's report, in XML.
     private static func report() throws -> Substring {
         guard let describe else { throw Failure("there is no malloc_info") }
         var text: UnsafeMutablePointer<CChar>?
         var size = 0
-        guard let stream = open_memstream(&text, &size) else { throw Failure("there is no memory") }
+        guard let stream = open_memstream(&text, &size) else { throw Failure("no memory is available") }
         let result = describe(0, stream)
         fclose(stream)
-        // Closing the stream has put a text there, which is the caller's to free.
+        // Closing the stream has stored the report, which the caller has to free.
         defer { free(text) }
         guard result == 0, let text else { throw Failure("malloc_info failed") }
         return Substring(String(cString: text))
@@ -55,7 +57,7 @@ enum Heap {
 }
 
 extension Substring {
-    /// What follows the last of a text's occurrences.
+    /// The part after the last occurrence of a mark.
     fileprivate func suffix(from mark: String) throws -> Substring {
         guard let range = range(of: mark, options: .backwards) else { throw Failure("malloc_info has changed") }
         return self[range.upperBound...]

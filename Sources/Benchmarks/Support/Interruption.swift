@@ -10,24 +10,25 @@ import Musl
 import Darwin
 #endif
 
-/// Ends the process that measures when the one that waits for it is to end, so that this one can clean up.
+/// Ends the measuring process when the waiting process is interrupted, so that the waiting process can clean up.
 enum Interruption {
     private static let process = Atomic<Int32>(0)
 
-    /// Lets this process be interrupted: one that is started by a thread of a pool inherits that thread's deafness.
+    /// Unblocks the interrupting signals.
     ///
-    /// Call it on the main thread, which is then the one that hears.
+    /// A process that is started by a thread of a pool inherits the blocked signals of that thread. Call this on the
+    /// main thread, which then receives the signals.
     static func allow() {
         var signals = sigset_t()
         sigemptyset(&signals)
         pthread_sigmask(SIG_SETMASK, &signals, nil)
     }
 
-    /// Begins to pass on what is meant for this process, when the other runs: it would inherit it otherwise.
+    /// Starts to forward signals once the child runs, so that the child does not inherit the handler.
     static func passOn(to id: Int32) {
         process.store(id, ordering: .sequentiallyConsistent)
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            // A handler may do little: it loads a number that is there already, and calls `kill`, which is allowed.
+            // A signal handler may do little: this one loads an initialized number and calls `kill`, which is allowed.
             signal(number) { _ in
                 let id = Interruption.process.load(ordering: .sequentiallyConsistent)
                 if id > 0 { kill(id, SIGTERM) }
@@ -35,7 +36,7 @@ enum Interruption {
         }
     }
 
-    /// Ends that, when the other has ended: its number may be given to another process.
+    /// Stops forwarding when the child has ended, because its process ID may be reused.
     static func end() {
         process.store(0, ordering: .sequentiallyConsistent)
     }

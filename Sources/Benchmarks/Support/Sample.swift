@@ -2,10 +2,10 @@
 
 import StoredSettings
 
-/// What the rows store and read.
+/// The values that the rows store and read.
 enum Sample {
-    /// Too long to be kept inside a `String` itself, as most texts are.
-    static let text = "the quick brown fox jumps over the lazy dog"
+    /// Too long to be stored inline in a `String`, as most strings are.
+    static let text = "the quick brown fox jumps over the lazy timeout"
     static let texts = ["alpha.example.org", "beta.example.org", "gamma.example.org"]
     static let limits = Limits(perSecond: 250, burst: 50)
 }
@@ -21,7 +21,7 @@ struct Limits: Codable, StoredValueConvertible {
     var burst = 20
 }
 
-/// The settings that are read, as a program declares them; what is stored differs from every default.
+/// The settings that are read, as a program declares them; all stored values differ from the defaults.
 struct SampleSettings: Sendable {
     @DefaultStorage var bool: Bool
     @DefaultStorage var int: Int

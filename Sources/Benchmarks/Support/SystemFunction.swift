@@ -3,14 +3,14 @@
 #if canImport(Glibc)
 import Glibc
 
-/// Functions of the system's library that Swift's picture of its headers leaves out.
+/// Functions of the C library that Swift does not import.
 enum SystemFunction {
     /// - Parameters:
     ///   - name: The function's name.
-    ///   - type: Its type, a pointer to a function of C. Nothing checks that it is the right one.
-    /// - Returns: The function; `nil` where there is none.
+    ///   - type: The function's type, a C function pointer. The type is not checked.
+    /// - Returns: The function; `nil` if there is none.
     static func named<Function>(_ name: String, as type: Function.Type) -> Function? {
-        // A pointer to a function of C is an address and nothing else, as what is found is.
+        // A C function pointer is an address, and so is the symbol.
         dlsym(dlopen(nil, RTLD_NOW), name).map { unsafeBitCast($0, to: type) }
     }
 }

@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// A directory of the run's own, in which everything is written, Foundation's preferences too.
+/// The run's own directory, which contains all files, including Foundation's preferences.
 final class Workspace {
     private let directory: String
     private var lastNumber = 0
@@ -25,7 +25,7 @@ final class Workspace {
         var template = "\(parent)/StoredSettingsBenchmarks.XXXXXX".utf8CString
         // The call replaces the last six characters in place.
         let isMade = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) } != nil }
-        guard isMade else { throw UsageError("cannot make a directory in \(parent)") }
+        guard isMade else { throw UsageError("cannot create a directory in \(parent)") }
         return String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
@@ -33,11 +33,11 @@ final class Workspace {
         do {
             try FileManager.default.removeItem(atPath: directory)
         } catch {
-            Console.tell("Benchmarks: \(directory) is left: \(error)")
+            Console.printError("Benchmarks: cannot remove \(directory): \(error)")
         }
     }
 
-    /// A path that nothing was written to yet, in a directory of its own.
+    /// A new path in its own directory.
     func newPath() throws -> String {
         lastNumber += 1
         let parent = "\(directory)/\(lastNumber)"
@@ -45,7 +45,7 @@ final class Workspace {
         return "\(parent)/settings.json"
     }
 
-    /// A file of settings: as many integers under ``key(_:)`` as it is told.
+    /// Writes a settings file with `count` integers under ``key(_:)``.
     func settingsFile(keys count: Int) throws -> String {
         let path = try newPath()
         let lines = (0..<count).map { "  \"\(Self.key($0))\": \($0)" }
@@ -58,22 +58,23 @@ final class Workspace {
         SettingsSuite(fileAt: try settingsFile(keys: count))
     }
 
-    /// A suite with a name, which is kept here as well.
+    /// A named suite, which is stored in this directory as well.
     func suite(named name: String) throws -> SettingsSuite {
         let suite = SettingsSuite(name)
         guard case .durable(let path) = suite.persistence, path.hasPrefix("\(directory)/") else {
-            throw Failure("suites with a name are not kept in the run's directory")
+            throw Failure("named suites are not stored in the run's directory")
         }
         return suite
     }
 
-    /// Foundation's counterpart, with the same contents.
+    /// A `UserDefaults` object with the same contents.
     func userDefaults(keys count: Int) throws -> UserDefaults {
         lastNumber += 1
         let name = "benchmark\(lastNumber)"
         let contents = Dictionary(uniqueKeysWithValues: (0..<count).map { (Self.key($0), $0) })
         #if os(Linux)
-        // Where it keeps them on Linux: setting them takes seconds, since each costs more the more there are.
+        // The location on Linux. Setting the values one by one would take seconds, because each set takes longer the
+        // more values there are.
         let bytes = try PropertyListSerialization.data(fromPropertyList: contents, format: .binary, options: 0)
         try bytes.write(to: URL(fileURLWithPath: "\(directory)/\(name).plist"))
         #endif
@@ -82,7 +83,7 @@ final class Workspace {
         defaults.setPersistentDomain(contents, forName: name)
         #endif
         guard defaults.integer(forKey: Self.key(count - 1)) == count - 1 else {
-            throw Failure("UserDefaults does not keep its files in the run's directory")
+            throw Failure("UserDefaults does not store its files in the run's directory")
         }
         return defaults
     }
@@ -91,7 +92,7 @@ final class Workspace {
         "key" + String(100_000 + index).dropFirst()
     }
 
-    /// The kind of file system that the directory is on, on which waiting for the disk depends.
+    /// The type of the directory's file system, which determines the time to wait for the disk.
     var fileSystem: String {
         do {
             let mounts = try String(contentsOfFile: "/proc/self/mounts", encoding: .utf8).split(separator: "\n")

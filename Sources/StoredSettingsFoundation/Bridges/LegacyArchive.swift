@@ -2,20 +2,21 @@
 
 public import StoredSettings
 
-/// Reads plain values that SwiftyUserDefaults has left in `UserDefaults` as archives, such as lists of URLs; writes them as this
-/// library does.
+/// Reads plain values that SwiftyUserDefaults stored as archives, such as arrays of URLs.
+///
+/// New values are written in the format of this library.
 ///
 /// ```swift
 /// @DefaultStorage(key: "recent", suite: SettingsSuite(userDefaults: .standard), as: LegacyArchive()) var recent: [URL] = []
 /// ```
 ///
-/// An archive may hold arrays, dictionaries, strings, numbers, dates, bytes and URLs. What this library has written is read as
-/// well, so each value changes its form with its first set. For objects of classes there is ``SecureArchive``.
+/// An archive may hold arrays, dictionaries, strings, numbers, dates, data and URLs. The bridge also reads values that
+/// this library stored, so each value changes its format with its first set. For objects, use ``SecureArchive``.
 public struct LegacyArchive<Value: StoredValueConvertible>: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
 
-    /// Reads an archive, or what this library has stored.
+    /// Reads an archive or a value that this library stored.
     public func value(from storedValue: StoredValue) throws -> Value {
         guard case .data(let data) = storedValue, KeyedArchive.isArchive(data) else {
             return try Value(storedValue: storedValue)
@@ -23,13 +24,13 @@ public struct LegacyArchive<Value: StoredValueConvertible>: StoredValueBridge {
         return try Value(storedValue: KeyedArchive(data).plainValue())
     }
 
-    /// What the type itself gives.
+    /// Returns the stored value of the type itself.
     ///
-    /// - Throws: `SettingsError` for bytes that are themselves an archive, which would be mistaken for one.
+    /// - Throws: `SettingsError` for data that is itself an archive and would be decoded as one.
     public func storedValue(from value: Value) throws -> StoredValue {
         let stored = try value.storedValue()
         if case .data(let data) = stored, KeyedArchive.isArchive(data) {
-            throw SettingsError.unstorable("the bytes are an archive, and would be read as what is in it")
+            throw SettingsError.unstorable("the bytes are an archive and would be read as its contents")
         }
         return stored
     }

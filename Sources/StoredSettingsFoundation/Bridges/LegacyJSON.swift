@@ -3,24 +3,26 @@
 import Foundation
 public import StoredSettings
 
-/// Reads `Codable` values that Defaults, SwiftyUserDefaults, Foil and UserDefault have left in `UserDefaults`, which is JSON;
-/// writes them as this library does.
+/// Reads `Codable` values that Defaults, SwiftyUserDefaults, Foil and UserDefault stored as JSON.
+///
+/// New values are written in the format of this library.
 ///
 /// ```swift
 /// @DefaultStorage(key: "limits", suite: SettingsSuite(userDefaults: .standard), as: LegacyJSON()) var limits = Limits()
 /// ```
 ///
-/// Defaults 4 and 5 keep JSON as text, SwiftyUserDefaults 5, Foil 6 and UserDefault 1.3 as bytes; the elements of an array or a dictionary may be
-/// JSON each. Dates are read as `JSONDecoder` reads them unless told otherwise. What this library has written is read as well,
-/// so each value changes its form with its first set, and the old library reads it no more.
+/// Defaults 4 and 5 store JSON as a string; SwiftyUserDefaults 5, Foil 6 and UserDefault 1.3 store it as data. The
+/// elements of an array or a dictionary may each be JSON. Dates are read with the default strategy of `JSONDecoder`.
+/// The bridge also reads values that this library stored, so each value changes its format with its first set, and the
+/// old library cannot read it anymore.
 ///
-/// Values that are a raw value, a number, a plain string and the like have the same form in all of these libraries, and need no
+/// Raw values, numbers, plain strings and similar values have the same format in all of these libraries and need no
 /// bridge.
 public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
 
-    /// Reads JSON, or what this library has stored.
+    /// Reads JSON or a value that this library stored.
     public func value(from storedValue: StoredValue) throws -> Value {
         switch decoded(storedValue) {
         case .success(let value)?: return value
@@ -29,32 +31,32 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
             do {
                 return try Value(storedValue: storedValue)
             } catch {
-                // It is in no form: tell what is wrong with the old one, which is the likelier.
+                // Neither format is valid. The error describes the old format, which is the likelier one.
             }
             throw error
         }
     }
 
-    /// What is no JSON, as this library has stored it.
+    /// Decodes a value that is not JSON in the format of this library.
     private func new(_ storedValue: StoredValue) throws -> Value {
         do {
             return try Value(storedValue: storedValue)
         } catch {
             guard case .data = storedValue else { throw error }
-            throw SettingsError.invalidValue("the bytes are no JSON, nor what this library stores")
+            throw SettingsError.invalidValue("the bytes are neither JSON nor a value that this library stored")
         }
     }
 
-    /// What the type itself gives; JSON text where that would be mistaken for it.
+    /// Returns the stored value of the type itself, or a JSON string if it would be mistaken for JSON.
     public func storedValue(from value: Value) throws -> StoredValue {
         let new = try value.storedValue()
         guard case .success(let mistaken)? = decoded(new), try mistaken.storedValue() != new else { return new }
         return .string(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
     }
 
-    /// The value as JSON has it.
+    /// Decodes a value as JSON.
     ///
-    /// - Returns: `nil` for what is no JSON at all.
+    /// - Returns: `nil` if the value is not JSON.
     private func decoded(_ storedValue: StoredValue) -> Result<Value, SettingsError>? {
         guard holdsJSON(storedValue), let text = json(storedValue) else { return nil }
         do {
@@ -66,14 +68,15 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
         }
     }
 
-    /// Whether a text is what it should be before any of its values is looked at: not everywhere does the decoder's error
-    /// tell.
+    /// Whether a string is valid JSON, before any of its values is decoded.
+    ///
+    /// The decoder's error does not show it on all platforms.
     private func isJSON(_ text: String) -> Bool {
         do {
             _ = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
             return true
         } catch {
-            // The question is only whether.
+            // Only the validity matters.
             return false
         }
     }
@@ -88,7 +91,7 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
         }
     }
 
-    /// The value as JSON, with the parts that are JSON in their places.
+    /// The value as JSON, including the parts that are JSON strings.
     private func json(_ storedValue: StoredValue) -> String? {
         switch storedValue {
         case .null: return "null"
@@ -111,7 +114,7 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
         do {
             return String(decoding: try JSONEncoder().encode(name), as: UTF8.self)
         } catch {
-            // A string always has a form in JSON; what follows is not read as one.
+            // A string always has a JSON form; the fallback is never read as one.
             return name
         }
     }
@@ -127,16 +130,16 @@ extension DecodingError {
         }
     }
 
-    /// What is wrong and where, without a value.
+    /// A description of the failure and its place, without a value.
     fileprivate var fact: String {
         var path = context?.codingPath.map(\.stringValue) ?? []
         switch self {
         case .keyNotFound(let key, _):
             path.append(key.stringValue)
-            return "the JSON has nothing at \(path.joined(separator: "."))"
+            return "the JSON has no value at \(path.joined(separator: "."))"
         default:
             let place = path.isEmpty ? "" : " at \(path.joined(separator: "."))"
-            return "the JSON has something else than is expected\(place)"
+            return "the JSON has an unexpected value\(place)"
         }
     }
 }

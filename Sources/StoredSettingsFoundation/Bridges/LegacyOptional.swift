@@ -2,8 +2,9 @@
 
 public import StoredSettings
 
-/// Reads optional values that UserDefault 1.3 has left in `UserDefaults`, which is an array of one value, or of none for
-/// `nil`; writes them as this library does.
+/// Reads optional values that UserDefault 1.3 stored as an array of one value, or as an empty array for `nil`.
+///
+/// New values are written in the format of this library.
 ///
 /// ```swift
 /// @DefaultStorage(key: "count", suite: SettingsSuite(userDefaults: .standard), as: LegacyOptional()) var count: Int? = 42
@@ -11,23 +12,23 @@ public import StoredSettings
 /// var limits: Limits?
 /// ```
 ///
-/// What this library has written is read as well, so each value changes its form with its first set.
+/// The bridge also reads values that this library stored, so each value changes its format with its first set.
 public struct LegacyOptional<Wrapped: Sendable>: StoredValueBridge {
     private let wrapped: any StoredValueBridge<Wrapped>
 
-    /// Creates the bridge for values that another bridge reads.
+    /// Creates a bridge that wraps another bridge.
     ///
-    /// - Parameter wrapped: The conversions of a value that is not `nil`.
+    /// - Parameter wrapped: The bridge for values other than `nil`.
     public init(_ wrapped: some StoredValueBridge<Wrapped>) {
         self.wrapped = wrapped
     }
 
-    /// Creates the bridge for a type that can be stored.
+    /// Creates a bridge for a type that can be stored.
     public init() where Wrapped: StoredValueConvertible {
         wrapped = OwnConversion()
     }
 
-    /// Reads an array of one value or none, or what this library has stored.
+    /// Reads an array of at most one value, or a value that this library stored.
     public func value(from storedValue: StoredValue) throws -> Wrapped? {
         switch storedValue {
         case .null, .array([]): return nil
@@ -35,21 +36,21 @@ public struct LegacyOptional<Wrapped: Sendable>: StoredValueBridge {
             do {
                 return try wrapped.value(from: values[0])
             } catch {
-                // It may be the value itself, which is an array: if it is not, what is wrong with it is told.
+                // The array may be the value itself. If it is not, the error describes the old format.
                 return try wrapped.value(from: storedValue)
             }
         default: return try wrapped.value(from: storedValue)
         }
     }
 
-    /// What the other conversions give, or null; in an array of its own where that would be mistaken for the old form.
+    /// Returns the value of the wrapped bridge, or null; in an array if it would be mistaken for the old format.
     public func storedValue(from value: Wrapped?) throws -> StoredValue {
         guard let value else { return .null }
         let new = try wrapped.storedValue(from: value)
         return isMistaken(new) ? .array([new]) : new
     }
 
-    /// Whether the form of a value would be read as the old form of another.
+    /// Whether a value would be read as the old format of another value.
     private func isMistaken(_ new: StoredValue) -> Bool {
         guard case .array(let values) = new, values.count < 2 else { return new == .null }
         guard let value = values.first else { return true }
@@ -57,7 +58,7 @@ public struct LegacyOptional<Wrapped: Sendable>: StoredValueBridge {
             _ = try wrapped.value(from: value)
             return true
         } catch {
-            // It is not the old form of anything.
+            // The value is not in the old format.
             return false
         }
     }

@@ -3,21 +3,22 @@
 public import Foundation
 public import StoredSettings
 
-/// Stores URLs in the forms that `UserDefaults` has for them, so that `url(forKey:)` reads them: the path of a file, and an
-/// archive of any other URL.
+/// Stores URLs in the formats of `UserDefaults`, so that `url(forKey:)` reads them.
+///
+/// A file URL is stored as its path, and any other URL as an archive.
 ///
 /// ```swift
 /// @DefaultStorage(key: "home", as: UserDefaultsURL()) var home = URL(string: "https://example.org")!
 /// ```
 ///
-/// A URL is kept whole. `UserDefaults.set(_:forKey:)` itself keeps only the path on Linux, and what it has lost is lost: the
-/// path is then read as a file's. Text with a scheme is read as it is. Without this bridge a URL is stored as its text, which
-/// `string(forKey:)` reads and `url(forKey:)` does not; and a bare path is read as a URL that has no scheme.
+/// The whole URL is preserved. On Linux, `UserDefaults.set(_:forKey:)` itself stores only the path of a URL, which is
+/// then read as a file path. A string with a scheme is read as a URL. Without this bridge, a URL is stored as a string,
+/// which `string(forKey:)` reads and `url(forKey:)` does not, and a bare path is read as a URL without a scheme.
 public struct UserDefaultsURL: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
 
-    /// Reads a path, the text of a URL, or an archive of one.
+    /// Reads a path, a URL string, or an archive of a URL.
     public func value(from storedValue: StoredValue) throws -> URL {
         switch storedValue {
         case .string(let text) where text.hasPrefix("/"): return URL(fileURLWithPath: text)
@@ -28,9 +29,9 @@ public struct UserDefaultsURL: StoredValueBridge {
         }
     }
 
-    /// A path as `StoredValue.string(_:)`, or an archive as `StoredValue.data(_:)`.
+    /// Returns a path as `StoredValue.string(_:)`, or an archive as `StoredValue.data(_:)`.
     ///
-    /// - Throws: `SettingsError` for a URL that would come back as another.
+    /// - Throws: `SettingsError` for a URL that would be read as another URL.
     public func storedValue(from value: URL) throws -> StoredValue {
         let path = StoredValue.string(value.path)
         if value.isFileURL, try self.value(from: path) == value { return path }

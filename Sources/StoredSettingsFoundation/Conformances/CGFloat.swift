@@ -4,12 +4,12 @@ public import Foundation
 public import StoredSettings
 
 extension CGFloat: StoredValueConvertible {
-    /// Reads a number as a `Double` does.
+    /// Reads a number as `Double` does.
     public init(storedValue: StoredValue) throws {
         self.init(try Double(storedValue: storedValue))
     }
 
-    /// `StoredValue.double(_:)`.
+    /// Returns the number as `StoredValue.double(_:)`.
     public func storedValue() -> StoredValue {
         .double(Double(self))
     }

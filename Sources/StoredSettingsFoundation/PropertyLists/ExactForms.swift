@@ -4,57 +4,58 @@
 import Foundation
 import StoredSettings
 
-/// The values of a suite that a property list cannot hold exactly, as they are.
+/// The exact values of a suite that a property list cannot hold.
 ///
-/// They are kept together under one key of the same property list, as JSON in which what JSON has no form for is tagged, and so
-/// is every dictionary. Beside it each key has its native form, if there is one, which plain code reads; and while that is
-/// still the native form of the exact value, the exact value serves. When plain code has assigned another, it does not.
+/// They are stored together under one key of the same property list, as JSON in which dictionaries and values without a
+/// JSON form are tagged. Each setting also has its native form under its own key, if there is one, which other code
+/// reads. The exact value is used while its native form is still stored, and ignored after other code has assigned
+/// another value.
 struct ExactForms: Equatable {
-    /// The key that they are kept under.
+    /// The reserved key of the exact values.
     ///
-    /// No setting may have it.
+    /// No setting can use it.
     static let key = "StoredSettings.exact"
 
     private(set) var values: [String: StoredValue] = [:]
 
     init() {}
 
-    /// Reads what is stored under the ``key``.
+    /// Reads the value stored under ``key``.
     ///
-    /// What cannot be read there counts as nothing: the native forms serve.
+    /// An unreadable value counts as empty, so that the native forms are used.
     init(propertyList: StoredValue?) {
         guard case .data(let data)? = propertyList else { return }
         do {
             values = try JSONReader.readObject([UInt8](data)).compactMapValues(Self.untagged)
         } catch {
-            // Somebody has written something else there. The native forms are as good as any that can be had.
+            // Other code has overwritten the value, so only the native forms are available.
             values = [:]
         }
     }
 
-    /// What is to be stored under the ``key``.
+    /// The value to store under ``key``.
     ///
-    /// - Throws: `SettingsError` for values that are nested too deep.
+    /// - Throws: `SettingsError` for values that are nested too deeply.
     func propertyList() throws -> StoredValue? {
         guard !values.isEmpty else { return nil }
         do {
             return .data(Data(try JSONWriter.compactText(of: .dictionary(values.mapValues(Self.tagged)))))
         } catch {
-            throw SettingsError.unstorable("the value is nested too deep to be kept exactly in UserDefaults")
+            throw SettingsError.unstorable("the value is nested too deeply to be stored exactly in UserDefaults")
         }
     }
 
-    /// The native form of a value under a key.
+    /// The native form of a value of a key.
     static func native(of value: StoredValue?, forKey key: String) -> StoredValue? {
-        PropertyListFile.isKept(name: key) ? value?.native : nil
+        PropertyListFile.isPreserved(name: key) ? value?.native : nil
     }
 
-    /// Notes a value that is stored, if it has to be noted.
-    mutating func note(_ value: StoredValue?, forKey key: String) {
+    /// Records a stored value if its native form is not exact.
+    mutating func record(_ value: StoredValue?, forKey key: String) {
         values[key] = Self.native(of: value, forKey: key) == value ? nil : value
     }
 
-    /// All values, by what is stored natively.
+    /// All values, given the native ones.
     func resolved(_ natives: [String: StoredValue]) -> [String: StoredValue] {
         var result = natives
         result[Self.key] = nil

@@ -6,7 +6,7 @@ import StoredSettings
 extension StoredValue {
     /// Reads an object of a property list.
     ///
-    /// - Returns: `nil` for an object that no property list holds, or that is nested deeper than a store takes.
+    /// - Returns: `nil` for an object that is not part of a property list, or is nested deeper than a store allows.
     init?(propertyList object: Any) {
         self.init(propertyList: object, levels: Self.maximumDepth)
     }
@@ -45,7 +45,9 @@ extension StoredValue {
     }
 
     #if canImport(ObjectiveC)
-    /// A number as it was stored: what a cast would do, which takes 1 for `true`, is of no use.
+    /// The number with its stored type.
+    ///
+    /// A cast would not do, because it converts `true` to 1.
     private static func number(_ object: Any) -> StoredValue? {
         guard let number = object as? NSNumber else { return nil }
         if CFGetTypeID(number) == CFBooleanGetTypeID() { return .bool(number.boolValue) }
@@ -54,7 +56,7 @@ extension StoredValue {
         return .integer(isUnsigned ? Int128(number.uint64Value) : Int128(number.int64Value))
     }
     #else
-    /// A number as it was stored: here `UserDefaults` gives each as the Swift type that fits it.
+    /// The number with its stored type: on this platform, `UserDefaults` returns the Swift type that fits.
     private static func number(_ object: Any) -> StoredValue? {
         switch object {
         case let value as Bool: .bool(value)
@@ -70,7 +72,7 @@ extension StoredValue {
 
     /// The value as an object of a property list.
     ///
-    /// - Returns: `nil` for what no property list holds; ``native`` has nothing of the kind.
+    /// - Returns: `nil` for a value that a property list cannot hold; ``native`` contains no such value.
     var propertyList: Any? {
         switch self {
         case .null: return nil

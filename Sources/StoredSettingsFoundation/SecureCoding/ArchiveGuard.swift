@@ -4,13 +4,14 @@ import Foundation
 import StoredSettings
 
 #if !canImport(ObjectiveC)
-/// Keeps objects from an archiver that would end the process.
+/// Withholds objects from an archiver that would end the process.
 ///
-/// On Linux Foundation has a name only for classes at the top level of a module, and ends the process for others, such as nested,
-/// private and generic ones. An archiver that requires secure coding does the same for a part that is not securely coded. So the
-/// archiver must not require it: this checks it. Such an object is left out here, and ``failure`` says so.
+/// On Linux, Foundation only has names for classes at the top level of a module. It ends the process for others, such
+/// as nested, private and generic classes. An archiver that requires secure coding also ends the process for a part
+/// without secure coding. So the archiver does not require it, and this delegate checks it instead. Such an object is
+/// omitted, and ``failure`` describes it.
 final class ArchiveGuard: NSObject, NSKeyedArchiverDelegate {
-    /// What cannot be archived, if anything.
+    /// The error for an object that cannot be archived.
     private(set) var failure: SettingsError?
 
     func archiver(_ archiver: NSKeyedArchiver, willEncode object: Any) -> Any? {
@@ -27,13 +28,13 @@ final class ArchiveGuard: NSObject, NSKeyedArchiverDelegate {
     private static func failure(of object: AnyObject) -> SettingsError? {
         let type: AnyClass = (object as? NSObject)?.classForKeyedArchiver ?? Swift.type(of: object)
         guard let secure = type as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
-            return .unstorable("the class \(type) of an object, or of a part of it, is not securely coded")
+            return .unstorable("the class \(type) of the object or of one of its parts does not support secure coding")
         }
         guard String(reflecting: type).split(separator: ".").count == 2 else {
             var error = SettingsError.unstorable(
-                "Foundation cannot archive the class \(type) on Linux, because it is nested, private or generic"
+                "Foundation on Linux cannot archive the class \(type), which is nested, private or generic"
             )
-            error.remedy = "declare the class at the top level of its module, and neither private nor generic"
+            error.remedy = "declare the class at the top level of its module, neither private nor generic"
             return error
         }
         return nil

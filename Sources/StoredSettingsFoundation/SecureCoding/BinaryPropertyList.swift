@@ -3,29 +3,29 @@
 import Foundation
 import StoredSettings
 
-/// Reads the binary form of property lists, as far as archives need it.
+/// Reads binary property lists, as far as archives need it.
 ///
-/// Foundation reads them too, and on Linux does not say what number a reference in an archive has. Nothing in the bytes can
-/// make this trap: what is out of place makes it give up, and so does what Foundation would read in another way.
+/// Foundation reads them too, but on Linux it does not expose the index of a reference in an archive. No input makes
+/// this reader trap: it throws for malformed bytes and for anything that Foundation would read differently.
 struct BinaryPropertyList {
-    /// An object, with the places of its parts instead of the parts.
+    /// An object that refers to its parts by index.
     enum Object {
-        /// A value that has no parts.
+        /// A value without parts.
         case value(StoredValue)
-        /// A reference of an archive.
+        /// A reference in an archive.
         case reference(Int)
-        /// A list of places.
+        /// An array of indexes.
         case array([Int])
-        /// Places of names and values.
+        /// The indexes of keys and values.
         case dictionary([(name: Int, value: Int)])
     }
 
-    /// What is wrong with the bytes.
+    /// The error for malformed bytes.
     struct Malformed: Error {}
 
-    /// The objects, each at its place.
+    /// The objects by index.
     let objects: [Object]
-    /// The place of the outermost object.
+    /// The index of the root object.
     let root: Int
 
     private static let magic = Array("bplist00".utf8)
@@ -44,7 +44,7 @@ struct BinaryPropertyList {
         let count = try Reader(bytes: bytes, end: bytes.count).integer(at: trailer + 8, size: 8)
         root = try Reader(bytes: bytes, end: bytes.count).integer(at: trailer + 16, size: 8)
         let table = try Reader(bytes: bytes, end: bytes.count).integer(at: trailer + 24, size: 8)
-        // Each object has an offset, so there cannot be more of them than bytes.
+        // Each object has an offset, so there are at most as many objects as bytes.
         guard (1...8).contains(offsetSize), (1...8).contains(reader.referenceSize), count <= bytes.count,
             root < count
         else { throw Malformed() }
@@ -55,19 +55,19 @@ struct BinaryPropertyList {
             objects.append(try reader.object(at: offset))
         }
         self.objects = objects
-        // A name that is no text, or there twice, is read by everybody in another way.
+        // Readers disagree on a key that is not a string or appears twice.
         for place in objects.indices {
             if case .dictionary = objects[place], dictionary(at: place) == nil { throw Malformed() }
         }
     }
 
-    /// The string at a place; `nil` when something else is there.
+    /// The string at an index; `nil` for any other object.
     func string(at place: Int) -> String? {
         guard case .value(.string(let text)) = objects[place] else { return nil }
         return text
     }
 
-    /// The entries of the dictionary at a place; `nil` when something else is there, or it has a name twice.
+    /// The dictionary at an index; `nil` for any other object or if a key appears twice.
     func dictionary(at place: Int) -> [String: Int]? {
         guard case .dictionary(let entries) = objects[place] else { return nil }
         var result: [String: Int] = [:]
@@ -79,7 +79,7 @@ struct BinaryPropertyList {
 }
 
 extension BinaryPropertyList {
-    /// Reads within bounds.
+    /// Reads integers and objects within the bounds of the bytes.
     private struct Reader {
         let bytes: [UInt8]
         let end: Int
@@ -122,7 +122,7 @@ extension BinaryPropertyList {
             case 0x10, 0x11, 0x12:
                 return .integer(Int128(try integer(at: offset + 1, size: 1 << (marker & 0xF))))
             case 0x13: return .integer(Int128(Int64(bitPattern: try bits(at: offset + 1, size: 8))))
-            // Of the wider ones nobody writes more than 64 bits.
+            // No known writer uses more than 64 bits of wider integers.
             case 0x14: return .integer(Int128(try bits(at: offset + 9, size: 8)))
             case 0x22: return .double(Double(Float(bitPattern: UInt32(try bits(at: offset + 1, size: 4)))))
             case 0x23: return .double(Double(bitPattern: try bits(at: offset + 1, size: 8)))
@@ -135,12 +135,12 @@ extension BinaryPropertyList {
                 return .data(Data(bytes[start..<start + length]))
             case 0x50...0x5F: return .string(try string(at: offset, unitSize: 1))
             case 0x60...0x6F: return .string(try string(at: offset, unitSize: 2))
-            // Nothing else is in archives, and Foundation stumbles over sets.
+            // Archives contain no other type, and Foundation mishandles sets.
             default: throw Malformed()
             }
         }
 
-        /// How many parts an object has, and where they begin.
+        /// The number of parts of an object, and the offset of the first.
         private func length(at offset: Int) throws -> (count: Int, start: Int) {
             let low = try integer(at: offset, size: 1) & 0xF
             guard low == 0xF else { return (low, offset + 1) }

@@ -3,30 +3,30 @@
 import Foundation
 import StoredSettings
 
-/// Writes the binary form of property lists, as far as archives need it.
+/// Writes binary property lists, as far as archives need it.
 ///
 /// Equal contents are written as equal bytes.
 struct BinaryPropertyListWriter {
-    /// What is to be written.
+    /// A node to write.
     indirect enum Node {
-        /// A value that has no parts.
+        /// A value without parts.
         case value(StoredValue)
-        /// A reference of an archive.
+        /// A reference in an archive.
         case reference(Int)
-        /// A list.
+        /// An array.
         case array([Node])
         /// Named nodes, in the order in which they are written.
         case dictionary([(name: String, value: Node)])
     }
 
-    /// An object, with the places of its parts.
+    /// An object that refers to its parts by index.
     private enum Object {
         case bytes([UInt8])
         case list(marker: UInt8, count: Int, places: [Int])
     }
 
     private var objects: [Object] = []
-    /// The places of values, each of which is written once.
+    /// The indexes of values, each of which is written once.
     private var places: [[UInt8]: Int] = [:]
 
     static func bytes(of root: Node) -> Data {
@@ -85,14 +85,14 @@ struct BinaryPropertyListWriter {
 
     // MARK: - Values
 
-    /// A value that has no parts, as it is written.
+    /// The encoded form of a value without parts.
     static func bytes(of value: StoredValue) -> [UInt8] {
         switch value {
         case .null, .array, .dictionary: return [0x00]
         case .bool(let value): return [value ? 0x09 : 0x08]
         case .integer(let value):
             guard let small = Int(exactly: value), small >= 0 else {
-                // What is below zero has eight bytes, and what is above the largest `Int64` sixteen.
+                // Negative integers have 8 bytes, and integers above the largest `Int64` have 16.
                 let size = value < 0 ? 8 : 16
                 return [size == 8 ? 0x13 : 0x14]
                     + (0..<size).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }

@@ -3,20 +3,20 @@
 import Foundation
 import StoredSettings
 
-/// An archive in one order, so that equal objects are stored as equal bytes.
+/// An archive in canonical order, so that equal objects are stored as equal bytes.
 ///
-/// Foundation writes the parts of an object, and the contents of sets and dictionaries, in an order that differs from one
-/// archive to the next. Without this, assigning an equal object would be a change.
+/// Foundation writes the parts of an object and the contents of sets and dictionaries in an order that varies between
+/// archives. In that order, assigning an equal object would be a change.
 struct CanonicalArchive {
     private let archive: KeyedArchive
-    /// The numbers of objects in the archive, in the order in which they are written.
+    /// The indexes of objects in the archive, in the order in which they are written.
     private var order: [Int] = []
     private var newNumbers: [Int: Int] = [:]
     private var digests: [Int: UInt64] = [:]
 
-    /// Puts an archive in order.
+    /// Returns an archive in canonical order.
     ///
-    /// - Returns: The archive as it was, if something in it is unknown here.
+    /// - Returns: The unchanged archive if it contains an unknown construct.
     static func bytes(of archived: Data) -> Data {
         do {
             let archive = try KeyedArchive(archived)
@@ -24,7 +24,7 @@ struct CanonicalArchive {
             var canonical = CanonicalArchive(archive: archive)
             return try canonical.bytes()
         } catch {
-            // It can be read all the same, and is only not comparable.
+            // The archive can still be read, but not compared.
             return archived
         }
     }
@@ -34,7 +34,7 @@ struct CanonicalArchive {
     }
 
     private mutating func bytes() throws -> Data {
-        // The first object of an archive stands for `nil`.
+        // The first object of an archive represents `nil`.
         let root = number(of: 0) == 0 ? number(of: archive.root) : 0
         var objects: [BinaryPropertyListWriter.Node] = []
         while objects.count < order.count { objects.append(try node(ofObject: order[objects.count])) }
@@ -46,7 +46,7 @@ struct CanonicalArchive {
         )
     }
 
-    /// The number that an object is written under, which is the next one when it is met first.
+    /// The index at which an object is written; the next free index for a new object.
     private mutating func number(of index: Int) -> Int {
         if let number = newNumbers[index] { return number }
         newNumbers[index] = order.count
@@ -60,7 +60,7 @@ struct CanonicalArchive {
         try numbered(parts(ofObject: index))
     }
 
-    /// The same with the numbers under which the objects are written.
+    /// Returns the node with the indexes at which objects are written.
     private mutating func numbered(_ node: BinaryPropertyListWriter.Node) -> BinaryPropertyListWriter.Node {
         switch node {
         case .value: return node
@@ -70,7 +70,7 @@ struct CanonicalArchive {
         }
     }
 
-    /// What an object consists of, in order.
+    /// The parts of an object, in canonical order.
     private mutating func parts(ofObject index: Int) throws -> BinaryPropertyListWriter.Node {
         let parts = try node(at: archive.objects[index])
         guard case .dictionary(var entries) = parts, let name = try archive.className(ofObject: index) else {
@@ -93,7 +93,7 @@ struct CanonicalArchive {
         return .dictionary(entries)
     }
 
-    /// Some nodes in the order of the digests of as many others.
+    /// Returns nodes in the order of the digests of other nodes.
     private mutating func sorted(
         _ nodes: [BinaryPropertyListWriter.Node],
         _ others: [BinaryPropertyListWriter.Node]
@@ -116,7 +116,7 @@ struct CanonicalArchive {
 
     // MARK: - Digests
 
-    /// A number that depends on the contents of a node alone, and is the same in every process.
+    /// A digest that depends only on the contents of a node and is the same in every process.
     private mutating func digest(of node: BinaryPropertyListWriter.Node) throws -> UInt64 {
         switch node {
         case .value(let value): return Self.combine(1, BinaryPropertyListWriter.bytes(of: value))
@@ -128,7 +128,7 @@ struct CanonicalArchive {
             }
         case .reference(let index):
             if let digest = digests[index] { return digest }
-            // There are no cycles, and the depth is bounded: the archive has been checked for both.
+            // The archive was checked for cycles and depth.
             let digest = try digest(of: parts(ofObject: index))
             digests[index] = digest
             return digest
@@ -139,7 +139,7 @@ struct CanonicalArchive {
         combine(digest, (0..<8).map { UInt8(truncatingIfNeeded: other >> ($0 * 8)) })
     }
 
-    /// The hash that Fowler, Noll and Vo have described.
+    /// The FNV-1a hash.
     private static func combine(_ digest: UInt64, _ bytes: [UInt8]) -> UInt64 {
         bytes.reduce(digest ^ 0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }

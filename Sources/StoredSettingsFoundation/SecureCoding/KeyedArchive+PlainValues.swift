@@ -10,7 +10,7 @@ extension KeyedArchive {
         "NSMutableString", "NSData", "NSMutableData", "NSDate", "NSURL",
     ]
 
-    /// Whether bytes are an archive.
+    /// Whether the bytes are an archive.
     static func isArchive(_ bytes: Data) -> Bool {
         do {
             _ = try KeyedArchive(bytes)
@@ -20,17 +20,17 @@ extension KeyedArchive {
         }
     }
 
-    /// The array, dictionary, string, number, date, bytes or URL that is in the archive.
+    /// The array, dictionary, string, number, date, data or URL in the archive.
     ///
-    /// It is read from the archive itself: no object is made for it.
+    /// The value is read from the archive directly, without decoding an object.
     ///
-    /// - Throws: `SettingsError` when something else is in it.
+    /// - Throws: `SettingsError` if the archive holds another object.
     func plainValue() throws -> StoredValue {
         try checkDepth()
         return try plainValue(ofObject: root)
     }
 
-    /// The plain value that an object is.
+    /// The plain value of an object.
     func plainValue(ofObject index: Int) throws -> StoredValue {
         guard let name = try className(ofObject: index) else {
             guard case .value(let value) = list.objects[objects[index]] else { throw Self.damaged }
@@ -51,7 +51,7 @@ extension KeyedArchive {
         case "NSURL":
             return try url(parts)
         default:
-            throw SettingsError.invalidValue("the archive holds an object of class \(name), which is no plain value")
+            throw SettingsError.invalidValue("the archive holds an object of class \(name), which is not a plain value")
         }
     }
 
@@ -70,27 +70,27 @@ extension KeyedArchive {
             throw Self.damaged
         }
         let (text, baseText) = (try plainValue(ofObject: relative), try plainValue(ofObject: base))
-        // The unarchiver refuses what `NSURL` does, which is more than what `URL` does.
+        // The unarchiver rejects what `NSURL` rejects, which is more than what `URL` rejects.
         guard try NSURL(string: String(storedValue: text)) != nil else { throw Self.damaged }
         return try URL(storedValue: baseText == .null ? text : ["base": baseText, "relative": text]).storedValue()
     }
 
     // MARK: - Parts
 
-    /// The number of the object that is referred to at a place.
+    /// The index of the object that a reference refers to.
     private func reference(_ place: Int?) throws -> Int? {
         guard let place else { return nil }
         guard case .reference(let index) = list.objects[place], index < objects.count else { throw Self.damaged }
         return index
     }
 
-    /// The numbers of the objects that are referred to in the list at a place.
+    /// The indexes of the objects that an array refers to.
     func references(_ place: Int?) throws -> [Int] {
         guard let place, case .array(let places) = list.objects[place] else { throw Self.damaged }
         return try places.compactMap(reference)
     }
 
-    /// The value at a place, be it there or referred to.
+    /// The value at an index, stored directly or by reference.
     private func leaf(_ place: Int?) throws -> StoredValue {
         guard let place else { throw Self.damaged }
         if case .value(let value) = list.objects[place] { return value }

@@ -3,25 +3,25 @@
 import Foundation
 import StoredSettings
 
-/// An archive of one object, looked through before anything is made from it.
+/// An archive of one object, which is checked before any object is created from it.
 ///
-/// On Linux `NSKeyedUnarchiver` ends the process when an archive holds another class than is expected, or one that there is
-/// not, and when an object contains itself. So all of that is seen to here, and the unarchiver then gets nothing it could
-/// stumble over: each class in the archive exists and supports secure coding, and the outermost object has the right one.
+/// On Linux, `NSKeyedUnarchiver` ends the process for an unexpected class, an unknown class, and an object that
+/// contains itself. So these checks come first: each class in the archive exists and supports secure coding, and the
+/// root object has the expected class.
 struct KeyedArchive {
     private let bytes: Data
     let list: BinaryPropertyList
-    /// The places of the objects in the archive's own order.
+    /// The indexes of the objects in the archive's own order.
     let objects: [Int]
-    /// The number of the outermost object.
+    /// The index of the root object.
     let root: Int
 
-    /// How many arrays, dictionaries and references may be nested in one another: Foundation recurses.
+    /// The maximum nesting of arrays, dictionaries and references, because Foundation recurses.
     private static let maximumDepth = 300
 
     /// Reads an archive.
     ///
-    /// - Throws: `SettingsError` when the bytes are not one.
+    /// - Throws: `SettingsError` if the bytes are not an archive.
     init(_ bytes: Data) throws {
         do {
             let list = try BinaryPropertyList([UInt8](bytes))
@@ -33,17 +33,17 @@ struct KeyedArchive {
             else { throw BinaryPropertyList.Malformed() }
             (self.bytes, self.list, self.objects, self.root) = (bytes, list, places, root)
         } catch {
-            throw SettingsError.invalidValue("the bytes are no keyed archive of an object")
+            throw SettingsError.invalidValue("the bytes are not a keyed archive of an object")
         }
     }
 
-    /// Makes the object again.
+    /// Decodes the object.
     ///
     /// - Parameters:
-    ///   - classes: The classes of which one is the object's, or its class's ancestor.
-    ///   - isExpected: Tells whether a class is among them.
+    ///   - classes: The expected classes; the object's class is one of them or a subclass.
+    ///   - isExpected: Returns whether a class is one of them.
     /// - Returns: The object.
-    /// - Throws: `SettingsError` when it is of another class, or cannot be made.
+    /// - Throws: `SettingsError` if the object has another class or cannot be decoded.
     func object(of classes: [AnyClass], where isExpected: (AnyClass) -> Bool) throws -> Any {
         try checkDepth()
         for index in objects.indices { try checkClass(ofObject: index) }
@@ -59,30 +59,31 @@ struct KeyedArchive {
             #if canImport(ObjectiveC)
             unarchiver.requiresSecureCoding = true
             #endif
-            // On Linux the unarchiver would end the process for a class that an object does not expect in one of its own
-            // parts. Here it gives that part, which is of a class that supports secure coding, and the object refuses it.
+            // On Linux, the unarchiver ends the process if a part has a class that its object does not expect. All
+            // classes are allowed here, so the object receives the part, whose class supports secure coding, and
+            // rejects it.
             let object = unarchiver.decodeObject(of: classes, forKey: NSKeyedArchiveRootObjectKey)
             if let error = unarchiver.error { throw error }
             guard let object else { throw BinaryPropertyList.Malformed() }
             return object
         } catch {
-            // The error of Foundation is no help, and may hold a value.
-            throw SettingsError.invalidValue("the archive does not hold what its class needs")
+            // Foundation's error is not helpful, and may contain a value.
+            throw SettingsError.invalidValue("the archive lacks data that its class needs")
         }
     }
 }
 
-// MARK: - What is looked at
+// MARK: - Checks
 
 extension KeyedArchive {
     private func checkRoot(_ classes: [AnyClass], _ isExpected: (AnyClass) -> Bool) throws {
-        // Strings and numbers are archived as they are. Nobody archives just that, or wants it.
+        // Strings and numbers are archived without a class. An archive of only a plain value is not supported.
         guard let name = try className(ofObject: root) else {
-            throw SettingsError.invalidValue("the archive holds a plain value and no object")
+            throw SettingsError.invalidValue("the archive holds a plain value instead of an object")
         }
         guard let found = Self.class(named: name), isExpected(found) else {
             throw SettingsError.invalidValue(
-                "the archive holds an object of class \(name) and not of class \(classes[0])"
+                "the archive holds an object of class \(name) instead of class \(classes[0])"
             )
         }
     }
@@ -91,20 +92,22 @@ extension KeyedArchive {
         guard let name = try className(ofObject: index) else { return }
         guard let found = Self.class(named: name) else {
             throw SettingsError.invalidValue(
-                "the archive holds an object of class \(name), which this program has not got"
+                "the archive holds an object of class \(name), which this program does not have"
             )
         }
         guard let secure = found as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
             throw SettingsError.invalidValue(
-                "the archive holds an object of class \(name), which is not securely coded"
+                "the archive holds an object of class \(name), which does not support secure coding"
             )
         }
         if found is NSDictionary.Type { try checkEntries(ofObject: index) }
     }
 
-    /// Foundation reads beyond its memory when a dictionary has more names than values, or one of them cannot be made.
+    /// Checks the entries of a dictionary.
     ///
-    /// Plain values are seen to be in order. An object of the program's own in a dictionary has to be taken on trust.
+    /// Foundation reads out of bounds if there are more keys than values or if a value cannot be decoded.
+    ///
+    /// Plain values are checked. An object of the program's own class in a dictionary has to be trusted.
     private func checkEntries(ofObject index: Int) throws {
         let parts = list.dictionary(at: objects[index]) ?? [:]
         let (names, values) = (try references(parts["NS.keys"]), try references(parts["NS.objects"]))
@@ -119,7 +122,7 @@ extension KeyedArchive {
         guard case .dictionary = list.objects[objects[index]] else { return nil }
         guard let entries = list.dictionary(at: objects[index]) else { throw Self.damaged }
         guard let reference = entries["$class"] else {
-            // The description of a class is the one dictionary that is no object.
+            // A class description is the only dictionary that is not an object.
             guard entries["$classname"] != nil else { throw Self.damaged }
             return nil
         }
@@ -130,16 +133,16 @@ extension KeyedArchive {
         return text
     }
 
-    /// Follows all ways through the archive, the references too.
+    /// Follows all paths through the archive, including references.
     func checkDepth() throws {
         var work = [(place: list.root, levels: Self.maximumDepth)]
-        // An object is looked at once for each way to it, of which there are many only in archives made to be so.
+        // An object is visited once per path to it. Only malicious archives have many paths.
         var steps = 0
         while let (place, levels) = work.popLast() {
             steps += 1
             guard levels > 0, steps < 1_000_000 else {
                 throw SettingsError.invalidValue(
-                    "the objects of the archive contain one another, or are nested too deep"
+                    "the objects of the archive contain each other or are nested too deeply"
                 )
             }
             switch list.objects[place] {

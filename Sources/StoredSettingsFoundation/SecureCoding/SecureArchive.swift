@@ -3,18 +3,18 @@
 public import Foundation
 public import StoredSettings
 
-/// Stores objects as archives: for classes that one does not own, or that are `Codable` as well.
+/// Stores objects as archives, for classes of other modules and for classes that are also `Codable`.
 ///
 /// ```swift
 /// @DefaultStorage(key: "tint", as: SecureArchive()) var tint = NSColor.controlAccentColor
 /// ```
 ///
-/// It reads what Defaults and SwiftyUserDefaults have archived, too. An archive is looked through before it is decoded: on
-/// Linux as elsewhere, one of another class, of a class that the program has not got or that is not securely coded, and one
-/// that is damaged, is an error. Equal objects are stored as equal bytes, if they encode equal parts.
+/// The bridge also reads the archives of Defaults and SwiftyUserDefaults. It checks an archive before it decodes it. On
+/// every platform, an archive is an error if it is damaged or holds another class, a class that the program lacks, or a
+/// class without secure coding. Equal objects are stored as equal bytes if they encode equal parts.
 ///
-/// On Linux Foundation can archive only classes at the top level of a module that are neither private nor generic. Another
-/// class is refused with `SettingsError.Code.unstorable`, also as a part of an object.
+/// On Linux, Foundation can only archive classes at the top level of a module that are neither private nor generic.
+/// Storing an object with a part of any other class fails with `SettingsError.Code.unstorable`.
 public struct SecureArchive<Value: NSSecureCoding & AnyObject & Sendable>: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
@@ -23,12 +23,12 @@ public struct SecureArchive<Value: NSSecureCoding & AnyObject & Sendable>: Store
     public func value(from storedValue: StoredValue) throws -> Value {
         let object = try KeyedArchive(Data(storedValue: storedValue)).object(of: [Value.self]) { $0 is Value.Type }
         guard let value = object as? Value else {
-            throw SettingsError.invalidValue("the archive holds an object of another class than \(Value.self)")
+            throw SettingsError.invalidValue("the archive holds an object that is not of class \(Value.self)")
         }
         return value
     }
 
-    /// An archive of the object in one order, as `StoredValue.data(_:)`.
+    /// Returns a canonical archive of the object as `StoredValue.data(_:)`.
     public func storedValue(from value: Value) throws -> StoredValue {
         .data(CanonicalArchive.bytes(of: try archived(value)))
     }
@@ -42,7 +42,7 @@ public struct SecureArchive<Value: NSSecureCoding & AnyObject & Sendable>: Store
         }
         #else
         let (archiver, guarding) = (NSKeyedArchiver(requiringSecureCoding: false), ArchiveGuard())
-        // The archiver does not hold its delegate, which requires secure coding in its place.
+        // The archiver does not retain its delegate, which checks secure coding in its place.
         return try withExtendedLifetime(guarding) {
             archiver.delegate = guarding
             archiver.encode(value, forKey: NSKeyedArchiveRootObjectKey)

@@ -7,43 +7,43 @@ extension StoredValueConvertible where Self: AnyObject & NSSecureCoding {
     /// Reads an archive of an object of this class.
     ///
     /// ```swift
-    /// final class Colour: NSObject, NSSecureCoding, StoredValueConvertible { … }
+    /// final class Color: NSObject, NSSecureCoding, StoredValueConvertible { … }
     /// ```
     ///
-    /// Declaring the conformance is all that the class needs. Bytes that are no archive, or one of another class, or of a
-    /// class that is gone, are an error.
+    /// The class only has to declare the conformance. Bytes that are not an archive, or that hold another class or one
+    /// that the program lacks, are an error.
     public init(storedValue: StoredValue) throws {
-        try self.init(made: SecureArchive<Self>().value(from: storedValue))
+        try self.init(value: SecureArchive<Self>().value(from: storedValue))
     }
 
-    /// An archive of the object, as `StoredValue.data(_:)`.
+    /// Returns an archive of the object as `StoredValue.data(_:)`.
     public func storedValue() throws -> StoredValue {
         try SecureArchive<Self>().storedValue(from: self)
     }
 }
 
-// MARK: - Types that are both
+// MARK: - Codable classes
 
 extension StoredValueConvertible where Self: AnyObject & NSSecureCoding & Codable {
-    /// Reads the structure that a `StoredValueEncoder` gives.
+    /// Reads the structure that `StoredValueEncoder` produces.
     ///
-    /// A class that is `Codable` as well is stored as its structure, which people can read. ``SecureArchive`` chooses
-    /// otherwise.
+    /// A class that is also `Codable` is stored as this readable structure. Use ``SecureArchive`` to store an archive
+    /// instead.
     public init(storedValue: StoredValue) throws {
-        try self.init(made: StoredValueDecoder().decode(Self.self, from: storedValue))
+        try self.init(value: StoredValueDecoder().decode(Self.self, from: storedValue))
     }
 
-    /// What a `StoredValueEncoder` gives.
+    /// Returns the structure that `StoredValueEncoder` produces.
     public func storedValue() throws -> StoredValue {
         try StoredValueEncoder().encode(self)
     }
 }
 
 extension StoredValueConvertible {
-    /// A value that is made already.
+    /// Creates a copy of a reference to an existing object.
     ///
-    /// Here, since an initialiser of a class alone cannot become another object.
-    fileprivate init(made value: Self) {
+    /// This initializer is in the protocol extension because a class initializer cannot return another object.
+    fileprivate init(value: Self) {
         self = value
     }
 }

@@ -5,11 +5,11 @@ import Foundation
 import StoredSettings
 import Synchronization
 
-/// The one place that touches a `UserDefaults`, in terms of stored values.
+/// The only type that accesses a `UserDefaults` object, in terms of stored values.
 ///
-/// Unchecked: Foundation says of `UserDefaults` that any thread may use it, and does not declare it. It does not hold on Linux,
-/// where threads that use any suites of the process at once now and then read what is not there, or miss what is: there
-/// all of this library's uses take turns.
+/// Unchecked: Foundation documents `UserDefaults` as thread-safe but does not declare it `Sendable`. On Linux it is not
+/// thread-safe. Threads that use any suites at the same time occasionally read missing values or miss stored ones. So
+/// all accesses by this library are serialized on Linux.
 struct PreferencesDomain: @unchecked Sendable {
     private let defaults: UserDefaults
 
@@ -18,24 +18,24 @@ struct PreferencesDomain: @unchecked Sendable {
     }
 
     #if canImport(ObjectiveC)
-    private func inTurn<Result>(_ body: () -> Result) -> Result { body() }
+    private func serialized<Result>(_ body: () -> Result) -> Result { body() }
     #else
     private static let turn = Mutex<Void>(())
 
-    /// Runs a body while nobody else uses preferences through this library.
-    private func inTurn<Result: Sendable>(_ body: () -> Result) -> Result {
+    /// Runs a body while no other thread accesses preferences through this library.
+    private func serialized<Result: Sendable>(_ body: () -> Result) -> Result {
         Self.turn.withLock { _ in body() }
     }
     #endif
 
     #if canImport(ObjectiveC)
-    /// Hears of changes, by whomever, until the token is removed.
-    func observe(_ notice: @escaping @Sendable () -> Void) -> any NSObjectProtocol {
+    /// Observes changes by any code until the token is removed.
+    func observe(_ handler: @escaping @Sendable () -> Void) -> any NSObjectProtocol {
         NotificationCenter.default.addObserver(
             forName: UserDefaults.didChangeNotification,
             object: defaults,
             queue: nil
-        ) { _ in notice() }
+        ) { _ in handler() }
     }
     #endif
 }
@@ -43,38 +43,41 @@ struct PreferencesDomain: @unchecked Sendable {
 // MARK: - Reading
 
 extension PreferencesDomain {
-    /// What plain code sees under a key, launch arguments left out: what is stored, or else registered.
+    /// The value that other code reads for a key, without launch arguments: the stored or else the registered value.
     func value(forKey key: String) -> StoredValue? {
         guard !isArgument(key) else { return merged()[key] }
-        return inTurn { defaults.object(forKey: key).flatMap(StoredValue.init(propertyList:)) }
+        return serialized { defaults.object(forKey: key).flatMap(StoredValue.init(propertyList:)) }
     }
 
-    /// The same for all keys.
+    /// The values that other code reads for all keys, without launch arguments.
     func merged() -> [String: StoredValue] {
-        let values = inTurn { defaults.dictionaryRepresentation().compactMapValues(StoredValue.init(propertyList:)) }
+        let values = serialized {
+            defaults.dictionaryRepresentation().compactMapValues(StoredValue.init(propertyList:))
+        }
         #if canImport(ObjectiveC)
-        // What an argument hides cannot be seen.
+        // A value that an argument hides cannot be read.
         let arguments = defaults.volatileDomain(forName: UserDefaults.argumentDomain)
         return values.filter { arguments[$0.key] == nil }
         #else
-        // The arguments are not in it here.
+        // On this platform, the representation does not contain launch arguments.
         return values
         #endif
     }
 
-    /// What serves for keys under which nothing is stored.
+    /// The values that are used for keys without a stored value.
     func registered() -> [String: StoredValue] {
         #if canImport(ObjectiveC)
         let registered = defaults.volatileDomain(forName: UserDefaults.registrationDomain)
         let global = defaults.persistentDomain(forName: UserDefaults.globalDomain) ?? [:]
         return registered.merging(global) { $1 }.compactMapValues(StoredValue.init(propertyList:))
         #else
-        // They are the same for all suites here, and cannot be asked for: a suite with nothing in it shows them.
+        // Registered values are shared by all suites on this platform and have no getter, but an empty suite returns
+        // only them.
         return Self.empty.merged()
         #endif
     }
 
-    /// What serves for a key under which nothing is stored.
+    /// The value that is used for a key without a stored value.
     func registered(forKey key: String) -> StoredValue? {
         #if canImport(ObjectiveC)
         return registered()[key]
@@ -83,7 +86,7 @@ extension PreferencesDomain {
         #endif
     }
 
-    /// Whether a launch argument hides what is stored under a key.
+    /// Whether a launch argument hides the stored value of a key.
     private func isArgument(_ key: String) -> Bool {
         defaults.volatileDomain(forName: UserDefaults.argumentDomain)[key] != nil
     }
@@ -96,14 +99,14 @@ extension PreferencesDomain {
 // MARK: - Writing
 
 extension PreferencesDomain {
-    /// Stores a native value, or removes what is there.
+    /// Stores a native value, or removes the value.
     ///
-    /// Only through the one setter that takes any object: setting a literal `nil` never returns on Linux.
+    /// This uses only the setter for any object, because setting a literal `nil` never returns on Linux.
     func set(_ value: StoredValue?, forKey key: String) {
-        inTurn {
+        serialized {
             if let object = value?.propertyList {
                 #if !canImport(ObjectiveC)
-                // Foundation leaves the old value where it takes the new one for equal: one string in another normalization.
+                // Foundation keeps an old value that it considers equal, such as a string with another normalization.
                 defaults.removeObject(forKey: key)
                 #endif
                 defaults.set(object as Any?, forKey: key)
@@ -113,10 +116,10 @@ extension PreferencesDomain {
         }
     }
 
-    /// Writes what was set to the disk, and takes up what other processes have written.
+    /// Writes the changes to disk, and reads the changes of other processes.
     ///
-    /// - Returns: Whether Foundation says that it has done so.
+    /// - Returns: Whether Foundation reports success.
     func synchronize() -> Bool {
-        inTurn { defaults.synchronize() }
+        serialized { defaults.synchronize() }
     }
 }

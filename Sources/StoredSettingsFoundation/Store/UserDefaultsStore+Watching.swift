@@ -7,29 +7,29 @@ import Synchronization
 
 extension UserDefaultsStore {
     #if canImport(ObjectiveC)
-    /// Begins to hear of what others change: on Apple systems `UserDefaults` tells of it.
+    /// Starts to receive external changes: on Apple platforms, `UserDefaults` posts notifications.
     public func watch() {
         state.withLock { state in
             guard state.observation == nil else { return }
             let token = domain.observe { [weak self] in
-                // Not here: this thread may be in the middle of a commit.
-                DispatchQueue.global(qos: .utility).async { self?.notice() }
+                // Asynchronously, because this thread may be in the middle of a commit.
+                DispatchQueue.global(qos: .utility).async { self?.detectExternalChanges() }
             }
             state.observation = Observation(token: token)
         }
     }
 
-    private func notice() {
-        state.withLock { look(&$0) }.perform()
+    private func detectExternalChanges() {
+        state.withLock { detectChanges(&$0) }.perform()
     }
     #else
-    /// Does nothing: `UserDefaults` tells nobody of changes here.
+    /// Does nothing, because `UserDefaults` posts no notifications on this platform.
     ///
-    /// What others have changed is noticed by the next read, commit or synchronization through this library.
+    /// The next read, commit or synchronization through this library detects external changes.
     public func watch() {}
     #endif
 
-    /// Lets go of the notifications.
+    /// Stops receiving notifications.
     public func close() {
         let observation = state.withLock { state in
             defer { state.observation = nil }
@@ -39,9 +39,9 @@ extension UserDefaultsStore {
     }
 }
 
-/// Notifications that end with this object.
+/// Notifications that end when this object is deallocated.
 ///
-/// Unchecked: the token is made once and used once, at the end.
+/// Unchecked: the token is set once and used once, in `deinit`.
 final class Observation: @unchecked Sendable {
     private let token: any NSObjectProtocol
 

@@ -5,29 +5,30 @@ public import Foundation
 public import StoredSettings
 import Synchronization
 
-/// A store over a `UserDefaults`, whose values plain code reads and writes too.
+/// A store over a `UserDefaults` object, whose values other code also reads and writes.
 ///
 /// ```swift
 /// let suite = SettingsSuite(userDefaults: .standard)
 /// ```
 ///
-/// What Foundation cannot keep is told in <doc:WhatFoundationCannotDo>. Commits of all stores of this kind in a process
-/// exclude each other, as two may be over one domain. Each commit writes the property list to the disk before it returns.
+/// <doc:WhatFoundationCannotDo> lists the limits of Foundation. Commits of all stores of this kind in a process exclude
+/// each other, because two stores may be over one domain. Each commit writes the property list to disk before it
+/// returns.
 public final class UserDefaultsStore: SettingsStore {
     struct State {
-        /// What is stored, as far as this store has seen: for every commit, and to tell what has changed.
+        /// The stored values as last seen, which commits start from and changes are compared with.
         var stored: [String: StoredValue] = [:]
-        /// What Foundation gave for each key when that was seen.
+        /// The values that Foundation returned for each key at that time.
         var seen: [String: StoredValue] = [:]
         var exact = ExactForms()
-        /// What the exact forms were read from.
+        /// The stored value that the exact forms were decoded from.
         var exactText: StoredValue?
-        var hasLooked = false
-        /// Whether a commit is writing: what is there is then neither old nor new, and nobody looks.
+        var hasDetectedChanges = false
+        /// Whether a commit is writing; readers do not look then, because the values are incomplete.
         var isWriting = false
         var version: UInt64 = 1
         weak var observer: (any StoreObserver)?
-        /// What ends the notifications.
+        /// Ends the notifications.
         var observation: Observation?
     }
 
@@ -35,13 +36,13 @@ public final class UserDefaultsStore: SettingsStore {
     let state = Mutex(State())
     let name: String
 
-    /// Creates a store over a `UserDefaults`.
+    /// Creates a store over a `UserDefaults` object.
     ///
-    /// Make one store only for each object: `SettingsSuite(userDefaults:)` sees to that.
+    /// Create only one store for each object; `SettingsSuite(userDefaults:)` does that.
     ///
     /// - Parameters:
-    ///   - userDefaults: Where the values are kept.
-    ///   - name: What to call the place, since Foundation does not tell the path.
+    ///   - userDefaults: The object that stores the values.
+    ///   - name: The name of the place, because Foundation does not expose the path.
     public init(_ userDefaults: UserDefaults, name: String = "UserDefaults") {
         domain = PreferencesDomain(userDefaults)
         self.name = name
@@ -50,12 +51,12 @@ public final class UserDefaultsStore: SettingsStore {
     /// Always `SettingsPersistence.durable(path:)`, with the name of the place instead of a path.
     public var persistence: SettingsPersistence { .durable(path: name) }
 
-    /// Sets the observer that hears of every change from now on.
+    /// Sets the observer that receives every later change.
     public func setObserver(_ observer: any StoreObserver) {
         state.withLock { $0.observer = observer }
     }
 
-    /// Another number each time: Foundation does not tell whether anything has changed, so every read looks.
+    /// Always a new number: Foundation does not report whether anything changed, so every read has to look.
     public func version() -> UInt64 {
         state.withLock { state in
             state.version &+= 1
@@ -68,12 +69,12 @@ public final class UserDefaultsStore: SettingsStore {
         var delivery = StoreDelivery.none
         defer { delivery.perform() }
         return state.withLock { state in
-            delivery = look(at: key, &state)
+            delivery = detectChanges(at: key, &state)
             return body(state.stored[key])
         }
     }
 
-    /// What is registered with `UserDefaults`; on Apple systems also what its global domain has.
+    /// The registered value; on Apple platforms also that of the global domain.
     public func fallback(forKey key: String) -> StoredValue? {
         guard key != ExactForms.key else { return nil }
         return state.withLock { state in
@@ -81,25 +82,25 @@ public final class UserDefaultsStore: SettingsStore {
         }
     }
 
-    /// All values that are stored, without those that are registered.
+    /// All stored values, without the registered ones.
     public func contents() -> [String: StoredValue] {
         var delivery = StoreDelivery.none
         defer { delivery.perform() }
         return state.withLock { state in
-            delivery = look(&state)
+            delivery = detectChanges(&state)
             return state.stored
         }
     }
 
-    /// Writes to the disk what plain code has set, and takes up what other processes have written.
+    /// Writes the changes of other code to disk, and reads the changes of other processes.
     ///
-    /// - Throws: `SettingsError` when Foundation says that it could not.
+    /// - Throws: `SettingsError` if Foundation reports a failure.
     public func synchronize() throws {
         var delivery = StoreDelivery.none
         defer { delivery.perform() }
         let isDone = state.withLock { state in
             let isDone = domain.synchronize()
-            delivery = look(&state)
+            delivery = detectChanges(&state)
             return isDone
         }
         guard isDone else { throw Self.notWritten }
@@ -109,8 +110,8 @@ public final class UserDefaultsStore: SettingsStore {
         SettingsError(
             .writeFailed,
             fact: "Foundation could not write the property list",
-            consequence: "nothing is changed",
-            remedy: "see whether the preferences directory can be written to, and whether the disk is full"
+            consequence: "no value was changed",
+            remedy: "check that the preferences directory is writable and that the disk is not full"
         )
     }
 }

@@ -8,7 +8,7 @@ extension SettingsStoreContract.Clause {
     /// A body that throws changes nothing.
     public static let throwing = Self(
         "throwing",
-        "A commit whose body throws throws the same, changes nothing, and is not recorded."
+        "A commit rethrows the error of its body, changes nothing, and is not recorded."
     ) { trial in
         struct Refusal: Error {}
         let (store, recorder) = try trial.makeRecordedStore()
@@ -20,21 +20,21 @@ extension SettingsStoreContract.Clause {
                 transaction["b"] = 2
                 throw Refusal()
             }
-            trial.note("what the body throws is not thrown on")
+            trial.record("the error of the body is not rethrown")
         } catch {
-            trial.expect(error is Refusal, "what is thrown is not what the body has thrown")
+            trial.expect(error is Refusal, "another error than that of the body is thrown")
         }
-        trial.expect(store.value(forKey: "a") == 1, "a value was changed")
+        trial.expect(store.value(forKey: "a") == 1, "a value changed")
         trial.expect(store.value(forKey: "b") == nil, "a value was added")
-        trial.expect(recorder.commits.isEmpty, "something was recorded")
+        trial.expect(recorder.commits.isEmpty, "a commit was recorded")
         try store.commit { $0["a"] = 3 }
-        trial.expect(store.value(forKey: "a") == 3, "the next commit is not kept")
+        trial.expect(store.value(forKey: "a") == 3, "the next commit is not stored")
     }
 
-    /// A blind write is a commit that depends on nothing that is stored.
+    /// A blind write is a commit that does not depend on the stored values.
     public static let blindWrites = Self(
         "blindWrites",
-        "A blind write stores and removes values as one commit does."
+        "A blind write stores and removes values as one commit."
     ) { trial in
         let (store, recorder) = try trial.makeRecordedStore()
         try store.commit { $0["b"] = 1 }
@@ -44,7 +44,7 @@ extension SettingsStoreContract.Clause {
             $0["b"] = nil
             $0["c"] = 3
         }
-        trial.expect(store.contents() == ["a": 2, "c": 3], "the values are not those that were written")
+        trial.expect(store.contents() == ["a": 2, "c": 3], "the contents differ from the written values")
         let changes = [
             StoreChange(key: "a", old: nil, new: 2), StoreChange(key: "b", old: 1, new: nil),
             StoreChange(key: "c", old: nil, new: 3),
@@ -53,17 +53,17 @@ extension SettingsStoreContract.Clause {
         trial.expect(isOne, "the changes are not recorded as one commit")
     }
 
-    /// Equal values are no change.
+    /// Assigning an equal value is not a change.
     public static let equalValues = Self(
         "equalValues",
-        "A commit that leaves every value as it was is not recorded."
+        "A commit that changes no value is not recorded."
     ) { trial in
         let (store, recorder) = try trial.makeRecordedStore()
         for (name, value) in samples {
             try store.commit { $0["sample"] = value }
             recorder.removeAll()
             try store.commit { $0["sample"] = value }
-            trial.expect(recorder.commits.isEmpty, "\(name) is recorded as a change of itself")
+            trial.expect(recorder.commits.isEmpty, "setting \(name) to an equal value is recorded")
         }
         recorder.removeAll()
         try store.commit { transaction in
@@ -72,19 +72,19 @@ extension SettingsStoreContract.Clause {
             transaction["missing"] = nil
         }
         try store.commit { _ in }
-        trial.expect(recorder.commits.isEmpty, "a commit that changes nothing in the end is recorded")
+        trial.expect(recorder.commits.isEmpty, "a commit whose changes cancel out is recorded")
     }
 
-    /// The changes of a commit are seen together.
+    /// The changes of a commit are visible together.
     public static let wholeness = Self(
         "wholeness",
-        "All changes of a commit are seen together."
+        "All changes of a commit become visible at once."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         let isOver = Mutex(false)
         let isTorn = Mutex(false)
         let hasBegun = DispatchSemaphore(value: 0)
-        let reader = Errand {
+        let reader = BackgroundWork {
             while !isOver.withLock({ $0 }) {
                 let contents = store.contents()
                 if contents["a"] != contents["b"] { isTorn.withLock { $0 = true } }
@@ -93,10 +93,10 @@ extension SettingsStoreContract.Clause {
         }
         defer {
             isOver.withLock { $0 = true }
-            trial.expectToEnd("reading", reader)
-            trial.expect(!isTorn.withLock { $0 }, "one change of a commit was seen without the other")
+            trial.expectToFinish("reading", reader)
+            trial.expect(!isTorn.withLock { $0 }, "a read returned one change of a commit without the other")
         }
-        _ = hasBegun.wait(timeout: .now() + trial.patience.dispatchInterval)
+        _ = hasBegun.wait(timeout: .now() + trial.timeout.dispatchInterval)
         for count in 1...20 {
             try store.commit { transaction in
                 transaction["a"] = StoredValue(count)
@@ -108,30 +108,30 @@ extension SettingsStoreContract.Clause {
     /// Commits exclude each other.
     public static let exclusion = Self(
         "exclusion",
-        "Commits of many threads exclude each other, lose nothing, and are recorded in their order."
+        "Commits of several threads exclude each other, lose no change, and are recorded in order."
     ) { trial in
         let (store, recorder) = try trial.makeRecordedStore()
         CountingThreads(trial).run([store, store, store, store])
         trial.expect(store.value(forKey: "count") == 32, "changes are lost when several threads commit")
         let changes = recorder.commits.flatMap(\.changes)
         let isChain = zip(changes, changes.dropFirst()).allSatisfy { $0.new == $1.old }
-        trial.expect(isChain && changes.last?.new == 32, "commits of several threads are not recorded in their order")
+        trial.expect(isChain && changes.last?.new == 32, "commits of several threads are recorded out of order")
     }
 
-    /// Reads go on while a commit's body runs.
+    /// Reads continue while the body of a commit runs.
     public static let freeReads = Self(
         "freeReads",
-        "Reads do not wait for the body of a commit, and see nothing of it yet."
+        "Reads do not wait for the body of a commit, and return nothing of it yet."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         try store.commit { $0["a"] = 1 }
         try store.commit { transaction in
             transaction["a"] = 2
-            trial.expectToEnd("reading while a commit's body runs") {
+            trial.expectToFinish("reading while a commit's body runs") {
                 _ = (store.version(), store.contents())
-                trial.expect(store.value(forKey: "a") == 1, "a read sees what is not committed yet")
+                trial.expect(store.value(forKey: "a") == 1, "a read returns an uncommitted value")
             }
         }
-        trial.expect(store.value(forKey: "a") == 2, "what was committed is not read")
+        trial.expect(store.value(forKey: "a") == 2, "the committed value is not read")
     }
 }

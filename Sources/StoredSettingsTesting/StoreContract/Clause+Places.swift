@@ -6,21 +6,21 @@ extension SettingsStoreContract.Clause {
     /// Synchronizing changes nothing.
     public static let synchronizing = Self(
         "synchronizing",
-        "A store in order can be synchronized at any time, and holds the same afterwards."
+        "A store can be synchronized at any time, which changes no value."
     ) { trial in
         let (store, recorder) = try trial.makeRecordedStore()
         try store.synchronize()
         try store.commit { $0["a"] = 1 }
         recorder.removeAll()
         try store.synchronize()
-        trial.expect(store.value(forKey: "a") == 1, "a value is gone")
-        trial.expect(recorder.commits.isEmpty, "something was recorded")
+        trial.expect(store.value(forKey: "a") == 1, "a value disappeared")
+        trial.expect(recorder.commits.isEmpty, "a commit was recorded")
     }
 
-    /// Reads can follow the close.
+    /// Reads work after the store is closed.
     public static let closing = Self(
         "closing",
-        "A store may be closed more than once, and gives its last contents afterwards."
+        "A store may be closed more than once, and returns its last contents afterward."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         try store.commit { $0["a"] = 1 }
@@ -28,14 +28,14 @@ extension SettingsStoreContract.Clause {
         for _ in 0..<2 {
             store.close()
             _ = (store.version(), store.contents())
-            trial.expect(store.value(forKey: "a") == 1, "a store that was closed does not give its last contents")
+            trial.expect(store.value(forKey: "a") == 1, "a closed store does not return its last contents")
         }
     }
 
-    /// A store made anew sees everything.
+    /// A reopened store has all values.
     public static let reopening = Self(
         "reopening",
-        "A store that is made anew over the same place gives everything that was committed.",
+        "A new store over the same place has all committed values.",
         needsReopening: true
     ) { trial in
         let shared = try trial.makeSharedStore()
@@ -46,18 +46,18 @@ extension SettingsStoreContract.Clause {
         }
         let other = try shared.reopen().store
         for (name, _) in samples {
-            let isThere = shared.store.value(forKey: name)?.isKept(as: other.value(forKey: name)) ?? false
-            trial.expect(isThere, "\(name) is another value in a store made anew")
+            let isThere = shared.store.value(forKey: name)?.isPreserved(by: other.value(forKey: name)) ?? false
+            trial.expect(isThere, "\(name) is not preserved in a reopened store")
         }
         shared.store.close()
         let last = try shared.reopen().store
-        trial.expect(last.value(forKey: "begun") == true, "the values do not outlive the store that was given them")
+        trial.expect(last.value(forKey: "begun") == true, "the values do not outlive the store")
     }
 
     /// Commits of several stores exclude each other.
     public static let sharedExclusion = Self(
         "sharedExclusion",
-        "Commits of several stores over one place exclude each other and lose nothing.",
+        "Commits of several stores over one place exclude each other and lose no change.",
         needsReopening: true
     ) { trial in
         let shared = try trial.makeSharedStore()
@@ -67,10 +67,10 @@ extension SettingsStoreContract.Clause {
         trial.expect(count == 16, "changes are lost when several stores commit")
     }
 
-    /// Reads see what another store has committed.
+    /// Reads return the commits of another store.
     public static let externalReads = Self(
         "externalReads",
-        "Reads see what another store over the same place has committed, and the version tells of it.",
+        "Reads return the commits of another store over the same place, and the version changes.",
         needsReopening: true
     ) { trial in
         let shared = try trial.makeSharedStore()
@@ -80,16 +80,16 @@ extension SettingsStoreContract.Clause {
             try other.commit { $0["a"] = StoredValue(count) }
             trial.expect(
                 shared.store.version() != version,
-                "the version does not tell of a change from outside"
+                "the version is the same after an external change"
             )
-            trial.expect(shared.store.value(forKey: "a") == StoredValue(count), "a change from outside is not read")
+            trial.expect(shared.store.value(forKey: "a") == StoredValue(count), "an external change is not read")
         }
     }
 
-    /// What another store has committed is recorded.
+    /// The commits of another store are recorded.
     public static let externalRecords = Self(
         "externalRecords",
-        "What another store over the same place has committed is recorded as external, once, by the time a read sees it.",
+        "A commit of another store over the same place is recorded once, as external, before a read returns it.",
         needsReopening: true
     ) { trial in
         let shared = try trial.makeSharedStore()
@@ -103,17 +103,20 @@ extension SettingsStoreContract.Clause {
             let recorded = shared.recorder.commits
             trial.expect(
                 recorded.count == count,
-                "\(recorded.count) records were made of \(count) changes from outside"
+                "\(count) external changes were recorded \(recorded.count) times"
             )
-            trial.expect(recorded.last?.consists(of: [change], .external) ?? false, "it is recorded wrongly")
+            trial.expect(
+                recorded.last?.consists(of: [change], .external) ?? false,
+                "an external change is recorded with other values"
+            )
             old = change.new
         }
     }
 
-    /// A store that watches needs no read to notice.
+    /// A store that watches notices changes without a read.
     public static let watching = Self(
         "watching",
-        "A store that watches records what another has committed without being read.",
+        "A store that watches records the commits of another store without a read.",
         needsReopening: true
     ) { trial in
         let shared = try trial.makeSharedStore()
@@ -123,9 +126,9 @@ extension SettingsStoreContract.Clause {
         shared.recorder.removeAll()
         try other.commit { $0["a"] = 1 }
         let change = StoreChange(key: "a", old: nil, new: 1)
-        let isRecorded = shared.recorder.wait(within: trial.patience) { commits in
+        let isRecorded = shared.recorder.wait(within: trial.timeout) { commits in
             commits.contains { $0.consists(of: [change], .external) }
         }
-        trial.expect(isRecorded, "a change from outside is not recorded within \(trial.patience)")
+        trial.expect(isRecorded, "an external change is not recorded within \(trial.timeout)")
     }
 }

@@ -4,10 +4,10 @@ import StoredSettings
 import Synchronization
 
 extension SettingsStoreContract.Clause {
-    /// The version is another one after every change.
+    /// Every change produces a new version.
     public static let changingVersion = Self(
         "changingVersion",
-        "The version is after every change one that it has not been before."
+        "Every change produces a version that was not used before."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         var versions = [store.version()]
@@ -15,13 +15,13 @@ extension SettingsStoreContract.Clause {
             try store.commit { $0["a"] = value }
             versions.append(store.version())
         }
-        trial.expect(Set(versions).count == versions.count, "a version comes back after a change")
+        trial.expect(Set(versions).count == versions.count, "a version is repeated after a change")
     }
 
-    /// The version stays while nothing changes.
+    /// The version stays the same while nothing changes.
     public static let steadyVersion = Self(
         "steadyVersion",
-        "The version stays the same while nothing changes, whatever is read and committed."
+        "The version stays the same while nothing changes, across reads and commits."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         try store.commit { $0["a"] = 1 }
@@ -30,7 +30,7 @@ extension SettingsStoreContract.Clause {
         trial.expect(store.version() == version, "reading changes the version")
         try store.commit { _ in }
         try store.commit { $0["a"] = 1 }
-        trial.expect(store.version() == version, "committing what is there changes the version")
+        trial.expect(store.version() == version, "committing an equal value changes the version")
         do {
             try store.commit { transaction in
                 transaction["a"] = 2
@@ -44,7 +44,7 @@ extension SettingsStoreContract.Clause {
     /// Every commit is recorded once.
     public static let records = Self(
         "records",
-        "Every commit is recorded once, in order and before it returns, with what was, what is, and that it is local."
+        "Every commit is recorded once, in order and before it returns, as local and with the old and new values."
     ) { trial in
         let (store, recorder) = try trial.makeRecordedStore()
         let commits = [
@@ -60,52 +60,55 @@ extension SettingsStoreContract.Clause {
                 }
             }
             let recorded = recorder.commits
-            trial.expect(recorded.count == index + 1, "a commit has been recorded \(recorded.count - index) times")
-            trial.expect(recorded.last?.consists(of: changes, .local) ?? false, "a commit is recorded wrongly")
+            trial.expect(recorded.count == index + 1, "a commit was recorded \(recorded.count - index) times")
+            trial.expect(
+                recorded.last?.consists(of: changes, .local) ?? false,
+                "a commit is recorded with other values"
+            )
         }
     }
 
-    /// Nothing is recorded between a read and what its body does.
+    /// No change is recorded between a read and its body.
     public static let subscription = Self(
         "subscription",
-        "While the body of a read runs, its value is the newest one that is recorded, so that a subscription has no gap."
+        "While the body of a read runs, its value is the newest recorded one, so that a subscription has no gap."
     ) { trial in
         let (store, recorder) = try trial.makeRecordedStore()
         let isOver = Mutex(false)
-        let writer = Errand {
+        let writer = BackgroundWork {
             var count = 0
             while !isOver.withLock({ $0 }) {
                 count += 1
                 try store.commit { $0["a"] = StoredValue(count) }
             }
         }
-        _ = recorder.wait(within: trial.patience) { !$0.isEmpty }
+        _ = recorder.wait(within: trial.timeout) { !$0.isEmpty }
         var hasGap = false
         for _ in 0..<8 where !hasGap {
             hasGap = store.withValue(forKey: "a") { value in
-                // Long enough for a record to come in where nothing keeps it out.
+                // Long enough for a record to arrive if the store does not prevent it.
                 let count = recorder.commits.count
                 _ = recorder.wait(within: .milliseconds(1)) { $0.count > count }
                 return value != recorder.newest("a")
             }
         }
         isOver.withLock { $0 = true }
-        trial.expectToEnd("committing while another thread reads", writer)
-        trial.expect(!hasGap, "a change was recorded between a read and the end of its body")
+        trial.expectToFinish("committing while another thread reads", writer)
+        trial.expect(!hasGap, "a change was recorded before the body of a read returned")
     }
 
-    /// Who waits for a change is told of it.
+    /// Subscribers are notified of each change.
     public static let delivery = Self(
         "delivery",
-        "A commit tells those who wait for its changes before it returns, and they may use the store."
+        "A commit notifies subscribers before it returns, and they may use the store."
     ) { trial in
         let store = try trial.makeStore()
         let suite = SettingsSuite(store: store, name: "contract", reporter: RecordingReporter())
-        let told = Mutex<[Int]>([])
+        let received = Mutex<[Int]>([])
         let observation = Setting("a", default: 0, suite: suite)
             .observe { change in
-                if Commit.isUnderWay { told.withLock { $0.append(change.new) } }
-                trial.expectToEnd("committing on behalf of one who is told of a change") {
+                if Commit.isUnderWay { received.withLock { $0.append(change.new) } }
+                trial.expectToFinish("committing from a subscriber") {
                     try store.commit { $0["b"] = 1 }
                 }
             }
@@ -113,17 +116,17 @@ extension SettingsStoreContract.Clause {
             try store.commit { $0["a"] = 1 }
         }
         observation.invalidate()
-        let count = told.withLock { $0.count }
+        let count = received.withLock { $0.count }
         trial.expect(
-            told.withLock { $0 } == [1],
-            "one who waits for a change has been told \(count) times by the commit"
+            received.withLock { $0 } == [1],
+            "the commit notified a subscriber \(count) times"
         )
     }
 
-    /// The store does not keep its observer alive.
+    /// The store does not retain its observer.
     public static let observerLifetime = Self(
         "observerLifetime",
-        "A store does not keep its observer alive, and goes on without it."
+        "A store does not retain its observer, and works without it."
     ) { trial in
         let store = try trial.makeStore()
         weak var observer: CommitRecorder?
@@ -133,13 +136,13 @@ extension SettingsStoreContract.Clause {
             store.setObserver(recorder)
             try store.commit { $0["a"] = 1 }
         }
-        trial.expect(observer == nil, "the observer outlives those who use it")
+        trial.expect(observer == nil, "the store retains its observer")
         try store.commit { $0["a"] = 2 }
-        trial.expect(store.value(forKey: "a") == 2, "a store without observer does not keep what is committed")
+        trial.expect(store.value(forKey: "a") == 2, "a store without an observer does not store a commit")
     }
 }
 
-/// Tells whether a thread is in a commit.
+/// Whether the current thread is in a commit.
 private enum Commit {
     @TaskLocal static var isUnderWay = false
 }

@@ -9,10 +9,10 @@ import Foundation
 #endif
 
 extension SettingsStoreContract.Clause {
-    /// Reads see what was committed.
+    /// Reads return committed values.
     public static let reads = Self(
         "reads",
-        "What was committed is what every kind of read gives, and what the next commit begins with."
+        "Every kind of read returns the committed values, and the next commit starts with them."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         trial.expect(store.contents().isEmpty, "a new store is not empty")
@@ -23,18 +23,18 @@ extension SettingsStoreContract.Clause {
                 transaction["a"] = value
                 return count
             }
-            trial.expect(result == count, "a commit does not return what its body returns")
-            trial.expect(store.value(forKey: "a") == value, "a value that was committed is not read")
-            trial.expect(store.withValue(forKey: "a") { $0 == value }, "withValue does not give the value")
-            trial.expect(store.contents() == ["a": value], "the contents are not what was committed")
-            trial.expect(try store.commit { $0["a"] } == value, "a commit does not begin with the newest contents")
+            trial.expect(result == count, "a commit does not return the result of its body")
+            trial.expect(store.value(forKey: "a") == value, "a committed value is not read")
+            trial.expect(store.withValue(forKey: "a") { $0 == value }, "withValue does not pass the value")
+            trial.expect(store.contents() == ["a": value], "the contents differ from the committed values")
+            trial.expect(try store.commit { $0["a"] } == value, "a commit does not start with the newest contents")
         }
     }
 
-    /// Keys are flat and any text.
+    /// Keys are flat and may be any string.
     public static let keys = Self(
         "keys",
-        "Any text that is not empty is a key, and no key has to do with another."
+        "Any nonempty string is a key, and keys are independent of each other."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         let keys = [
@@ -48,12 +48,12 @@ extension SettingsStoreContract.Clause {
         }
         try store.commit { $0["log"] = ["level": "debug"] }
         for (index, key) in keys.enumerated().dropFirst() {
-            trial.expect(store.value(forKey: key) == StoredValue(index), "the key number \(index) is not kept as it is")
+            trial.expect(store.value(forKey: key) == StoredValue(index), "key number \(index) is not preserved")
         }
-        trial.expect(store.value(forKey: "log") == ["level": "debug"], "a dictionary is mixed up with dotted keys")
+        trial.expect(store.value(forKey: "log") == ["level": "debug"], "a dictionary is confused with dotted keys")
     }
 
-    /// Every kind of stored value comes back.
+    /// Every kind of stored value is preserved.
     public static let values = Self(
         "values",
         """
@@ -64,14 +64,14 @@ extension SettingsStoreContract.Clause {
         let (store, _) = try trial.makeRecordedStore()
         for (name, value) in samples {
             try store.commit { $0["sample"] = value }
-            trial.expect(value.isKept(as: store.value(forKey: "sample")), "\(name) does not come back")
+            trial.expect(value.isPreserved(by: store.value(forKey: "sample")), "\(name) is not preserved")
         }
     }
 
     /// Integers are exact.
     public static let integers = Self(
         "integers",
-        "Every integer of Int64 and UInt64 comes back exactly, and a wider one does, or is refused."
+        "Every integer of Int64 and UInt64 is preserved exactly; a wider integer is preserved or rejected."
     ) { trial in
         let (store, _) = try trial.makeRecordedStore()
         let integers: [Int128] = [
@@ -81,7 +81,7 @@ extension SettingsStoreContract.Clause {
         ]
         for integer in integers {
             try store.commit { $0["integer"] = .integer(integer) }
-            trial.expect(store.value(forKey: "integer") == .integer(integer), "\(integer) does not come back")
+            trial.expect(store.value(forKey: "integer") == .integer(integer), "\(integer) is not preserved")
         }
         for integer in [Int128.min, Int128(Int64.min) - 1, Int128(UInt64.max) + 1, Int128.max] {
             let before = store.value(forKey: "integer")
@@ -91,14 +91,14 @@ extension SettingsStoreContract.Clause {
             } catch {
                 expected = before
             }
-            trial.expect(store.value(forKey: "integer") == expected, "\(integer) is neither kept nor refused")
+            trial.expect(store.value(forKey: "integer") == expected, "\(integer) is neither preserved nor rejected")
         }
     }
 
-    /// What is removed is gone.
+    /// A removed value is gone.
     public static let removal = Self(
         "removal",
-        "A key whose value is removed is gone from every read, and the record says so."
+        "No read returns a removed value, and the removal is recorded."
     ) { trial in
         let (store, recorder) = try trial.makeRecordedStore()
         try store.commit { transaction in
@@ -108,29 +108,32 @@ extension SettingsStoreContract.Clause {
         }
         recorder.removeAll()
         try store.commit { $0["a"] = nil }
-        trial.expect(store.value(forKey: "a") == nil, "a value that was removed is still read")
-        trial.expect(store.value(forKey: "b") == 2, "a value is gone that was not removed")
+        trial.expect(store.value(forKey: "a") == nil, "a removed value is still read")
+        trial.expect(store.value(forKey: "b") == 2, "a value disappeared that was not removed")
         let removal = [StoreChange(key: "a", old: 1, new: nil)]
-        trial.expect(recorder.commits.last?.consists(of: removal, .local) ?? false, "a removal is recorded wrongly")
+        trial.expect(
+            recorder.commits.last?.consists(of: removal, .local) ?? false,
+            "a removal is recorded with other values"
+        )
         try store.commit { $0.removeAll() }
-        trial.expect(["b", "c"].allSatisfy { store.value(forKey: $0) == nil }, "removing everything leaves something")
+        trial.expect(["b", "c"].allSatisfy { store.value(forKey: $0) == nil }, "removing all values leaves some")
     }
 }
 
-/// A value of every kind and with every difficulty, by its name.
+/// Named values of every kind, with edge cases.
 let samples: [(name: String, value: StoredValue)] = [
     ("null", nil), ("true", true), ("false", false),
     ("zero", 0), ("one", 1), ("a negative integer", -42),
     ("a decimal fraction", 0.1), ("a whole double", 1.0), ("negative zero", .double(-0.0)),
     ("the smallest double", .double(.leastNonzeroMagnitude)),
-    ("the greatest double", .double(.greatestFiniteMagnitude)),
+    ("the largest finite double", .double(.greatestFiniteMagnitude)),
     ("NaN", .double(.nan)), ("infinity", .double(.infinity)), ("negative infinity", .double(-.infinity)),
-    ("an empty string", ""), ("text that looks like a number", "1"), ("text that looks like nothing", "null"),
-    ("text in two spellings", "\u{E9} e\u{301}"), ("control characters", "\0\u{1}\t\n\r\u{7F}\u{2028}"),
-    ("text that is quoted", "\"\\/"), ("text beyond the basic plane", "👩‍👩‍👧 𝒳"),
+    ("an empty string", ""), ("a string that looks like a number", "1"), ("a string that looks like null", "null"),
+    ("a string with two normalizations", "\u{E9} e\u{301}"), ("control characters", "\0\u{1}\t\n\r\u{7F}\u{2028}"),
+    ("quotes and slashes", "\"\\/"), ("characters outside the basic multilingual plane", "👩‍👩‍👧 𝒳"),
     ("a date", .date(Date(timeIntervalSinceReferenceDate: 700_000_000.123_456_7))),
-    ("a date before all dates", .date(.distantPast)),
-    ("a date a little after 2001", .date(Date(timeIntervalSinceReferenceDate: 0.1))),
+    ("the distant past", .date(.distantPast)),
+    ("a date shortly after 2001 began", .date(Date(timeIntervalSinceReferenceDate: 0.1))),
     ("no bytes", .data(Data())), ("all bytes", .data(Data(0...255))),
     ("an empty array", []), ("an empty dictionary", [:]),
     ("an array of many kinds", [nil, true, 1, 1.0, "1", [], [:]]),
@@ -138,15 +141,16 @@ let samples: [(name: String, value: StoredValue)] = [
         "dates, data and NaN in an array",
         [.date(Date(timeIntervalSinceReferenceDate: 0.1)), .data(Data([0])), .double(.nan)]
     ),
-    ("a dictionary in an array in a dictionary", ["": [["a.b": 1, "a": nil]], "é": 2]),
-    ("arrays in arrays", (0..<60).reduce(StoredValue.array([])) { value, _ in [value] }),
+    ("nested dictionaries and arrays", ["": [["a.b": 1, "a": nil]], "é": 2]),
+    ("nested arrays", (0..<60).reduce(StoredValue.array([])) { value, _ in [value] }),
 ]
 
 extension StoredValue {
-    /// Whether a store that was given this value may give back another.
+    /// Whether another value is an acceptable result of storing this one.
     ///
-    /// Dates, data, NaN and infinities may be the text that JSON has for them: what counts is what they are read as.
-    func isKept(as other: StoredValue?) -> Bool {
+    /// A store may return dates, data, NaN and infinities as the strings that JSON uses for them, if they decode to the
+    /// same.
+    func isPreserved(by other: StoredValue?) -> Bool {
         guard let other else { return false }
         do {
             switch (self, other) {
@@ -157,9 +161,9 @@ extension StoredValue {
             case (.double(let double), _) where !double.isFinite:
                 return try .double(other.as(Double.self)) == self
             case (.array(let elements), .array(let others)):
-                return elements.count == others.count && zip(elements, others).allSatisfy { $0.isKept(as: $1) }
+                return elements.count == others.count && zip(elements, others).allSatisfy { $0.isPreserved(by: $1) }
             case (.dictionary(let values), .dictionary(let others)):
-                return values.count == others.count && values.allSatisfy { $1.isKept(as: others[$0]) }
+                return values.count == others.count && values.allSatisfy { $1.isPreserved(by: others[$0]) }
             default:
                 return self == other
             }

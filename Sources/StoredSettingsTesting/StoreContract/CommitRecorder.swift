@@ -4,7 +4,7 @@ import Dispatch
 import StoredSettings
 import Synchronization
 
-/// An observer that keeps what it is told.
+/// An observer that records commits.
 final class CommitRecorder: StoreObserver {
     private struct State {
         var commits: [StoreCommit] = []
@@ -27,22 +27,22 @@ final class CommitRecorder: StoreObserver {
 
     func report(_ error: SettingsError) {}
 
-    /// What was recorded so far.
+    /// The commits recorded so far.
     var commits: [StoreCommit] { state.withLock { $0.commits } }
 
-    /// Forgets what was recorded so far, to begin at a known point.
+    /// Removes the commits recorded so far.
     func removeAll() {
         state.withLock { $0.commits = [] }
     }
 
-    /// What is stored under a key according to the records.
+    /// The newest recorded value of a key.
     func newest(_ key: String) -> StoredValue? {
         state.withLock { $0.newest[key] }
     }
 
-    /// Waits for a record of a certain kind.
+    /// Waits until the recorded commits fulfill a condition.
     ///
-    /// - Returns: Whether it came in time.
+    /// - Returns: Whether they did in time.
     func wait(within limit: Duration, until condition: ([StoreCommit]) -> Bool) -> Bool {
         let deadline = DispatchTime.now() + limit.dispatchInterval
         while !state.withLock({ condition($0.commits) }) {
@@ -55,19 +55,19 @@ final class CommitRecorder: StoreObserver {
 }
 
 extension StoreCommit {
-    /// Whether this is a commit of certain changes, in whatever order.
+    /// Whether the commit has these changes, in any order.
     func consists(of changes: [StoreChange], _ origin: SettingChangeOrigin) -> Bool {
         self.origin == origin && self.changes.count == changes.count && Set(self.changes) == Set(changes)
     }
 }
 
 extension StoredValue {
-    /// An integer, from one that is counted with.
+    /// An integer value.
     init(_ count: Int) {
         self = .integer(Int128(count))
     }
 
-    /// The integer that this is; 0 for anything else.
+    /// The integer; 0 for any other value.
     var count: Int {
         if case .integer(let value) = self { Int(clamping: value) } else { 0 }
     }

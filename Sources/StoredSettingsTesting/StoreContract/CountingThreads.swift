@@ -4,12 +4,12 @@ import Dispatch
 import StoredSettings
 import Synchronization
 
-/// Threads that count together, and meet inside their commits where nothing keeps them apart.
+/// Threads that increment a counter, and detect commits that run at the same time.
 final class CountingThreads: Sendable {
     private struct State {
         var waiting = 0
         var inside = 0
-        var haveMet = false
+        var haveOverlapped = false
         var isFirst = true
     }
 
@@ -18,38 +18,38 @@ final class CountingThreads: Sendable {
     private let trial: Trial
     private let state = Mutex(State())
     private let start = DispatchSemaphore(value: 0)
-    private let atTheDoor = DispatchSemaphore(value: 0)
+    private let atCommit = DispatchSemaphore(value: 0)
     private let visitors = DispatchSemaphore(value: 0)
 
     init(_ trial: Trial) {
         self.trial = trial
     }
 
-    /// Lets a thread for each store add 1 to a count, eight times.
+    /// Adds 1 to a counter eight times on one thread per store.
     func run(_ stores: [any SettingsStore]) {
-        let errands = stores.map { store in
-            Errand { [self] in
+        let threads = stores.map { store in
+            BackgroundWork { [self] in
                 waitForAll(stores.count)
-                atTheDoor.signal()
+                atCommit.signal()
                 for _ in 0..<Self.turns {
                     try store.commit(addOne)
                 }
             }
         }
-        for errand in errands {
-            trial.expectToEnd("committing from several threads", errand)
+        for thread in threads {
+            trial.expectToFinish("committing from several threads", thread)
         }
-        trial.expect(!state.withLock { $0.haveMet }, "two bodies have run at once")
+        trial.expect(!state.withLock { $0.haveOverlapped }, "two bodies ran at the same time")
     }
 
-    /// Returns once all threads are here, so that none is done before another begins.
+    /// Waits for all threads, so that none finishes before another starts.
     private func waitForAll(_ count: Int) {
         let isLast = state.withLock { state in
             state.waiting += 1
             return state.waiting == count
         }
         guard isLast else {
-            _ = start.wait(timeout: .now() + trial.patience.dispatchInterval)
+            _ = start.wait(timeout: .now() + trial.timeout.dispatchInterval)
             return
         }
         for _ in 1..<count {
@@ -62,19 +62,19 @@ final class CountingThreads: Sendable {
         let isFirst = state.withLock { state in
             defer { state.isFirst = false }
             state.inside += 1
-            if state.inside > 1 { state.haveMet = true }
+            if state.inside > 1 { state.haveOverlapped = true }
             return state.isFirst
         }
-        // The first to come leaves the others time to come in as well.
-        if isFirst { letOthersIn() } else { visitors.signal() }
+        // The first thread gives the others time to enter as well.
+        if isFirst { waitForOthers() } else { visitors.signal() }
         transaction["count"] = StoredValue(count + 1)
         state.withLock { $0.inside -= 1 }
     }
 
-    /// Waits for all threads to be at the store's door, and then a little for one to pass it.
-    private func letOthersIn() {
+    /// Waits until all threads are about to commit, and then a little longer.
+    private func waitForOthers() {
         for _ in 0..<state.withLock({ $0.waiting }) {
-            _ = atTheDoor.wait(timeout: .now() + trial.patience.dispatchInterval)
+            _ = atCommit.wait(timeout: .now() + trial.timeout.dispatchInterval)
         }
         _ = visitors.wait(timeout: .now() + .milliseconds(10))
     }

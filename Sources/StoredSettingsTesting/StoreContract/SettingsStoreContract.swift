@@ -4,10 +4,10 @@ import Dispatch
 public import StoredSettings
 import Synchronization
 
-/// What every store must keep to, as checks that any test framework can run.
+/// The contract of every store, as checks that any test framework can run.
 ///
-/// The promises are those of `SettingsStore` and `StoreObserver`. Each is a ``Clause``, which is checked on stores of its
-/// own and gives the violations that it finds, in words. With Swift Testing, a clause is one case of a test:
+/// The requirements are those of `SettingsStore` and `StoreObserver`. Each ``Clause`` is checked with stores of its
+/// own, and returns its violations as strings. With Swift Testing, a clause is one case of a test:
 ///
 /// ```swift
 /// import StoredSettingsTesting
@@ -21,23 +21,22 @@ import Synchronization
 ///     )
 ///
 ///     @Test(arguments: contract.clauses)
-///     func keeps(_ clause: SettingsStoreContract.Clause) async {
+///     func fulfills(_ clause: SettingsStoreContract.Clause) async {
 ///         let violations = await Self.contract.violations(of: clause)
 ///         #expect(violations == [])
 ///     }
 /// }
 /// ```
 ///
-/// With another framework, assert that ``violations()`` gives none.
+/// With another framework, assert that ``violations()`` is empty.
 ///
-/// A clause needs some milliseconds and about a hundred commits at the most. Stores are given to it on threads of its own,
-/// and are closed when it is done with them; where the things they leave behind have to be removed, do it after the last
-/// clause.
+/// A clause takes some milliseconds and about a hundred commits at most. The stores are created on background threads
+/// and closed at the end of the clause. Remove the files or tables of the stores, if any, after the last clause.
 public struct SettingsStoreContract: Sendable {
-    /// What the violations call the store.
+    /// The name of the store in violations.
     public let name: String
 
-    let patience: Duration
+    let timeout: Duration
     let open: @Sendable () throws -> OpenStore
 
     private let canReopen: Bool
@@ -46,23 +45,21 @@ public struct SettingsStoreContract: Sendable {
     /// Creates the contract for a kind of store.
     ///
     /// - Parameters:
-    ///   - name: What to call the store.
-    ///   - patience: How long to wait, at each time, for what has to come soon. Only a store that fails takes so long.
-    ///   - makeStore: Makes a store that is empty, shares its contents with no other, and has no observer.
-    ///   - reopen: Makes another store over the place where the first one keeps its values, as another process would do;
-    ///     the first one goes on. Leave it out where a store's values end with it: ``clauses`` are then those that need
-    ///     no second store.
-    ///   - exceptions: Clauses that the store is known not to keep, and its documentation says so. ``clauses`` are then
-    ///     the others.
+    ///   - name: The name of the store in violations.
+    ///   - timeout: How long to wait for each expected event. Only a store that fails takes that long.
+    ///   - makeStore: Creates an empty store, which shares its contents with no other store and has no observer.
+    ///   - reopen: Creates another store over the same place, as another process would, while the first store stays open.
+    ///     Omit it if the values end with the store; ``clauses`` then excludes those that need a second store.
+    ///   - exceptions: Clauses that the store violates according to its documentation. ``clauses`` excludes them.
     public init<Store: SettingsStore>(
         named name: String,
-        patience: Duration = .seconds(10),
+        timeout: Duration = .seconds(10),
         makeStore: @escaping @Sendable () throws -> Store,
         reopen: (@Sendable (Store) throws -> Store)? = nil,
         except exceptions: Set<Clause> = []
     ) {
         self.name = name
-        self.patience = patience
+        self.timeout = timeout
         canReopen = reopen != nil
         self.exceptions = exceptions
         open = {
@@ -71,19 +68,21 @@ public struct SettingsStoreContract: Sendable {
         }
     }
 
-    /// The clauses that bind this store, in the order in which they are best mended.
+    /// The clauses that apply to this store.
+    ///
+    /// Fix violations in this order.
     public var clauses: [Clause] {
         Clause.all.filter { (canReopen || !$0.needsReopening) && !exceptions.contains($0) }
     }
 
     /// Checks one clause.
     ///
-    /// - Parameter clause: The clause, on new stores each time.
-    /// - Returns: What the store has done against it; empty when it keeps the clause.
+    /// - Parameter clause: The clause, which is checked with new stores each time.
+    /// - Returns: The violations; empty if the store fulfills the clause.
     public func violations(of clause: Clause) async -> [String] {
         let trial = Trial(of: self)
         return await withCheckedContinuation { continuation in
-            // The clause may block, and so may the store, so neither is given a thread of the tasks'.
+            // The clause and the store may block, so they do not run on a thread of Swift concurrency.
             DispatchQueue(label: "StoredSettingsTesting.contract")
                 .async {
                     continuation.resume(returning: trial.violations(of: clause))
@@ -93,7 +92,7 @@ public struct SettingsStoreContract: Sendable {
 
     /// Checks every clause, one after the other.
     ///
-    /// - Returns: What the store has done against them, each beginning with its name and the clause's.
+    /// - Returns: The violations, each prefixed with the names of the store and the clause.
     public func violations() async -> [String] {
         var violations: [String] = []
         for clause in clauses {
@@ -104,15 +103,15 @@ public struct SettingsStoreContract: Sendable {
 }
 
 extension SettingsStoreContract {
-    /// A promise that every store gives.
+    /// A requirement for every store.
     public struct Clause: Sendable {
-        /// A word or two that tell it from the others.
+        /// A short name that identifies the clause.
         public let name: String
 
-        /// What is promised.
+        /// The requirement, in a sentence.
         public let sentence: String
 
-        /// Whether it takes a second store over the same place to check it.
+        /// Whether the check needs a second store over the same place.
         public let needsReopening: Bool
 
         let check: @Sendable (Trial) throws -> Void
@@ -130,7 +129,7 @@ extension SettingsStoreContract {
         }
     }
 
-    /// A store, and the way to open another over its place.
+    /// A store, and a function that opens another store over its place.
     struct OpenStore: Sendable {
         var store: any SettingsStore
         var reopen: @Sendable () throws -> (any SettingsStore)?
@@ -138,24 +137,24 @@ extension SettingsStoreContract {
 }
 
 extension SettingsStoreContract.Clause: Hashable {
-    /// Whether both are the same promise.
+    /// Whether both are the same clause.
     public static func == (left: Self, right: Self) -> Bool {
         left.name == right.name
     }
 
-    /// Feeds the name to the hasher.
+    /// Hashes the name.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(name)
     }
 }
 
 extension SettingsStoreContract.Clause: CustomStringConvertible {
-    /// The promise in a sentence.
+    /// The requirement in a sentence.
     public var description: String { sentence }
 }
 
 extension SettingsStoreContract.Clause {
-    /// Every clause there is.
+    /// All clauses.
     public static let all: [Self] = [
         .reads, .keys, .values, .integers, .removal,
         .throwing, .blindWrites, .equalValues, .wholeness, .exclusion, .freeReads,

@@ -4,9 +4,9 @@ import Dispatch
 import StoredSettings
 import Synchronization
 
-/// One check of one clause: makes the stores it needs and takes down what is wrong with them.
+/// One check of one clause, which creates stores and records violations.
 final class Trial: Sendable {
-    let patience: Duration
+    let timeout: Duration
 
     private let contract: SettingsStoreContract
     private let found = Mutex<[String]>([])
@@ -14,21 +14,21 @@ final class Trial: Sendable {
 
     init(of contract: SettingsStoreContract) {
         self.contract = contract
-        patience = contract.patience
+        timeout = contract.timeout
     }
 
-    /// Runs a clause's check, and gives up when it does not end.
+    /// Runs the check of a clause, and stops waiting for it after a limit.
     func violations(of clause: SettingsStoreContract.Clause) -> [String] {
-        // A check may wait a few times, each time in vain.
-        let limit = patience * 4
-        let check = Errand { [self] in
+        // A check may time out a few times.
+        let limit = timeout * 4
+        let check = BackgroundWork { [self] in
             defer { closeAll() }
             try clause.check(self)
         }
         switch check.outcome(within: limit) {
         case .success: break
-        case .failure(let error): note("it throws \(error)")
-        case nil: note("it does not come to an end within \(limit)")
+        case .failure(let error): record("the check throws \(error)")
+        case nil: record("the check does not finish within \(limit)")
         }
         return found.withLock { $0 }
     }
@@ -45,14 +45,14 @@ final class Trial: Sendable {
 
     // MARK: - Stores
 
-    /// A new store, with no observer.
+    /// A new store without an observer.
     func makeStore() throws -> any SettingsStore {
         let store = try contract.open().store
         opened.withLock { $0.append(store) }
         return store
     }
 
-    /// A new store and what it records.
+    /// A new store and a recorder of its commits.
     func makeRecordedStore() throws -> (store: any SettingsStore, recorder: CommitRecorder) {
         let store = try makeStore()
         let recorder = CommitRecorder()
@@ -60,7 +60,8 @@ final class Trial: Sendable {
         return (store, recorder)
     }
 
-    /// A new store with something in it already, what it records, and the way to another over the same place.
+    /// A new store with one value, a recorder of its commits, and a function that opens another store over the same
+    /// place.
     func makeSharedStore() throws -> SharedStore {
         let open = try contract.open()
         let recorder = CommitRecorder()
@@ -84,35 +85,35 @@ final class Trial: Sendable {
 
     private struct NotReopened: Error {}
 
-    // MARK: - Findings
+    // MARK: - Violations
 
-    /// Takes down a violation.
-    func note(_ violation: String) {
+    /// Records a violation.
+    func record(_ violation: String) {
         found.withLock { $0.append(violation) }
     }
 
-    /// Takes down a violation unless a condition holds.
+    /// Records a violation unless a condition holds.
     func expect(_ condition: Bool, _ violation: @autoclosure () -> String) {
-        if !condition { note(violation()) }
+        if !condition { record(violation()) }
     }
 
-    /// Runs a body on another thread, and takes down a violation when it throws or does not end soon.
-    func expectToEnd(_ what: String, _ body: @escaping @Sendable () throws -> Void) {
-        expectToEnd(what, Errand(body))
+    /// Runs a body on another thread, and records a violation if it throws or times out.
+    func expectToFinish(_ what: String, _ body: @escaping @Sendable () throws -> Void) {
+        expectToFinish(what, BackgroundWork(body))
     }
 
-    /// Takes down a violation when a body on another thread throws or does not end soon.
-    func expectToEnd(_ what: String, _ errand: Errand) {
-        switch errand.outcome(within: patience) {
+    /// Records a violation if the work on another thread throws or times out.
+    func expectToFinish(_ what: String, _ work: BackgroundWork) {
+        switch work.outcome(within: timeout) {
         case .success: break
-        case .failure(let error): note("\(what) throws \(error)")
-        case nil: note("\(what) does not end within \(patience)")
+        case .failure(let error): record("\(what) throws \(error)")
+        case nil: record("\(what) does not finish within \(timeout)")
         }
     }
 }
 
-/// A body that runs on a thread of its own.
-struct Errand: Sendable {
+/// A body that runs on its own thread.
+struct BackgroundWork: Sendable {
     private final class Ending: Sendable {
         let outcome = Mutex<Result<Void, any Error>?>(nil)
         let semaphore = DispatchSemaphore(value: 0)
@@ -122,8 +123,8 @@ struct Errand: Sendable {
 
     init(_ body: @escaping @Sendable () throws -> Void) {
         let ending = ending
-        // A queue of its own is a thread of its own, whatever else is going on.
-        DispatchQueue(label: "StoredSettingsTesting.errand")
+        // A separate queue has its own thread, however busy the others are.
+        DispatchQueue(label: "StoredSettingsTesting.work")
             .async {
                 let outcome = Result { try body() }
                 ending.outcome.withLock { $0 = outcome }
@@ -131,11 +132,11 @@ struct Errand: Sendable {
             }
     }
 
-    /// How the body has ended.
+    /// The outcome of the body.
     ///
-    /// To be asked once.
+    /// Call this once.
     ///
-    /// - Returns: `nil` when it has not ended in time.
+    /// - Returns: `nil` if the body has not finished in time.
     func outcome(within limit: Duration) -> Result<Void, any Error>? {
         _ = ending.semaphore.wait(timeout: .now() + limit.dispatchInterval)
         return ending.outcome.withLock { $0 }
@@ -143,7 +144,7 @@ struct Errand: Sendable {
 }
 
 extension Duration {
-    /// The same to the microsecond, for Dispatch.
+    /// The duration in microseconds, for Dispatch.
     var dispatchInterval: DispatchTimeInterval {
         let (seconds, attoseconds) = components
         let (product, isTooLong) = Int(clamping: seconds).multipliedReportingOverflow(by: 1_000_000)

@@ -2,17 +2,17 @@
 
 import Foundation
 
-/// Kills processes at random moments of their sets and of their checkpointing, and has a fresh process look what is kept.
+/// Kills processes at random moments of sets and checkpoints, and checks the stored values in a new process.
 ///
-/// The law: under each key, the number kept is the last one acknowledged, or the one that was under way.
+/// The number stored under each key has to be the last acknowledged one or the one in progress.
 final class Kill {
-    /// So often another file is begun, which is not there at first.
+    /// The number of rounds after which a new file is created.
     private static let roundsPerFile = 10
 
     private let rounds: Int
     private let workspace: Workspace
     private let ledger: Ledger
-    private var chance: Chance
+    private var random: SeededRandom
     private var result = Result()
 
     struct Result: Encodable {
@@ -20,8 +20,8 @@ final class Kill {
         var roundsByPattern: [String: Int] = [:]
         var acknowledged = 0
         var lost = 0
-        /// Sets that were under way and are kept.
-        var keptUnacknowledged = 0
+        /// Sets in progress that were stored.
+        var storedUnacknowledged = 0
         var seconds = 0.0
 
         var description: String {
@@ -29,7 +29,7 @@ final class Kill {
             return """
                 kill: \(rounds) rounds (\(kinds.joined(separator: ", "))) in \(Format.number(seconds)) s
                   \(Format.count(acknowledged)) sets acknowledged, lost: \(lost)
-                  \(Format.count(keptUnacknowledged)) kept that were under way
+                  \(Format.count(storedUnacknowledged)) sets in progress were stored
                 """
         }
     }
@@ -38,19 +38,19 @@ final class Kill {
         self.rounds = rounds
         self.workspace = workspace
         ledger = try Child.ledger(in: workspace.directory)
-        chance = Chance(seed: seed)
+        random = SeededRandom(seed: seed)
     }
 
     func run() throws -> Result {
-        let beginning = ContinuousClock.now
+        let startTime = ContinuousClock.now
         for number in 0..<rounds {
             Console.showProgress("kill: \(number) of \(rounds)")
             let isFirst = number.isMultiple(of: Self.roundsPerFile)
             if isFirst { ledger.clear() }
-            try perform(Round(&chance, isFirst: isFirst), number: number)
+            try perform(Round(&random, isFirst: isFirst), number: number)
         }
         Console.showProgress("")
-        result.seconds = (ContinuousClock.now - beginning).seconds
+        result.seconds = (ContinuousClock.now - startTime).seconds
         return result
     }
 
@@ -62,10 +62,10 @@ final class Kill {
         result.roundsByPattern["\(round.pattern)", default: 0] += 1
         result.acknowledged += acknowledged - before
 
-        let looker = try start(.look, settingsAt: path, [round.isLookerAbrupt ? 1 : 0])
-        if let complaint = try looker.finish() { return note("the looker: \(complaint)", number) }
+        let inspector = try start(.inspect, settingsAt: path, [round.isInspectorAbrupt ? 1 : 0])
+        if let failure = try inspector.finish() { return record("the inspector: \(failure)", number) }
         for (writer, key) in Self.keys { check(writer, key, number: number) }
-        if !round.isLookerAbrupt { try checkDocument(at: path, number: number) }
+        if !round.isInspectorAbrupt { try checkDocument(at: path, number: number) }
     }
 
     private func kill(_ round: Round, settingsAt path: String, number: Int) throws {
@@ -82,15 +82,15 @@ final class Kill {
             case .burst: ledger.sum(.done) > bursts
             }
         }
-        if !hasBegun { note("no set has returned within a minute", number) }
+        if !hasBegun { record("no set has returned within a minute", number) }
         pause(round.delay)
         for process in processes { process.signal(SIGKILL) }
         for process in processes {
-            if let complaint = try process.end() { note(complaint, number) }
+            if let failure = try process.end() { record(failure, number) }
         }
     }
 
-    /// All sets that were acknowledged since the file was begun.
+    /// The number of acknowledged sets since the file was created.
     private var acknowledged: Int {
         (0..<Writer.keys).reduce(0) { $0 + ledger.sum(.acknowledged, $1) }
     }
@@ -100,28 +100,32 @@ final class Kill {
     }
 
     private func check(_ writer: Int, _ key: Int, number: Int) {
-        let (kept, tally) = (ledger[.kept, writer, key].value, ledger.tally(writer, key))
+        let (stored, tally) = (ledger[.stored, writer, key].value, ledger.tally(writer, key))
         let (acknowledged, begun) = (tally.acknowledged.value, tally.begun.value)
-        if kept < acknowledged {
-            result.lost += acknowledged - kept
-            note("key \(key) of writer \(writer) is \(kept), and \(acknowledged) was acknowledged", number)
+        if stored < acknowledged {
+            result.lost += acknowledged - stored
+            record("key \(key) of writer \(writer) is \(stored), but \(acknowledged) was acknowledged", number)
         }
-        if kept > acknowledged {
-            // And none of an earlier round, whose end has been seen.
-            if kept != begun { note("key \(key) of writer \(writer) is \(kept), and \(begun) was begun last", number) }
-            result.keptUnacknowledged += 1
+        if stored > acknowledged {
+            // It cannot come from an earlier round, whose end was recorded.
+            if stored != begun {
+                record("key \(key) of writer \(writer) is \(stored), but the last set was \(begun)", number)
+            }
+            result.storedUnacknowledged += 1
         }
-        // What somebody has seen is acknowledged.
-        tally.acknowledged.raise(to: kept)
+        // A value that was read once is acknowledged.
+        tally.acknowledged.raise(to: stored)
     }
 
-    /// Whoever ends in order leaves all that is kept in the file that people see.
+    /// Checks that the file is complete after a process has exited normally.
     private func checkDocument(at path: String, number: Int) throws {
         let document = try Document(at: path)
         for (writer, key) in Self.keys {
             let seen = document.integer(Writer.name(writer, key)) ?? 0
-            let kept = ledger[.kept, writer, key].value
-            if seen != kept { note("the file has \(seen) in key \(key) of writer \(writer), not \(kept)", number) }
+            let stored = ledger[.stored, writer, key].value
+            if seen != stored {
+                record("the file has \(seen) in key \(key) of writer \(writer), not \(stored)", number)
+            }
         }
     }
 
@@ -129,7 +133,7 @@ final class Kill {
         try ChildProcess(Child.arguments(task, in: workspace.directory, settingsAt: path, numbers))
     }
 
-    private func note(_ text: String, _ round: Int) {
-        workspace.findings.note("kill, round \(round): \(text)")
+    private func record(_ text: String, _ round: Int) {
+        workspace.findings.record("kill, round \(round): \(text)")
     }
 }

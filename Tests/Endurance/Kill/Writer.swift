@@ -3,9 +3,11 @@
 import Foundation
 import StoredSettings
 
-/// A process that sets 1, 2, 3 and so on, each thread keys of its own, and notes each number when its set has returned.
+/// A process that sets 1, 2, 3 and so on.
+///
+/// Each thread has its own keys, and records each number when its set has returned.
 struct Writer {
-    /// A writer goes round its keys: what is kept then tells of its last sets, and not of the very last alone.
+    /// A writer cycles through its keys, so that the stored values show several of its last sets.
     static let keys = 16
 
     private let child: Child
@@ -15,13 +17,15 @@ struct Writer {
 
     init(_ child: Child) throws {
         guard child.numbers.count == 3, let pattern = Round.Pattern(rawValue: child.numbers[2]) else {
-            throw UsageError("\(Child.flag) is for the program itself")
+            throw UsageError("\(Child.flag) is for internal use")
         }
         self.child = child
         (threads, firstWriter, self.pattern) = (child.numbers[0], child.numbers[1], pattern)
     }
 
-    /// A key of a writer: every other writer has long ones, with which the journal soon reaches its bound.
+    /// The name of a writer's key.
+    ///
+    /// Every other writer has long keys, with which the journal soon reaches its limit.
     static func name(_ writer: Int, _ key: Int) -> String {
         "writer\(writer)-\(key)" + String(repeating: "-", count: writer.isMultiple(of: 2) ? 0 : 2_000)
     }
@@ -34,7 +38,7 @@ struct Writer {
         child.runThreads(threads) { try write(firstWriter + $0) }
     }
 
-    /// Does not end but by being killed, or with its parent.
+    /// Sets until the process is killed or its parent ends.
     private func write(_ writer: Int) throws {
         let suite = child.suite
         let settings = (0..<Self.keys).map { Self.setting(writer, $0, in: suite) }
@@ -56,15 +60,15 @@ struct Writer {
     }
 }
 
-/// A process that begins after the others were killed, reads what is kept, and changes something itself.
-struct Looker {
-    static let key = "looker"
+/// A process that starts after a kill, reads the stored values, and makes a change.
+struct Inspector {
+    static let key = "inspector"
 
     private let child: Child
     private let isAbrupt: Bool
 
     init(_ child: Child) throws {
-        guard let number = child.numbers.first else { throw UsageError("\(Child.flag) is for the program itself") }
+        guard let number = child.numbers.first else { throw UsageError("\(Child.flag) is for internal use") }
         self.child = child
         isAbrupt = number == 1
     }
@@ -73,14 +77,14 @@ struct Looker {
         let suite = child.suite
         for writer in 0..<Round.maximumWriters {
             for key in 0..<Writer.keys {
-                child.ledger[.kept, writer, key].value = try Writer.setting(writer, key, in: suite).load() ?? 0
+                child.ledger[.stored, writer, key].value = try Writer.setting(writer, key, in: suite).load() ?? 0
             }
         }
         let start = ContinuousClock.now
         try Setting(Self.key, default: 0, suite: suite).update { $0 += 1 }
         let time = ContinuousClock.now - start
-        // After five seconds it would have failed: whoever is dead must hold nobody up at all.
-        if time > .seconds(4) { child.findings.note("kill: the first change after it took \(time)") }
+        // The change would fail after five seconds. A dead process must not delay it at all.
+        if time > .seconds(4) { child.findings.record("kill: the first change after the kill took \(time)") }
         if isAbrupt { _exit(0) }
     }
 }

@@ -3,21 +3,23 @@
 import Foundation
 import StoredSettings
 
-/// The laws: what may be read, given what the ledger says.
+/// The checks: which values a read may return, given the ledger.
 ///
-/// Whoever checks takes what was acknowledged *before* it reads, and what was begun *after* it. In between lies what may
-/// be there: an acknowledged change is seen by every later read in every process, and nothing is seen that nobody began.
+/// A check loads the acknowledged changes *before* a read and the started changes *after* it. The value has to lie
+/// between them: a read in any process returns every acknowledged change, and no change that was not started.
 struct History: Sendable {
     let ledger: Ledger
     let findings: Findings
-    /// Asked after a reading: whether it may have come from a suite that was finished, which gives what it had last.
-    var isExcused: @Sendable () -> Bool = { false }
+    /// Whether the read may have used a finished suite, which returns its last contents.
+    ///
+    /// Called after the read.
+    var mayBeFinished: @Sendable () -> Bool = { false }
 
     // MARK: - One key
 
-    /// Reads a writer's own key.
+    /// Checks a writer's own key.
     ///
-    /// - Returns: What was read.
+    /// - Returns: The value.
     @discardableResult
     func check(_ key: OwnKey, of writer: Int, _ read: () throws -> StoredValue?) rethrows -> StoredValue? {
         let tally = ledger.tally(writer, key.rawValue)
@@ -27,7 +29,7 @@ struct History: Sendable {
         return value
     }
 
-    /// Reads a sum.
+    /// Checks a sum.
     func check(sum: Int, _ read: () throws -> Int) rethrows {
         let column = LoadPlan.column(ofSum: sum)
         let first = ledger.sum(.acknowledged, column)
@@ -35,9 +37,9 @@ struct History: Sendable {
         expect(sum: sum, value, from: first, to: ledger.sum(.begun, column))
     }
 
-    // MARK: - All at once
+    // MARK: - Snapshots
 
-    /// Reads everything as of one moment.
+    /// Checks all keys at one moment.
     @discardableResult
     func check(snapshot read: () throws -> [String: StoredValue]) rethrows -> [String: StoredValue] {
         let (first, firstSums) = (numbers(.acknowledged), sums(.acknowledged))
@@ -56,21 +58,21 @@ struct History: Sendable {
         return contents
     }
 
-    /// What a transaction has set together.
+    /// Checks that a transaction was applied completely.
     func expectWhole(_ left: StoredValue?, _ right: StoredValue?) {
-        if left != right { note("half a transaction: \(left.text) and \(right.text)") }
+        if left != right { record("half a transaction: \(left.text) and \(right.text)") }
     }
 
-    // MARK: - The law itself
+    // MARK: - Bounds
 
     private func expect(_ key: OwnKey, of writer: Int, _ value: StoredValue?, from first: Int, to last: Int) {
-        if key.admits(value, from: first, to: last) || isExcused() { return }
-        note("\(key.name(writer)) was \(value.text), with \(first) acknowledged before and \(last) begun")
+        if key.admits(value, from: first, to: last) || mayBeFinished() { return }
+        record("\(key.name(writer)) was \(value.text), with \(first) acknowledged before and \(last) started")
     }
 
     private func expect(sum: Int, _ value: Int, from first: Int, to last: Int) {
-        if (first <= value && value <= last) || isExcused() { return }
-        note("\(LoadPlan.sumKey(sum)) was \(value), with \(first) acknowledged before and \(last) begun")
+        if (first <= value && value <= last) || mayBeFinished() { return }
+        record("\(LoadPlan.sumKey(sum)) was \(value), with \(first) acknowledged before and \(last) started")
     }
 
     private func numbers(_ area: Ledger.Area) -> [[Int]] {
@@ -81,13 +83,13 @@ struct History: Sendable {
         (0..<LoadPlan.sums).map { ledger.sum(area, LoadPlan.column(ofSum: $0)) }
     }
 
-    func note(_ text: String) {
-        findings.note("load, process \(getpid()): \(text)")
+    func record(_ text: String) {
+        findings.record("load, process \(getpid()): \(text)")
     }
 }
 
 extension Dictionary where Key == String, Value == StoredValue {
-    /// The integer under a key: 0 when there is none.
+    /// The integer of a key; 0 if there is none.
     func integer(_ key: String) -> Int {
         guard case .integer(let integer)? = self[key] else { return 0 }
         return Int(exactly: integer) ?? 0
@@ -95,7 +97,7 @@ extension Dictionary where Key == String, Value == StoredValue {
 }
 
 extension StoredValue? {
-    /// The beginning of a value of this run, for a line.
+    /// The start of a value of this run, for a finding.
     fileprivate var text: String {
         switch self {
         case nil: "nothing"
@@ -103,5 +105,29 @@ extension StoredValue? {
         case .string(let text)?: "'\(text.prefix(40))', \(text.utf8.count) bytes"
         case let other?: "\(other)"
         }
+    }
+}
+
+/// The writer of each value of a sum: no two writers may reach the same value.
+///
+/// A range check of the sum alone could miss a lost update if a killed process had another update in progress. This
+/// check cannot.
+struct Claims {
+    /// Larger values are not checked; no run reaches them.
+    private static let limit = 1 << 20
+
+    private let words: Words
+
+    init(in directory: String) throws {
+        words = try Words(at: "\(directory)/claims", count: Self.limit * LoadPlan.sums)
+    }
+
+    /// Records that a writer has reached a value.
+    ///
+    /// - Returns: The other writer that has reached it, if there is one.
+    func claim(_ number: Int, ofSum sum: Int, by writer: Int) -> Int? {
+        guard (0..<Self.limit).contains(number) else { return nil }
+        let other = words[sum * Self.limit + number].exchange(writer + 1)
+        return other == 0 ? nil : other - 1
     }
 }

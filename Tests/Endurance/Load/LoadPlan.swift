@@ -2,42 +2,43 @@
 
 import StoredSettings
 
-/// Who does what under which keys.
+/// The assignment of keys and operations to processes and threads.
 enum LoadPlan {
     static let processes = 8
     static let threads = 4
     static let writers = processes * threads
 
-    /// The last processes hold no suite for long, so that files are opened and closed all the time; the others watch.
+    /// The other processes only hold a suite for short times, so that files are opened and closed all the time;
+    /// residents watch.
     static let residents = 6
 
-    /// The writer of a thread.
+    /// The writer number of a thread.
     static func writer(process: Int, thread: Int) -> Int {
         process * threads + thread
     }
 
     // MARK: - Sums
 
-    /// Counters that only `update` changes, and a pair of keys that only transactions change, both at once.
+    /// Counters that only `update` changes, and a pair of keys that only transactions change together.
     static let counters = 4
     static let pair = counters
     static let sums = counters + 1
 
     static let pairKeys = ("left", "right")
 
-    /// A key that holds a sum.
+    /// The key of a sum.
     static func sumKey(_ sum: Int) -> String {
         sum == pair ? pairKeys.0 : "counter\(sum)"
     }
 
-    /// The column of a sum in the ledger, behind the writers' own.
+    /// The column of a sum in the ledger, after the writers' own keys.
     static func column(ofSum sum: Int) -> Int {
         OwnKey.allCases.count + sum
     }
 
     // MARK: - Streams
 
-    /// How many streams of one setting a resident has; one more is for the pair.
+    /// The number of streams of single settings per resident; there is one more for the pair.
     static let watches = 4
 
     enum Watched {
@@ -51,22 +52,22 @@ enum LoadPlan {
 
     // MARK: - The ledger
 
-    /// How far the run is: row 0 of the area `run`.
+    /// The phase of the run: row 0 of the area `run`.
     enum Phase: Int {
         case loading
-        /// Threads end; streams go on.
-        case resting
+        /// Threads end; streams continue.
+        case draining
         /// Processes end.
-        case leaving
+        case ending
     }
 
-    /// By process.
+    /// The columns of the area `process`.
     enum State {
         static let begun = 0
-        static let isResting = 1
+        static let isIdle = 1
     }
 
-    /// What is counted, by writer.
+    /// The operations that are counted, by writer.
     enum Done: Int, CaseIterable {
         case sets
         case updates
@@ -79,25 +80,25 @@ enum LoadPlan {
         case finishes
         /// By process.
         case changes
-        /// Not a number of times: the longest time that a change took, in microseconds.
+        /// The longest duration of a change in microseconds, not a count.
         case longest
     }
 }
 
-/// The keys that one thread has for itself, all of whose values follow from the number of the change.
+/// The keys that belong to one thread; the number of the change determines their values.
 enum OwnKey: Int, CaseIterable {
     /// Always the number.
     case number
-    /// The number if it is odd, else nothing.
+    /// The number if it is odd, otherwise no value.
     case flag
-    /// The number again and again: many lengths, some of them of several pages.
+    /// The number repeated: many lengths, some of several pages.
     case text
 
     func name(_ writer: Int) -> String {
         "\(self)\(writer)"
     }
 
-    /// What is stored by a change.
+    /// The value that a change stores.
     func stored(_ number: Int) -> StoredValue? {
         switch self {
         case .number: .integer(Int128(number))
@@ -106,7 +107,8 @@ enum OwnKey: Int, CaseIterable {
         }
     }
 
-    /// Whether a value may be there when the change `first` has returned and the change `last` was the last to begin.
+    /// Whether a read may return a value, given the last acknowledged change before it and the last started change
+    /// after it.
     func admits(_ value: StoredValue?, from first: Int, to last: Int) -> Bool {
         guard let value else { return first == 0 || (self == .flag && (first < last || first.isMultiple(of: 2))) }
         let number =

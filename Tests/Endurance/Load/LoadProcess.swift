@@ -2,17 +2,17 @@
 
 import StoredSettings
 
-/// One of the processes that load the store, whichever way it ends.
+/// One of the processes that load the store.
 struct LoadProcess {
     private let child: Child
     private let claims: Claims
     private let number: Int
     private let seed: UInt64
-    /// How often a process with this number was started before.
+    /// The number of earlier processes with this number.
     private let incarnation: Int
 
     init(_ child: Child, claims: Claims) throws {
-        guard child.numbers.count == 3 else { throw UsageError("\(Child.flag) is for the program itself") }
+        guard child.numbers.count == 3 else { throw UsageError("\(Child.flag) is for internal use") }
         (self.child, self.claims) = (child, claims)
         (number, seed, incarnation) = (child.numbers[0], UInt64(child.numbers[1]), child.numbers[2])
     }
@@ -34,12 +34,12 @@ struct LoadProcess {
                 claims: claims,
                 visit: visit,
                 isResident: isResident,
-                chance: Chance(seed: seed, stream: incarnation * LoadPlan.writers + writer + 1)
+                random: SeededRandom(seed: seed, stream: incarnation * LoadPlan.writers + writer + 1)
             )
             load.run()
         }
-        child.ledger[.process, number, LoadPlan.State.isResting].value = 1
-        child.wait { child.ledger[.run, 0].value >= LoadPlan.Phase.leaving.rawValue }
+        child.ledger[.process, number, LoadPlan.State.isIdle].value = 1
+        child.wait { child.ledger[.run, 0].value >= LoadPlan.Phase.ending.rawValue }
         watchers?.stop()
     }
 }

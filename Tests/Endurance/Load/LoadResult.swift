@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a load came to.
+/// The results of a load.
 struct LoadResult: Encodable {
     var processes = LoadPlan.processes
     var threads = LoadPlan.threads
     var seconds = 0.0
     var kills = 0
     var stops = 0
-    /// How often each thing was done by processes that have noted it.
+    /// The recorded number of operations, by name.
     var done: [String: Int] = [:]
-    /// The longest time that a change took, stops of its process and turns of the processor included.
+    /// The longest duration of a change, including stops of its process and time without a processor.
     var longestChange = 0.0
-    /// From the moment that the last thread was at rest until every stream had given what is there.
+    /// The time from the end of the last thread until every stream had delivered the final values.
     var convergence = 0.0
     var keys = 0
-    /// Changes that were under way in processes that were killed.
-    var underWay = 0
+    /// Changes in progress in processes that were killed.
+    var unfinished = 0
 
     mutating func count(_ ledger: Ledger) {
         for done in LoadPlan.Done.allCases where done != .longest {
@@ -24,7 +24,7 @@ struct LoadResult: Encodable {
         longestChange =
             (0..<LoadPlan.writers).map { Double(ledger[.done, $0, LoadPlan.Done.longest.rawValue].value) / 1e6 }.max()
             ?? 0
-        underWay = (0..<LoadPlan.column(ofSum: LoadPlan.sums))
+        unfinished = (0..<LoadPlan.column(ofSum: LoadPlan.sums))
             .reduce(0) {
                 $0 + ledger.sum(.begun, $1) - ledger.sum(.acknowledged, $1)
             }
@@ -39,8 +39,8 @@ struct LoadResult: Encodable {
             \(kills) kills, \(stops) stops
               \(counts.prefix(5).joined(separator: ", "))
               \(counts.dropFirst(5).joined(separator: ", "))
-              \(Format.count(underWay)) changes under way in killed processes; the longest change \
-            \(Format.number(longestChange * 1e3)) ms; streams were there after \(Format.number(convergence * 1e3)) ms
+              \(Format.count(unfinished)) unfinished changes in killed processes; the longest change \
+            \(Format.number(longestChange * 1e3)) ms; streams converged after \(Format.number(convergence * 1e3)) ms
             """
     }
 }

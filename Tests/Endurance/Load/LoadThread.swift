@@ -3,35 +3,37 @@
 import Foundation
 import StoredSettings
 
-/// One thread that does all that there is to do, in an order that follows from a seed.
+/// A thread that uses every operation, in a pseudorandom order.
 struct LoadThread {
     let writer: Int
     let child: Child
     let history: History
     let claims: Claims
     let visit: Visit
-    /// Whether the process keeps a suite, so that this thread need not.
+    /// Whether the process retains a suite, so that this thread need not.
     let isResident: Bool
-    var chance: Chance
+    var random: SeededRandom
 
     mutating func run() {
-        // Who only reads may learn a little late that there is a file at all. From the first set on, nothing is late.
+        // A process that only reads may notice a new file a little late. After the first set, every change is visible
+        // at once.
         var hasSet = false
         while child.ledger[.run, 0].value == LoadPlan.Phase.loading.rawValue {
             let (suite, isNew) = visit.enter()
             if isNew { count(.opens) }
             do {
-                try hasSet ? perform(chance.below(10_000), in: suite) : set(.number, in: suite)
+                try hasSet ? perform(random.below(10_000), in: suite) : set(.number, in: suite)
                 hasSet = true
             } catch let error as SettingsError where error.code == .suiteFinished && visit.isOver {
-                // Another thread of this process has finished the suite. Nothing was changed, and a new suite will do.
+                // Another thread of this process has finished the suite. The change was not made, so the thread
+                // continues with a new suite.
             } catch {
-                history.note("writer \(writer): \(error)")
+                history.record("writer \(writer): \(error)")
             }
-            if chance.below(isResident ? 200 : 20) == 0 {
+            if random.below(isResident ? 200 : 20) == 0 {
                 visit.leave()
-                // Long enough, now and then, for the other threads to let go as well.
-                if !isResident { pause(chance.milliseconds(0...20)) }
+                // Sometimes long enough for the other threads to release the suite as well.
+                if !isResident { pause(random.milliseconds(0...20)) }
             }
         }
         visit.leave()
@@ -40,7 +42,7 @@ struct LoadThread {
     private mutating func perform(_ choice: Int, in suite: SettingsSuite) throws {
         switch choice {
         case ..<4_000: readNumber(in: suite)
-        case ..<4_800: try read(OwnKey.allCases[chance.below(3)], in: suite)
+        case ..<4_800: try read(OwnKey.allCases[random.below(3)], in: suite)
         case ..<5_200: readSum(in: suite)
         case ..<5_400: snapshot(of: suite)
         case ..<7_400: try set(.number, in: suite)
@@ -51,29 +53,29 @@ struct LoadThread {
         case ..<9_865: try checkpoint(suite)
         case ..<9_875: try synchronize(suite)
         case ..<9_885: try finish(suite)
-        // Longer than the store waits before it checkpoints.
-        case ..<9_887: pause(chance.milliseconds(200...300))
-        default: pause(chance.milliseconds(0...2))
+        // Longer than the delay of a checkpoint.
+        case ..<9_887: pause(random.milliseconds(200...300))
+        default: pause(random.milliseconds(0...2))
         }
     }
 
     // MARK: - Reading
 
     private mutating func readNumber(in suite: SettingsSuite) {
-        let other = chance.below(LoadPlan.writers)
+        let other = random.below(LoadPlan.writers)
         let setting = Setting(OwnKey.number.name(other), default: 0, suite: suite)
         history.check(.number, of: other) { .integer(Int128(setting.value)) }
         count(.reads)
     }
 
     private mutating func read(_ key: OwnKey, in suite: SettingsSuite) throws {
-        let other = chance.below(LoadPlan.writers)
+        let other = random.below(LoadPlan.writers)
         history.check(key, of: other) { suite.storedValue(forKey: key.name(other)) }
         count(.reads)
     }
 
     private mutating func readSum(in suite: SettingsSuite) {
-        let sum = chance.below(LoadPlan.sums)
+        let sum = random.below(LoadPlan.sums)
         let setting = Setting(LoadPlan.sumKey(sum), default: 0, suite: suite)
         history.check(sum: sum) { setting.value }
         count(.reads)
@@ -84,7 +86,7 @@ struct LoadThread {
         count(.snapshots)
     }
 
-    // MARK: - Changing
+    // MARK: - Writing
 
     private func set(_ key: OwnKey, in suite: SettingsSuite) throws {
         try timed {
@@ -94,12 +96,12 @@ struct LoadThread {
                 }
         }
         count(.sets)
-        // A thread sees its own changes, too.
+        // A thread also reads its own changes.
         history.check(key, of: writer) { suite.storedValue(forKey: key.name(writer)) }
     }
 
     private mutating func update(in suite: SettingsSuite) throws {
-        let counter = chance.below(LoadPlan.counters)
+        let counter = random.below(LoadPlan.counters)
         try raise(counter) {
             try Setting(LoadPlan.sumKey(counter), default: 0, suite: suite).update { $0 += 1 }
         }
@@ -122,10 +124,10 @@ struct LoadThread {
 
     private func raise(_ sum: Int, _ change: () throws -> Int) throws {
         let value = try timed {
-            try history.ledger.tally(writer, LoadPlan.column(ofSum: sum)).oneMore(change)
+            try history.ledger.tally(writer, LoadPlan.column(ofSum: sum)).increment(change)
         }
         if let other = claims.claim(value, ofSum: sum, by: writer) {
-            history.note("writers \(writer) and \(other) both made \(LoadPlan.sumKey(sum)) \(value)")
+            history.record("writers \(writer) and \(other) both set \(LoadPlan.sumKey(sum)) to \(value)")
         }
     }
 

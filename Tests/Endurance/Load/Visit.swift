@@ -3,7 +3,7 @@
 import StoredSettings
 import Synchronization
 
-/// How often the threads of one process have finished its suites, which all of them share.
+/// Counts the finished suites of one process, which all its threads share.
 final class Finishes: Sendable {
     let begun = Atomic<Int>(0)
     let ended = Atomic<Int>(0)
@@ -15,7 +15,7 @@ final class Finishes: Sendable {
     }
 }
 
-/// One thread's time with a suite.
+/// The use of a suite by one thread.
 final class Visit: Sendable {
     private let finishes: Finishes
     private let child: Child
@@ -26,14 +26,14 @@ final class Visit: Sendable {
         (self.child, self.finishes) = (child, finishes)
     }
 
-    /// Opens a suite where none is.
+    /// Returns the open suite, or opens one.
     ///
-    /// - Returns: The suite, and whether it is a new one.
+    /// - Returns: The suite, and whether it is new.
     func enter() -> (SettingsSuite, isNew: Bool) {
         if isOver { leave() }
         return opened.withLock { opened in
             if let opened { return (opened, false) }
-            // What is under way may still hit the suite that is opened now.
+            // A finish in progress may still affect the new suite.
             finishesBefore.store(
                 finishes.ended.load(ordering: .sequentiallyConsistent),
                 ordering: .sequentiallyConsistent
@@ -48,7 +48,9 @@ final class Visit: Sendable {
         opened.withLock { $0 = nil }
     }
 
-    /// Whether the suite may have been finished: then it gives what it had last, and takes no change.
+    /// Whether the suite may have been finished.
+    ///
+    /// It then returns its last contents and rejects changes.
     var isOver: Bool {
         finishes.begun.load(ordering: .sequentiallyConsistent)
             != finishesBefore.load(ordering: .sequentiallyConsistent)

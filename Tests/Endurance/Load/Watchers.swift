@@ -3,7 +3,7 @@
 import StoredSettings
 import Synchronization
 
-/// The streams of one process, each of which writes into the ledger what it has given last.
+/// The streams of one process, each of which records its last value in the ledger.
 final class Watchers: Sendable {
     private let process: Int
     private let suite: SettingsSuite
@@ -23,7 +23,7 @@ final class Watchers: Sendable {
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
 
-    /// Watches one key, which only ever grows.
+    /// Watches one key, whose value only increases.
     private func start(_ watch: Int) {
         let (key, bound) =
             switch LoadPlan.watched(process: process, watch) {
@@ -45,7 +45,7 @@ final class Watchers: Sendable {
         }
     }
 
-    /// Watches both keys of the pair, which are seen to change together.
+    /// Watches both keys of the pair, which have to change together.
     private func startPair() {
         let (left, right) = LoadPlan.pairKeys
         let seen = history.ledger[.seen, process, LoadPlan.watches]
@@ -53,7 +53,7 @@ final class Watchers: Sendable {
         seen.value = -1
         add { [suite, history] in
             var changes = suite.changes(of: left, right).makeAsyncIterator()
-            // After the stream has begun, so that there is no gap.
+            // The snapshot is taken after the stream has started, so that there is no gap.
             var last = suite.snapshot().integer(left)
             seen.value = last
             while let change = await changes.next() {
@@ -61,7 +61,7 @@ final class Watchers: Sendable {
                 guard case .integer(let integer)? = change[left]?.new, let value = Int(exactly: integer) else {
                     continue
                 }
-                // The first may be what the snapshot had already.
+                // The snapshot may already contain the first change.
                 self.expect(left, value, after: last - 1, atMost: bound())
                 (last, seen.value) = (value, value)
                 self.count()
@@ -74,8 +74,8 @@ final class Watchers: Sendable {
     }
 
     private func expect(_ key: String, _ value: Int, after last: Int, atMost bound: Int) {
-        if value <= last { history.note("a stream of \(key) gave \(value) after \(last)") }
-        if value > bound { history.note("a stream of \(key) gave \(value), with \(bound) begun") }
+        if value <= last { history.record("a stream of \(key) delivered \(value) after \(last)") }
+        if value > bound { history.record("a stream of \(key) delivered \(value), but only \(bound) were started") }
     }
 
     private func count() {

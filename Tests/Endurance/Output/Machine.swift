@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// Where and when a run was made.
+/// The machine and the time of a run.
 struct Machine: Encodable {
     var date = Date().ISO8601Format()
     var cores = ProcessInfo.processInfo.activeProcessorCount
@@ -17,7 +17,7 @@ struct Machine: Encodable {
     private static var kernel: String {
         var names = utsname()
         guard uname(&names) == 0 else { return "unknown" }
-        // Arrays of characters with a zero at the end, which come as tuples.
+        // Null-terminated character arrays, which are imported as tuples.
         return [withUnsafeBytes(of: names.release, text), withUnsafeBytes(of: names.machine, text)]
             .joined(separator: " ")
     }
@@ -26,7 +26,7 @@ struct Machine: Encodable {
         String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
     }
 
-    /// Whether assertions are checked, as they are where nothing is optimised.
+    /// Whether assertions are checked, as in builds without optimization.
     private static var isDebugBuild: Bool {
         var isDebugBuild = false
         assert(

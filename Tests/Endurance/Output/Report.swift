@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// All that a run has found.
+/// All findings of a run.
 struct Report: Encodable {
     var machine: Machine
     var seed: UInt64
@@ -10,7 +10,7 @@ struct Report: Encodable {
     var increments: Increments.Result?
     var load: LoadResult?
     var reads: Reads.Result?
-    /// The laws that were seen to be broken.
+    /// The failed checks.
     var findings: [String] = []
 
     init(machine: Machine, seed: UInt64) {
@@ -28,8 +28,24 @@ struct Report: Encodable {
     var description: String {
         let parts = [kill?.description, increments?.description, load?.description, reads?.description]
             .compactMap { $0 }
-        let end = isClean ? "All laws held." : "BROKEN, \(findings.count) findings:"
+        let end = isClean ? "All checks passed." : "FAILED, \(findings.count) findings:"
         let lines = findings.prefix(40).map { "  \($0)" }
         return ([machine.description + "; seed \(seed)"] + parts + [end] + lines).joined(separator: "\n")
+    }
+}
+
+/// Formats numbers for people.
+enum Format {
+    /// A number with at least three significant digits.
+    static func number(_ number: Double) -> String {
+        let digits = number < 10 ? 2 : number < 100 ? 1 : 0
+        return String(format: "%.\(digits)f", number)
+    }
+
+    /// A count with thousands separators.
+    static func count(_ count: Int) -> String {
+        let digits = Array(String(count))
+        let groups = stride(from: digits.count, to: 0, by: -3).map { String(digits[max(0, $0 - 3)..<$0]) }
+        return groups.reversed().joined(separator: ",")
     }
 }

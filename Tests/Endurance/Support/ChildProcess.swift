@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// This program once more, as another process.
+/// Another process of this program.
 ///
-/// It is started and waited for with the system's own calls: Foundation's `Process` may hear of an end much later.
+/// It is started and awaited with system calls, because Foundation's `Process` may notice its end much later.
 final class ChildProcess {
     private var id: pid_t = 0
     private var status: CInt?
 
     init(_ arguments: [String]) throws {
-        guard let program = Bundle.main.executablePath else { throw Failure("this program's path is not known") }
+        guard let program = Bundle.main.executablePath else { throw Failure("the path of this program is unknown") }
         let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
         let error = Self.withPointers(to: [program, Child.flag] + arguments) { words in
             Self.withPointers(to: environment) { posix_spawn(&id, program, nil, nil, words, $0) }
@@ -19,27 +19,27 @@ final class ChildProcess {
     }
 
     func signal(_ number: CInt) {
-        // Not collected yet, so the number is still its own.
+        // The status is not collected yet, so the process ID is still valid.
         if status == nil { kill(id, number) }
     }
 
-    /// Ends it as `kill -9` does.
+    /// Kills the process with SIGKILL.
     ///
-    /// - Returns: What became of it, if it had ended before, and otherwise than it should.
+    /// - Returns: A description of the failure if the process had already ended in another way.
     func end() throws -> String? {
-        // What was stopped is killed all the same.
+        // A stopped process is killed as well.
         signal(SIGKILL)
-        return try complaint(after: .seconds(60), expecting: [SIGKILL, 0])
+        return try failure(after: .seconds(60), expecting: [SIGKILL, 0])
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the process ends by itself.
     ///
-    /// - Returns: What became of it, if it was not what should.
+    /// - Returns: A description of the failure if the process did not end normally.
     func finish(within limit: Duration = .seconds(60)) throws -> String? {
-        try complaint(after: limit, expecting: [0])
+        try failure(after: limit, expecting: [0])
     }
 
-    /// Whether it still runs, or is stopped.
+    /// Whether the process is running or stopped.
     var isRunning: Bool {
         if status != nil { return false }
         var word: CInt = 0
@@ -48,12 +48,12 @@ final class ChildProcess {
         return false
     }
 
-    private func complaint(after limit: Duration, expecting expected: [CInt]) throws -> String? {
+    private func failure(after limit: Duration, expecting expected: [CInt]) throws -> String? {
         guard try wait(limit, until: { !isRunning }), let status else {
             signal(SIGKILL)
             return "process \(id) did not end"
         }
-        // As wait(2) packs them: the signal in the low seven bits, else the exit code in the next byte.
+        // The encoding of wait(2): the signal in the low seven bits, otherwise the exit code in the next byte.
         let signal = status & 0x7F
         if expected.contains(signal), status >> 8 == 0 { return nil }
         return "process \(id) ended with " + (signal == 0 ? "exit code \(status >> 8)" : "signal \(signal)")
@@ -69,11 +69,11 @@ final class ChildProcess {
         to words: [String],
         _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
     ) -> Result {
-        // A nil ends the list. The copies live for as long as the call, which copies them in its turn.
+        // A null pointer ends the list. The copies are valid during the call, which copies them itself.
         let copies = words.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
         return copies.withUnsafeBufferPointer { buffer in
-            guard let base = buffer.baseAddress else { preconditionFailure("there is a nil in it") }
+            guard let base = buffer.baseAddress else { preconditionFailure("the list lacks its null terminator") }
             return body(base)
         }
     }

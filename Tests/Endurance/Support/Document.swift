@@ -3,13 +3,13 @@
 import Foundation
 import StoredSettings
 
-/// What a settings file holds, read by somebody else's JSON parser.
+/// The contents of a settings file, read by Foundation's JSON parser.
 struct Document {
     private let values: [String: Any]
 
     init(at path: String) throws {
         let object = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
-        guard let values = object as? [String: Any] else { throw Failure("\(path) holds no object") }
+        guard let values = object as? [String: Any] else { throw Failure("\(path) does not contain an object") }
         self.values = values
     }
 
@@ -17,7 +17,7 @@ struct Document {
         values[key] as? Int
     }
 
-    /// The keys whose value is another one than in some contents of integers and texts.
+    /// The keys whose values differ from some contents of integers and strings.
     func differences(from contents: [String: StoredValue]) -> [String] {
         Set(values.keys).union(contents.keys).filter { stored($0) != contents[$0] }.sorted()
     }

@@ -4,9 +4,9 @@ import Foundation
 import StoredSettings
 import Synchronization
 
-/// The laws that were seen to be broken: one line each, in a file that all processes write to.
+/// The failed checks, one line each, in a file that all processes write to.
 final class Findings: Sendable {
-    /// One process writes no more: the first say it all.
+    /// The maximum number of findings of one process; the first ones are enough.
     private static let limit = 20
 
     private let path: String
@@ -16,13 +16,13 @@ final class Findings: Sendable {
         path = "\(directory)/findings"
     }
 
-    func note(_ text: String) {
+    func record(_ text: String) {
         guard count.add(1, ordering: .relaxed).oldValue < Self.limit else { return }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         let line = Array("\(text.replacing("\n", with: " "))\n".utf8)
-        // In one piece, or the lines of several processes would mix.
+        // In one write, so that the lines of several processes do not mix.
         guard descriptor >= 0, write(descriptor, line, line.count) == line.count else {
-            return Console.tell("endurance: cannot be noted: \(text)")
+            return Console.printError("endurance: cannot record a finding: \(text)")
         }
         close(descriptor)
     }
@@ -34,8 +34,8 @@ final class Findings: Sendable {
 }
 
 extension Findings: SettingsReporter {
-    /// Nothing is to fail, whatever the others do and whenever they are killed.
+    /// Records any error, because no operation may fail, whenever other processes are killed.
     func report(_ error: SettingsError) {
-        note("reported by process \(getpid()): \(error)")
+        record("reported by process \(getpid()): \(error)")
     }
 }

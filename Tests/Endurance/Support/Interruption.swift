@@ -3,13 +3,13 @@
 import Foundation
 import Synchronization
 
-/// The wish of somebody else that the run ends, which it does after it has cleaned up.
+/// A request to end the run, which is fulfilled after cleanup.
 enum Interruption {
     private static let isWanted = Atomic<Bool>(false)
 
     static func listen() {
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            // A handler may do little: it stores to memory that is there already.
+            // A signal handler may do little: this one stores to initialized memory.
             signal(number) { _ in Interruption.isWanted.store(true, ordering: .relaxed) }
         }
         isWanted.store(false, ordering: .relaxed)
@@ -20,9 +20,9 @@ enum Interruption {
     }
 }
 
-/// Waits until a condition holds, or a time has passed.
+/// Waits until a condition holds or a time limit has passed.
 ///
-/// - Returns: Whether it held.
+/// - Returns: Whether the condition held.
 func wait(_ limit: Duration = .seconds(60), until condition: () throws -> Bool) throws -> Bool {
     let deadline = ContinuousClock.now + limit
     while try !condition() {

@@ -3,29 +3,29 @@
 import Foundation
 import Synchronization
 
-/// Numbers that all processes of a run share: what is about to be done, what has been done, and what was seen.
+/// Numbers shared by all processes of a run: changes started, changes acknowledged, and values read.
 ///
-/// It is a file that every process maps, so that a number outlives the process that wrote it, as the bytes in a pipe
-/// do, and costs no system call: a process that is killed is then killed in what it does with the settings.
+/// The ledger is a file that every process maps. A number outlives the process that wrote it, like the bytes in a pipe,
+/// and costs no system call. So a kill almost always hits an operation on the settings.
 final class Ledger: Sendable {
-    /// What a number is about.
+    /// The kind of a number.
     ///
-    /// Each has rows, for writers or processes, and columns.
+    /// Each area has rows, for writers or processes, and columns.
     enum Area: Int {
-        /// Row 0: how far the run is.
+        /// Row 0: the phase of the run.
         case run
-        /// By process: whether it has begun and whether it has come to rest.
+        /// By process: whether it has started and whether it is idle.
         case process
-        /// By writer: the change that is about to be made.
+        /// By writer: the number of the last started change.
         case begun
-        /// By writer: the change whose call has returned.
+        /// By writer: the number of the last change whose call has returned.
         case acknowledged
-        /// By writer or process: how often something was done.
+        /// By writer or process: operation counts.
         case done
-        /// By process: what a stream has given last.
+        /// By process: the last value of a stream.
         case seen
-        /// By writer: what was found in the end.
-        case kept
+        /// By writer: the value stored at the end.
+        case stored
     }
 
     private static let rows = 64
@@ -43,12 +43,12 @@ final class Ledger: Sendable {
         return words[(area.rawValue * Self.rows + row) * Self.columns + column]
     }
 
-    /// What one writer has done of one thing.
+    /// The changes by one writer in one column.
     func tally(_ row: Int, _ column: Int = 0) -> Tally {
         Tally(begun: self[.begun, row, column], acknowledged: self[.acknowledged, row, column])
     }
 
-    /// All that one writer or process has done of one thing, of all rows.
+    /// The sum of a column over all rows.
     func sum(_ area: Area, _ column: Int = 0) -> Int {
         (0..<Self.rows).reduce(0) { $0 + self[area, $1, column].value }
     }
@@ -58,7 +58,7 @@ final class Ledger: Sendable {
     }
 }
 
-/// A file of numbers, mapped.
+/// A memory-mapped file of numbers.
 final class Words: Sendable {
     private let count: Int
     private let first: Word
@@ -68,10 +68,10 @@ final class Words: Sendable {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0, ftruncate(descriptor, off_t(size)) == 0,
             let base = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0), base != MAP_FAILED
-        else { throw Failure("cannot map \(path): error \(errno)") }
+        else { throw Failure("cannot map \(path): errno \(errno)") }
         close(descriptor)
         self.count = count
-        // The mapping is as long as it is told here, aligned to a page, and stays for as long as the process.
+        // The mapping has this length, is page-aligned, and lives as long as the process.
         first = Word(base.bindMemory(to: Atomic<Int>.self, capacity: count))
     }
 
@@ -85,9 +85,9 @@ final class Words: Sendable {
     }
 }
 
-/// One number that all processes share.
+/// A number that all processes share.
 ///
-/// The pointer is unchecked because it leads to an atomic, and to memory that is never given back.
+/// Unchecked: the pointer refers to an atomic in memory that is never released.
 struct Word: @unchecked Sendable {
     private let pointer: UnsafeMutablePointer<Atomic<Int>>
 
@@ -104,12 +104,12 @@ struct Word: @unchecked Sendable {
         pointer.pointee.add(number, ordering: .sequentiallyConsistent)
     }
 
-    /// Puts a number in another one's place, and gives the other.
+    /// Replaces the number and returns the previous one.
     func exchange(_ number: Int) -> Int {
         pointer.pointee.exchange(number, ordering: .sequentiallyConsistent)
     }
 
-    /// Keeps the larger number.
+    /// Replaces the number if the new one is larger.
     func raise(to number: Int) {
         pointer.pointee.max(number, ordering: .sequentiallyConsistent)
     }
@@ -119,16 +119,16 @@ struct Word: @unchecked Sendable {
     }
 }
 
-/// The changes of one thing by one writer.
+/// The changes by one writer in one column.
 struct Tally {
     let begun: Word
     let acknowledged: Word
 
-    /// Makes the next change of those that are numbered: 1, 2, 3 and so on.
+    /// Makes the next numbered change: 1, 2, 3 and so on.
     ///
-    /// A change that was under way when its process was killed keeps its number, made or not.
+    /// If the process is killed during the change, its number is used up.
     ///
-    /// - Throws: What the change throws, which is then taken for not made.
+    /// - Throws: The error of the change, which then counts as not made.
     func next(_ change: (Int) throws -> Void) throws {
         let number = begun.value + 1
         begun.value = number
@@ -141,12 +141,12 @@ struct Tally {
         }
     }
 
-    /// Makes one more change of those that are only counted.
+    /// Makes one more counted change.
     ///
-    /// A change that was under way when its process was killed stays begun, made or not.
+    /// If the process is killed during the change, it stays counted as started.
     ///
-    /// - Throws: What the change throws, which is then taken for not made.
-    func oneMore<Result>(_ change: () throws -> Result) throws -> Result {
+    /// - Throws: The error of the change, which then counts as not made.
+    func increment<Result>(_ change: () throws -> Result) throws -> Result {
         begun.add()
         do {
             let result = try change()

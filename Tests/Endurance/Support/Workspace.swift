@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// A directory of the run's own, in which everything is written.
+/// The run's own directory, which contains all files.
 struct Workspace {
     let directory: String
     let findings: Findings
@@ -12,12 +12,12 @@ struct Workspace {
         var template = "\(parent)/StoredSettingsEndurance.XXXXXX".utf8CString
         // The call replaces the last six characters in place.
         let isMade = template.withUnsafeMutableBufferPointer { $0.baseAddress.flatMap { mkdtemp($0) } != nil }
-        guard isMade else { throw Failure("cannot make a directory in \(parent)") }
+        guard isMade else { throw Failure("cannot create a directory in \(parent)") }
         directory = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
         findings = Findings(in: directory)
     }
 
-    /// A directory in it, which is there if it is wanted to be.
+    /// A path in the directory.
     func path(_ name: String) -> String {
         "\(directory)/\(name)"
     }
@@ -26,12 +26,12 @@ struct Workspace {
         do {
             try FileManager.default.removeItem(atPath: directory)
         } catch {
-            Console.tell("endurance: \(directory) is left: \(error)")
+            Console.printError("endurance: cannot remove \(directory): \(error)")
         }
     }
 }
 
-/// What went wrong while something else was done.
+/// A failure that prevents the run from continuing.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 
@@ -40,15 +40,15 @@ struct Failure: Error, CustomStringConvertible {
     }
 }
 
-/// Standard error, where what is not a result goes.
+/// Writes messages that are not results to standard error.
 enum Console {
     private static let isTerminal = isatty(STDERR_FILENO) == 1
 
-    static func tell(_ text: String) {
+    static func printError(_ text: String) {
         FileHandle.standardError.write(Data("\(text)\n".utf8))
     }
 
-    /// Replaces the line that tells how far the run is, where somebody may be looking.
+    /// Replaces the progress line, if standard error is a terminal.
     static func showProgress(_ text: String) {
         guard isTerminal else { return }
         FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))

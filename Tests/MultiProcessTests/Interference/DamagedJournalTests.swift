@@ -5,9 +5,9 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("A journal that is damaged under running processes")
+@Suite("A journal that is damaged while processes use it")
 struct DamagedJournalTests {
-    @Test("what was checkpointed is there for all, and what is set next is seen by all", arguments: JournalDamage.allCases)
+    @Test("all processes read the checkpointed values and every later set", arguments: JournalDamage.allCases)
     func checkpointed(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
@@ -15,17 +15,17 @@ struct DamagedJournalTests {
                 try await probes[0].expect("set n 1")
                 try await probes[1].expect("set m 2")
                 try await probes[0].expect("checkpoint")
-                for probe in probes { try await probe.expect("get m", says: "2") }
+                for probe in probes { try await probe.expect("get m", prints: "2") }
 
-                try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
-                for probe in probes { try await probe.expect("get n", says: "1") }
-                try await expectLife(of: probes, at: place, ["n": 1, "m": 2], damage)
+                try await damage.apply(to: JournalFile(of: place.path), scratch: directory)
+                for probe in probes { try await probe.expect("get n", prints: "1") }
+                try await expectNormalOperation(of: probes, at: place, ["n": 1, "m": 2], damage)
             }
         }
     }
 
     @Test(
-        "what was acknowledged and not checkpointed is kept by the processes that knew it",
+        "the processes that read an acknowledged value keep it, although it is not checkpointed",
         arguments: JournalDamage.allCases
     )
     func journaled(damage: JournalDamage) async throws {
@@ -38,30 +38,30 @@ struct DamagedJournalTests {
                     try await probes[0].expect("set n 1")
                     try await probes[1].expect("set m 2")
                     for probe in probes {
-                        try await probe.expect("get n", says: "1")
-                        try await probe.expect("get m", says: "2")
+                        try await probe.expect("get n", prints: "1")
+                        try await probe.expect("get m", prints: "2")
                     }
-                    try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
+                    try await damage.apply(to: JournalFile(of: place.path), scratch: directory)
                     for probe in probes {
-                        try await probe.expect("get n", says: "1")
-                        try await probe.expect("get m", says: "2")
+                        try await probe.expect("get n", prints: "1")
+                        try await probe.expect("get m", prints: "2")
                     }
-                    // One set by anybody is enough to have them in the new journal.
+                    // One set by any process writes them to the new journal.
                     try await probes[2].expect("set k 3")
                     for probe in probes { try await expectSoon(probe, ["n": 1, "m": 2, "k": 3]) }
                     try await withProbe(at: place) { late in
                         for (key, value) in [("n", 1), ("m", 2), ("k", 3)] {
-                            try await late.expect("get \(key)", says: "\(value)")
+                            try await late.expect("get \(key)", prints: "\(value)")
                         }
                     }
                 }
-                try await expectLife(of: probes, at: place, ["n": 1, "m": 2, "k": 3], damage)
+                try await expectNormalOperation(of: probes, at: place, ["n": 1, "m": 2, "k": 3], damage)
             }
         }
     }
 
     @Test(
-        "what one process has carried over is not written over by the next that does",
+        "a value that one process has carried over is not overwritten by the next process",
         arguments: JournalDamage.allCases
     )
     func carriedOverOnce(damage: JournalDamage) async throws {
@@ -71,22 +71,22 @@ struct DamagedJournalTests {
                 try await probes[0].expect("set n 0")
                 try await probes[0].expect("checkpoint")
                 try await withoutCheckpoints(of: place.path) {
-                    // All know the one value, which all would carry over; then one of them sets another.
+                    // All processes would carry over the same value; then one of them sets another.
                     try await probes[0].expect("set n 1")
-                    for probe in probes { try await probe.expect("get n", says: "1") }
-                    try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
+                    for probe in probes { try await probe.expect("get n", prints: "1") }
+                    try await damage.apply(to: JournalFile(of: place.path), scratch: directory)
                     try await probes[1].expect("set n 2")
                     try await probes[0].expect("set m 3")
                     try await probes[2].expect("set k 4")
                 }
                 for probe in probes { try await expectSoon(probe, ["n": 2, "m": 3, "k": 4]) }
-                try await expectLife(of: probes, at: place, ["n": 2, "m": 3, "k": 4], damage)
+                try await expectNormalOperation(of: probes, at: place, ["n": 2, "m": 3, "k": 4], damage)
             }
         }
     }
 
     @Test(
-        "what one process has carried over, changed and checkpointed is not brought back by another",
+        "a value that one process has carried over, changed and checkpointed is not restored by another",
         arguments: JournalDamage.allCases
     )
     func carriedOverAndCheckpointed(damage: JournalDamage) async throws {
@@ -97,11 +97,11 @@ struct DamagedJournalTests {
                 try await probes[0].expect("checkpoint")
                 try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set n 1")
-                    try await probes[1].expect("get n", says: "1")
-                    try await damage.apply(to: JournalFile(of: place.path), sparing: directory)
+                    try await probes[1].expect("get n", prints: "1")
+                    try await damage.apply(to: JournalFile(of: place.path), scratch: directory)
                     try await probes[1].expect("set n 2")
                 }
-                // From here on, nothing but the old journal tells that it was carried over.
+                // From here on, only the old journal shows that the value was carried over.
                 try await probes[1].expect("checkpoint")
                 try await probes[0].expect("set m 3")
                 for probe in probes { try await expectSoon(probe, ["n": 2, "m": 3]) }
@@ -111,7 +111,7 @@ struct DamagedJournalTests {
         }
     }
 
-    /// A process that has not set anything since may need to be told by the directory.
+    /// A process that has not set anything since may have to wait for the directory watch.
     private func expectSoon(
         _ probe: Probe,
         _ contents: [String: Int],
@@ -122,8 +122,8 @@ struct DamagedJournalTests {
         }
     }
 
-    /// All processes read, set and update as if nothing had happened.
-    private func expectLife(
+    /// Expects all processes to read, set and update as usual.
+    private func expectNormalOperation(
         of probes: [Probe],
         at place: Probe.Place,
         _ contents: [String: Int],
@@ -131,24 +131,24 @@ struct DamagedJournalTests {
     ) async throws {
         for (index, probe) in probes.enumerated() { try await probe.expect("set own\(index) \(index)") }
         for probe in probes { try await expectSoon(probe, ["own0": 0, "own1": 1, "own2": 2]) }
-        // By now all have the same journal: reads are coherent again, and no update is lost.
+        // By now all processes use the same journal: reads are coherent again, and no update is lost.
         for (index, probe) in probes.enumerated() {
             try await probe.expect("set shared \(index)")
-            for other in probes { try await other.expect("get shared", says: "\(index)") }
+            for other in probes { try await other.expect("get shared", prints: "\(index)") }
         }
         for probe in probes { try probe.send("increment total 300") }
         for probe in probes { try await probe.expect() }
-        for probe in probes { try await probe.expect("get total", says: "900") }
+        for probe in probes { try await probe.expect("get total", prints: "900") }
 
         try await probes[0].expect("checkpoint")
         let stored = try document(at: place.path)
         for (key, value) in contents { #expect(stored[key] as? Int == value, "\(key)") }
         #expect(stored["total"] as? Int == 900)
-        if damage != .replacedByNewOne { #expect(stored["foreign"] == nil) }
+        if damage != .replacedByOtherJournal { #expect(stored["foreign"] == nil) }
     }
 
     @Test(
-        "truncated again and again while four processes update, it costs no process its life and no checkpointed value"
+        "repeated truncation while four processes update ends no process and loses no checkpointed value"
     )
     func truncatedWhileUsed() async throws {
         try await withTemporaryDirectory { directory in
@@ -159,22 +159,22 @@ struct DamagedJournalTests {
                 var checkpointed = 0
                 for size in [0, 8, 64, 600, 4_095, 4_096, 4_100, 8_192] {
                     try await probes[0].expect("checkpoint")
-                    #expect(try document(at: place.path)["n"] as? Int == checkpointed, "before \(size)")
+                    #expect(try document(at: place.path)["n"] as? Int == checkpointed, "before truncating to \(size)")
                     for probe in probes { try probe.send("increment n 500") }
                     try journal.truncate(to: size)
                     for probe in probes {
-                        // An update may fail because the journal is damaged just then, for no other reason.
+                        // An update may fail because the journal is damaged at that moment, and for no other reason.
                         #expect(try await ["done", "error writeFailed"].contains(probe.line()), "\(size)")
                     }
-                    // No update is lost but one that the cut has removed, and none is counted twice.
+                    // Only updates that the truncation removed are lost, and none is counted twice.
                     let value = try await agreedValue(of: "n", among: probes)
                     #expect((checkpointed...checkpointed + 2_000).contains(value), "\(size)")
                     checkpointed = value
                 }
-                // From here on every update counts, on top of what there is.
+                // From here on, every update counts.
                 for probe in probes { try probe.send("increment n 300") }
                 for probe in probes { try await probe.expect() }
-                for probe in probes { try await probe.expect("get n", says: "\(checkpointed + 1_200)") }
+                for probe in probes { try await probe.expect("get n", prints: "\(checkpointed + 1_200)") }
                 for (index, probe) in probes.enumerated() { try await probe.expect("set own\(index) \(index)") }
                 for probe in probes { try await probe.expect("checkpoint") }
                 for probe in probes { try await probe.finish() }
@@ -184,7 +184,7 @@ struct DamagedJournalTests {
         }
     }
 
-    /// The value that all processes read, as soon as they read the same.
+    /// Waits until all processes read the same value, and returns it.
     private func agreedValue(of key: String, among probes: [Probe]) async throws -> Int {
         var values: Set<Int> = []
         try await eventually("all processes read the same") {

@@ -5,9 +5,9 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("A settings file that somebody changes under running processes")
+@Suite("A settings file that is edited while processes use it")
 struct EditedFileTests {
-    /// How people and programs put other text into a file.
+    /// Ways in which people and programs change the contents of a file.
     enum Edit: CaseIterable, Sendable {
         case inPlace
         case replaced
@@ -29,7 +29,7 @@ struct EditedFileTests {
     }
 
     @Test(
-        "what is written there by hand serves everywhere, and what was set and not checkpointed stands over it",
+        "all processes read a hand edit, and journaled sets take precedence over it",
         arguments: Edit.allCases
     )
     func edited(edit: Edit) async throws {
@@ -39,18 +39,18 @@ struct EditedFileTests {
                 try await probes[0].expect("set a 1")
                 try await probes[0].expect("set b 1")
                 try await probes[0].expect("checkpoint")
-                try await probes[1].expect("get b", says: "1")
+                try await probes[1].expect("get b", prints: "1")
                 try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set b 2")
                     try edit.apply(#"{"a": 10, "b": 10, "by hand": [true]}"#, to: place.path)
                     for probe in probes {
                         try await probe.expectSoon("a", is: 10)
-                        try await probe.expect("get b", says: "2")
+                        try await probe.expect("get b", prints: "2")
                     }
-                    // A process that opens them now sees the same.
+                    // A process that opens the settings now reads the same values.
                     try await withProbe(at: place) { late in
-                        try await late.expect("get a", says: "10")
-                        try await late.expect("get b", says: "2")
+                        try await late.expect("get a", prints: "10")
+                        try await late.expect("get b", prints: "2")
                     }
                 }
                 try await probes[1].expect("set c 3")
@@ -58,12 +58,12 @@ struct EditedFileTests {
                 let stored = try document(at: place.path)
                 #expect(stored["a"] as? Int == 10 && stored["b"] as? Int == 2 && stored["c"] as? Int == 3)
                 #expect(stored["by hand"] as? [Bool] == [true])
-                for probe in probes { #expect(probe.complaintsButOfEmptyFiles == "") }
+                for probe in probes { #expect(probe.errorsExceptEmptyFile == "") }
             }
         }
     }
 
-    @Test("an edit that nobody has noticed yet is merged by the next checkpoint, not written over", arguments: Edit.allCases)
+    @Test("the next checkpoint merges an edit that no process has noticed yet", arguments: Edit.allCases)
     func editedJustNow(edit: Edit) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -71,41 +71,41 @@ struct EditedFileTests {
                 try await probe.expect("set a 1")
                 try await probe.expect("checkpoint")
                 for round in 1...20 {
-                    // Within the second in which there is no watch yet, and after it.
+                    // The first rounds run before the watch starts, in the first second; later rounds run after it.
                     try edit.apply(#"{"a": \#(round), "by hand": \#(round)}"#, to: place.path)
                     try await probe.expect("set b \(round)")
                     try await probe.expect("checkpoint")
                     #expect(
                         try document(at: place.path) as? [String: Int] == ["a": round, "b": round, "by hand": round]
                     )
-                    try await probe.expect("get a", says: "\(round)")
+                    try await probe.expect("get a", prints: "\(round)")
                 }
             }
         }
     }
 
-    @Test("a hand edit is noticed by a process that has no stream, within a moment of its first second")
+    @Test("a process without a stream notices a hand edit within a moment, also in its first second")
     func withoutStream() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try place.path.overwriteFile(with: #"{"n": 1}"#)
             let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
             try await withProbe(at: place) { probe in
-                try await probe.expect("get n", says: "1")
+                try await probe.expect("get n", prints: "1")
                 #expect(here.value == 1)
-                // Before the watch has begun.
+                // Before the watch has started.
                 try place.path.overwriteFile(with: #"{"n": 2}"#)
                 try await probe.expectSoon("n", is: 2, within: .seconds(3))
-                await eventually("it is noticed here", within: .seconds(3)) { here.value == 2 }
-                // When it has.
+                await eventually("this process reads the edit", within: .seconds(3)) { here.value == 2 }
+                // After the watch has started.
                 try place.path.replaceFile(with: #"{"n": 3}"#)
                 try await probe.expectSoon("n", is: 3, within: .seconds(3))
-                await eventually("it is noticed here", within: .seconds(3)) { here.value == 3 }
+                await eventually("this process reads the edit", within: .seconds(3)) { here.value == 3 }
             }
         }
     }
 
-    /// Ways to have no settings in the file's place.
+    /// Ways in which the settings file becomes unreadable.
     enum Breakage: CaseIterable, Sendable {
         case truncated
         case directory
@@ -125,7 +125,7 @@ struct EditedFileTests {
             }
         }
 
-        /// Whether what was put there is still there as it was.
+        /// Whether the replacement is unchanged.
         func isUntouched(at path: String) throws -> Bool {
             switch self {
             case .truncated: return try path.fileContents == ""
@@ -145,7 +145,7 @@ struct EditedFileTests {
     }
 
     @Test(
-        "what is no settings is left as it is while the last good values and all sets serve, until it is mended",
+        "an unreadable file is left unchanged; the last good values and all sets are used until it is fixed",
         arguments: Breakage.allCases
     )
     func broken(breakage: Breakage) async throws {
@@ -155,22 +155,22 @@ struct EditedFileTests {
                 try await probes[0].expect("set a 1")
                 try await probes[0].expect("set b 2")
                 try await probes[0].expect("checkpoint")
-                try await probes[1].expect("get a", says: "1")
+                try await probes[1].expect("get a", prints: "1")
                 try breakage.apply(to: place.path)
                 try await probes[0].expect("set c 3")
-                try await probes[1].expect("get c", says: "3")
+                try await probes[1].expect("get c", prints: "3")
                 for probe in probes {
-                    try await eventually("the checkpoint is refused", within: .seconds(10)) {
+                    try await eventually("the checkpoint fails", within: .seconds(10)) {
                         try probe.send("checkpoint")
                         return try await probe.line() == "error \(breakage.code)"
                     }
-                    try await probe.expect("get a", says: "1")
+                    try await probe.expect("get a", prints: "1")
                     try await probe.expect("synchronize")
-                    await eventually("it complains") { probe.complaints.contains(place.path) }
+                    await eventually("the error is reported") { probe.errors.contains(place.path) }
                 }
                 try await withProbe(at: place) { late in
                     for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
-                        try await late.expect("get \(key)", says: "\(value)")
+                        try await late.expect("get \(key)", prints: "\(value)")
                     }
                     try await late.expect("set b 4")
                 }
@@ -181,17 +181,17 @@ struct EditedFileTests {
                 for probe in probes { try await probe.expectSoon("d", is: 40) }
                 for probe in probes {
                     for (key, value) in [("a", 10), ("b", 4), ("c", 3)] {
-                        try await probe.expect("get \(key)", says: "\(value)")
+                        try await probe.expect("get \(key)", prints: "\(value)")
                     }
                 }
-                try await eventually("it is checkpointed by itself") {
+                try await eventually("a checkpoint runs in the background") {
                     try document(at: place.path) as? [String: Int] == ["a": 10, "b": 4, "c": 3, "d": 40]
                 }
             }
         }
     }
 
-    @Test("a file that is removed leaves the last good values, and is written again with what was set")
+    @Test("after the file is removed, the last good values are used and written again with the next set")
     func removed() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -202,8 +202,8 @@ struct EditedFileTests {
                     try await probes[0].expect("set b 2")
                     try FileManager.default.removeItem(atPath: place.path)
                     for probe in probes {
-                        try await probe.expect("get a", says: "1")
-                        try await probe.expect("get b", says: "2")
+                        try await probe.expect("get a", prints: "1")
+                        try await probe.expect("get b", prints: "2")
                     }
                 }
                 try await probes[1].expect("checkpoint")
@@ -212,14 +212,14 @@ struct EditedFileTests {
         }
     }
 
-    @Test("a file that is removed with its copy and its journal leaves the defaults")
+    @Test("after the file, its copy and its journal are removed, the defaults are used")
     func allRemoved() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set a 1")
                 try await probes[0].expect("checkpoint")
-                for probe in probes { try await probe.expect("get a", says: "1") }
+                for probe in probes { try await probe.expect("get a", prints: "1") }
                 for suffix in [".journal", ".last-good", ""] {
                     try FileManager.default.removeItem(atPath: place.path + suffix)
                 }

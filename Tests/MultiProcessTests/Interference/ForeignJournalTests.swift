@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A journal that this version does not understand")
 struct ForeignJournalTests {
-    /// What makes a journal another's.
+    /// Kinds of journals that this version cannot read.
     enum Foreignness: CaseIterable, Sendable {
         case newerVersion
         case magic
@@ -29,7 +29,7 @@ struct ForeignJournalTests {
     }
 
     @Test(
-        "the file's values are served, the error is told, sets are refused, nothing is written, and removing it mends all",
+        "the file's values are read, sets fail with an error, nothing is written, and removing the journal fixes it",
         arguments: Foreignness.allCases
     )
     func opened(foreignness: Foreignness) async throws {
@@ -55,11 +55,11 @@ struct ForeignJournalTests {
             #expect(reporter.errors.map(\.code) == [foreignness.code])
             #expect(reporter.errors.first?.location?.file == journal.path)
             try await withProbe(at: place) { probe in
-                try await probe.expect("get n", says: "1")
-                try await probe.expect("set n 2", says: "error \(foreignness.code)")
-                try await probe.expect("checkpoint", says: "error \(foreignness.code)")
+                try await probe.expect("get n", prints: "1")
+                try await probe.expect("set n 2", prints: "error \(foreignness.code)")
+                try await probe.expect("checkpoint", prints: "error \(foreignness.code)")
                 try await probe.expect("finish")
-                #expect(probe.complaints.contains(journal.path))
+                #expect(probe.errors.contains(journal.path))
             }
             #expect(n.value == 1)
             #expect(try contents(of: directory) == before)
@@ -69,7 +69,7 @@ struct ForeignJournalTests {
             #expect(n.value == 3)
             #expect(n.explain().problem == nil)
             try await withProbe(at: place) { probe in
-                try await probe.expect("get n", says: "3")
+                try await probe.expect("get n", prints: "3")
                 try await probe.expect("set n 4")
             }
             #expect(n.value == 4)
@@ -77,7 +77,7 @@ struct ForeignJournalTests {
     }
 
     @Test(
-        "put in the place of the one that is used, it takes no sets, and what was not checkpointed is kept until it is gone",
+        "when it replaces the journal in use, sets fail, and values that are not checkpointed are kept until it is removed",
         arguments: Foreignness.allCases
     )
     func appearing(foreignness: Foreignness) async throws {
@@ -87,16 +87,16 @@ struct ForeignJournalTests {
             try await withProbes(2, at: place) { probes in
                 try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set n 1")
-                    try await probes[1].expect("get n", says: "1")
+                    try await probes[1].expect("get n", prints: "1")
                     let copy = JournalFile(of: "\(directory)/copy")
                     try FileManager.default.copyItem(atPath: journal.path, toPath: copy.path)
                     try foreignness.apply(to: copy)
                     let foreign = try copy.bytes
                     #expect(rename(copy.path, journal.path) == 0)
                     for probe in probes {
-                        try await probe.expect("set m 2", says: "error \(foreignness.code)")
-                        try await probe.expect("get n", says: "1")
-                        try await probe.expect("get m", says: "0")
+                        try await probe.expect("set m 2", prints: "error \(foreignness.code)")
+                        try await probe.expect("get n", prints: "1")
+                        try await probe.expect("get m", prints: "0")
                     }
                     #expect(try journal.bytes == foreign)
                     try journal.remove()

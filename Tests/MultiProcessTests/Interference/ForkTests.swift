@@ -4,10 +4,10 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A process that forks without loading a program")
+@Suite("A process that forks without exec")
 struct ForkTests {
-    /// Each time when nothing is left for the threads in the background: they are not copied, their locks are.
-    @Test("parent and child go on with the suite that was open: no update is lost, and nothing is damaged")
+    /// Each fork happens when the background threads have no work: a fork copies their locks but not the threads.
+    @Test("parent and child continue with the open suite: no update is lost, and nothing is damaged")
     func fork() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -16,16 +16,16 @@ struct ForkTests {
                 for round in 1...5 {
                     try await probes[0].expect("checkpoint")
                     try await probes[0].expect("fork total 1000")
-                    // Another process, which has forked nothing.
+                    // Another process, which has not forked.
                     try await probes[1].expect("increment total 400")
-                    try await probes[0].expect("get total", says: "\(round * 2_400)")
+                    try await probes[0].expect("get total", prints: "\(round * 2_400)")
                 }
                 for (index, probe) in probes.enumerated() {
-                    try await probe.expect("get total", says: "12000")
-                    try await probe.expect("get n", says: "\(7 + index)")
+                    try await probe.expect("get total", prints: "12000")
+                    try await probe.expect("get n", prints: "\(7 + index)")
                     try await probe.expect("set n \(8 + index)")
                     try await probe.expect("checkpoint")
-                    #expect(probe.complaints == "")
+                    #expect(probe.errors == "")
                 }
                 try await probes[0].finish()
             }
@@ -33,7 +33,7 @@ struct ForkTests {
         }
     }
 
-    @Test("a transaction in the middle of which a process forks is the parent's alone, and its lock too")
+    @Test("a transaction in which a process forks belongs to the parent only, and so does its lock")
     func inside() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -41,10 +41,10 @@ struct ForkTests {
                 for round in 1...20 {
                     try await probes[0].expect("checkpoint")
                     try await probes[0].expect("forkInside total")
-                    try await probes[1].expect("get total", says: "\(round)")
+                    try await probes[1].expect("get total", prints: "\(round)")
                 }
                 try await probes[1].expect("increment total 80")
-                try await probes[0].expect("get total", says: "100")
+                try await probes[0].expect("get total", prints: "100")
             }
         }
     }
@@ -55,39 +55,60 @@ struct ForkTests {
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set total 1")
-                try await probes[0].expect("forkAndHold total 2", says: "holding")
-                // The tests are another process too: as long as the body runs, the lock cannot be had.
+                try await probes[0].expect("forkAndHold total 2", prints: "holding")
+                // The test process competes for the lock too: it fails while the body runs.
                 #expect(throws: CocoaError.self) { try HeldLock("\(place.path).journal") }
-                try await probes[1].expect("get total", says: "1")
-                try await probes[0].expect("go on")
+                try await probes[1].expect("get total", prints: "1")
+                try await probes[0].expect("continue")
                 try await probes[1].expect("increment total 1")
-                try await probes[0].expect("get total", says: "3")
-                #expect(probes[0].complaints == "")
+                try await probes[0].expect("get total", prints: "3")
+                #expect(probes[0].errors == "")
             }
         }
     }
 
-    @Test("a child that sets alone, before its parent has opened anything, is as good as any process")
+    @Test("a child that sets before its parent has opened anything works like any process")
     func unopened() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbe(at: place) { probe in
                 try await probe.expect("fork total 500")
-                try await probe.expect("get total", says: "1000")
+                try await probe.expect("get total", prints: "1000")
                 try await probe.expect("checkpoint")
             }
             #expect(try document(at: place.path)["total"] as? Int == 1_000)
         }
     }
 
-    @Test("a child whose threads meet at a lock goes on, and writes the file in the background")
+    @Test("a child whose threads contend for a lock continues, and writes the file in the background")
     func busyChild() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbe(at: place) { probe in
                 try await probe.expect("forkBusily total 2000")
-                try await probe.expect("get total", says: "4000")
+                try await probe.expect("get total", prints: "4000")
             }
+        }
+    }
+}
+
+@Suite("A process that exits inside a transaction")
+struct ExitTests {
+    @Test("exits at once, stores nothing of the transaction, loses no earlier set, and leaves no lock")
+    func inside() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                try await probes[0].expect("set n 7")
+                try probes[0].send("exitInside n 8")
+                try await probes[0].finish()
+                #expect(probes[0].errors == "")
+                try await probes[1].expect("get n", prints: "7")
+                try await probes[1].expect("increment n 1")
+                try await probes[1].expect("checkpoint")
+                try await probes[1].finish()
+            }
+            #expect(try document(at: place.path) as? [String: Int] == ["n": 8])
         }
     }
 }

@@ -4,12 +4,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// As containers are given one file of the host.
+/// One file of the host that is mounted into a container.
 ///
-/// CheckpointTests has the same as a fault, for where nothing can be mounted.
-@Suite("A settings file that is mounted alone", .enabled(if: Mounts.areAllowed, "only who may mount can see this"))
+/// CheckpointTests simulates the same failure on machines where mounting is not allowed.
+@Suite(
+    "A settings file that is mounted by itself",
+    .enabled(if: Mounts.areAllowed, "requires permission to mount")
+)
 struct MountTests {
-    @Test("it is written in place by all who have it mounted, edited from outside, and never lost")
+    @Test("all processes write it in place, edits from outside are read, and no value is lost")
     func mountedAlone() async throws {
         try await withTemporaryDirectory { directory in
             let (path, host) = ("\(directory)/app/settings.json", "\(directory)/host.json")
@@ -19,9 +22,9 @@ struct MountTests {
             let inode = try host.inode
             let launch = Mounts.launch(after: "mount --bind \(host) \(path)")
             try await withProbes(2, at: .file(path), launch) { probes in
-                try await probes[0].expect("get a", says: "1")
+                try await probes[0].expect("get a", prints: "1")
                 try await probes[0].expect("set n 2")
-                try await probes[1].expect("get n", says: "2")
+                try await probes[1].expect("get n", prints: "2")
                 try await probes[1].expect("checkpoint")
                 #expect(try document(at: host) as? [String: Int] == ["a": 1, "n": 2])
                 for probe in probes { try probe.send("increment total 300") }
@@ -30,21 +33,21 @@ struct MountTests {
                 #expect(try document(at: host) as? [String: Int] == ["a": 1, "n": 2, "total": 600])
                 try host.overwriteFile(with: #"{"a": 10, "n": 20}"#)
                 for probe in probes { try await probe.expectSoon("a", is: 10) }
-                for probe in probes { try await probe.expect("get n", says: "20") }
+                for probe in probes { try await probe.expect("get n", prints: "20") }
                 try await probes[1].expect("set n 21")
-                try await probes[0].expect("get n", says: "21")
+                try await probes[0].expect("get n", prints: "21")
                 try await probes[0].expect("checkpoint")
                 #expect(try document(at: host) as? [String: Int] == ["a": 10, "n": 21])
-                for probe in probes { #expect(probe.complaintsButOfEmptyFiles == "") }
+                for probe in probes { #expect(probe.errorsExceptEmptyFile == "") }
             }
             #expect(try host.inode == inode)
-            // What is below the mount was never touched.
+            // The file below the mount was never touched.
             #expect(try path.fileContents == "")
             #expect(try document(at: path + ".last-good") as? [String: Int] == ["a": 10, "n": 21])
         }
     }
 
-    @Test("mounted read-only, its sets are kept in the journal, and checkpointing says why it cannot be done")
+    @Test("when it is read-only, sets go to the journal, and a checkpoint fails with the reason")
     func readOnlyFile() async throws {
         try await withTemporaryDirectory { directory in
             let (path, host) = ("\(directory)/app/settings.json", "\(directory)/host.json")
@@ -54,11 +57,11 @@ struct MountTests {
             try host.overwriteFile(with: text)
             let launch = Mounts.launch(after: "mount --bind \(host) \(path) && mount -o remount,ro,bind \(path)")
             try await withProbes(2, at: .file(path), launch) { probes in
-                try await probes[0].expect("get a", says: "1")
+                try await probes[0].expect("get a", prints: "1")
                 try await probes[0].expect("set n 2")
-                try await probes[1].expect("get n", says: "2")
-                try await probes[1].expect("checkpoint", says: "error readOnly")
-                try await probes[1].expect("get n", says: "2")
+                try await probes[1].expect("get n", prints: "2")
+                try await probes[1].expect("checkpoint", prints: "error readOnly")
+                try await probes[1].expect("get n", prints: "2")
                 try await probes[1].expect("synchronize")
             }
             #expect(try host.fileContents == text)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("One file by different paths")
 struct PathTests {
-    @Test("processes that name one file by links, dots and relative paths share it: reads are coherent, sums exact")
+    @Test("processes that use links, dots and relative paths to one file share it: reads are coherent and sums exact")
     func processes() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(
@@ -29,14 +29,14 @@ struct PathTests {
                 (.file("../../link/../real/./file.json"), inside),
             ]
             try await withProbes(places) { probes in
-                for probe in probes { try await probe.expect("get n", says: "0") }
-                // The first set, which may be noticed a little later only.
+                for probe in probes { try await probe.expect("get n", prints: "0") }
+                // The first set, which the other processes may notice a little later.
                 try await probes[0].expect("set n 0")
                 try await probes[0].expect("set first 1")
                 for probe in probes { try await probe.expectSoon("first", is: 1) }
                 for (index, probe) in probes.enumerated() {
                     try await probe.expect("set n \(index + 1)")
-                    for other in probes { try await other.expect("get n", says: "\(index + 1)") }
+                    for other in probes { try await other.expect("get n", prints: "\(index + 1)") }
                 }
                 for probe in probes { try probe.send("increment total 500") }
                 for probe in probes { try await probe.expect() }
@@ -48,7 +48,7 @@ struct PathTests {
         }
     }
 
-    @Test("suites of one process that name one file by different paths are one: sets, streams and pendingWrites values")
+    @Test("suites of one process with different paths to one file share sets, streams and pending writes")
     func oneProcess() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(atPath: "\(directory)/real", withIntermediateDirectories: false)

@@ -5,30 +5,30 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("A directory that is removed under running processes")
+@Suite("A directory that is removed while processes use it")
 struct RemovedDirectoryTests {
-    @Test("the defaults serve, and the next set makes it again, for all")
+    @Test("the defaults are used, and the next set creates the directory again for all processes")
     func checkpointed() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/above/suite/settings.json")
             try await withProbes(3, at: place) { probes in
                 try await probes[0].expect("set n 1")
                 try await probes[0].expect("checkpoint")
-                for probe in probes { try await probe.expect("get n", says: "1") }
+                for probe in probes { try await probe.expect("get n", prints: "1") }
                 try FileManager.default.removeItem(atPath: "\(directory)/above")
                 for probe in probes { try await probe.expectSoon("n", is: 0) }
                 try await probes[1].expect("set m 2")
                 #expect(try "\(directory)/above/suite".filePermissions == 0o700)
                 for probe in probes { try await probe.expectSoon("m", is: 2) }
                 try await probes[2].expect("set n 3")
-                for probe in probes { try await probe.expect("get n", says: "3") }
+                for probe in probes { try await probe.expect("get n", prints: "3") }
                 try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path) as? [String: Int] == ["n": 3, "m": 2])
             }
         }
     }
 
-    @Test("what was set and not checkpointed is kept by the processes that knew it")
+    @Test("the processes that read a journaled value keep it")
     func journaled() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
@@ -39,15 +39,15 @@ struct RemovedDirectoryTests {
                 )
                 try await withoutCheckpoints(of: place.path) {
                     try await probes[0].expect("set n 1")
-                    try await probes[1].expect("get n", says: "1")
+                    try await probes[1].expect("get n", prints: "1")
                     try FileManager.default.removeItem(atPath: "\(directory)/suite")
                 }
-                try await probes[0].expect("get n", says: "1")
+                try await probes[0].expect("get n", prints: "1")
                 try await probes[1].expect("set m 2")
                 for probe in probes { try await probe.expectSoon("m", is: 2) }
                 for probe in probes { try await probe.expectSoon("n", is: 1) }
                 try await probes[0].expect("set n 3")
-                try await probes[1].expect("get n", says: "3")
+                try await probes[1].expect("get n", prints: "3")
                 try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path) as? [String: Int] == ["n": 3, "m": 2])
             }

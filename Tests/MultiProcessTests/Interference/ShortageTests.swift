@@ -4,12 +4,12 @@ import Foundation
 import TestSupport
 import Testing
 
-// Only Linux says what a process holds.
+// Only Linux reports the resources of a process.
 #if os(Linux)
-@Suite("A process that runs short of descriptors or of threads")
+@Suite("A process without free descriptors or threads")
 struct ShortageTests {
     @Test(
-        "reads, sets and observes with few descriptors or none, and is as good as new when it has some",
+        "reads, sets and observes with few or no descriptors, and recovers when there are more",
         arguments: 0...3
     )
     func descriptors(count: Int) async throws {
@@ -19,18 +19,19 @@ struct ShortageTests {
             try await withProbes(2, at: place) { probes in
                 let (probe, other) = (probes[0], probes[1])
                 try await probe.expect("exhaust \(count)")
-                // What each of these answers depends on what the system still grants. None ends the process.
-                for command in ["get n", "observe n", "set n 2", "get n", "assign n 3", "synchronize", "checkpoint", "get n"]
-                {
+                // The answers depend on the calls that still succeed. No answer may end the process.
+                for command in [
+                    "get n", "observe n", "set n 2", "get n", "assign n 3", "synchronize", "checkpoint", "get n",
+                ] {
                     let answer = try await answer(of: probe, to: command)
                     #expect(answer == "done" || answer.hasPrefix("error ") || Int(answer) != nil, "\(command)")
                 }
-                if count == 0 { #expect(probe.complaints.contains("raise the limit of open files")) }
-                #expect(!probe.complaints.contains("disk is in order"))
+                if count == 0 { #expect(probe.errors.contains("raise the limit of open files")) }
+                #expect(!probe.errors.contains("disk is in order"))
                 for command in ["recover", "set n 4", "synchronize", "checkpoint"] {
                     #expect(try await answer(of: probe, to: command) == "done", "\(command)")
                 }
-                // By looking, until the system grants a watch again.
+                // By polling, until the system grants a watch again.
                 try await other.expect("set n 7")
                 try await eventually("the set is read") { try await answer(of: probe, to: "get n") == "7" }
                 try await eventually("the file is watched") { try await answer(of: probe, to: "watches") != "0" }
@@ -41,7 +42,7 @@ struct ShortageTests {
         }
     }
 
-    /// What the process answers, without what its callback says meanwhile.
+    /// The answer of the process, without the lines that its callback prints.
     private func answer(of probe: Probe, to command: String) async throws -> String {
         try probe.send(command)
         while true {
@@ -50,7 +51,7 @@ struct ShortageTests {
         }
     }
 
-    @Test("without a thread in the background, reads look at the file, sets are stored, and it is reported once")
+    @Test("without a background thread, reads check the file, sets are stored, and the failure is reported once")
     func noThread() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -58,7 +59,7 @@ struct ShortageTests {
             try await withProbes(2, at: place) { probes in
                 let (probe, other) = (probes[0], probes[1])
                 try await probe.expect("starve")
-                try await probe.expect("get n", says: "1")
+                try await probe.expect("get n", prints: "1")
                 try await other.expect("set n 2")
                 try await probe.expectSoon("n", is: 2)
                 try await other.expect("checkpoint")
@@ -66,20 +67,20 @@ struct ShortageTests {
                 try await probe.expectSoon("n", is: 3)
                 try await probe.expect("set n 4")
                 try await eventually("the reads of the process write the file") {
-                    try await probe.expect("get n", says: "4")
+                    try await probe.expect("get n", prints: "4")
                     return try document(at: place.path)["n"] as? Int == 4
                 }
-                #expect(probe.complaints.split(separator: "\n").count { $0.contains("starts no thread") } == 1)
+                #expect(probe.errors.split(separator: "\n").count { $0.contains("starts no thread") } == 1)
                 try await probe.expect("feed")
                 try await probe.expect("observe n")
                 try await other.expect("set n 5")
-                try await probe.expect(says: "n is 5")
+                try await probe.expect(prints: "n is 5")
                 try await probe.finish()
             }
         }
     }
 
-    @Test("a callback hears of another process's set while Dispatch's queues and the threads of tasks are busy")
+    @Test("a callback receives another process's set while all threads of Dispatch and Swift concurrency are busy")
     func busyThreads() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -89,7 +90,7 @@ struct ShortageTests {
                 try await watcher.expect("observe n")
                 try await watcher.expect("occupy")
                 try await writer.expect("set n 2")
-                try await watcher.expect(says: "n is 2", within: .seconds(30))
+                try await watcher.expect(prints: "n is 2", within: .seconds(30))
                 try await watcher.expect("vacate")
             }
         }

@@ -7,62 +7,62 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A stopped process that holds a lock stops nobody for good")
+@Suite("A stopped process that holds a lock")
 struct StoppedHolderTests {
-    @Test("sets of others fail after five seconds, reads take no lock, and all is well when the process continues")
+    @Test("sets of others fail after five seconds, reads take no lock, and sets work again when the process continues")
     func stopped() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
-            let tries = LockTries(of: "\(place.path).journal")
+            let attempts = LockAttempts(of: "\(place.path).journal")
             // Only the sets of this test try to take the lock.
             let suite = SettingsSuite(
-                store: FileStore(path: FilePath(place.path), system: tries.system, checkpointsInBackground: false)
+                store: FileStore(path: FilePath(place.path), system: attempts.system, checkpointsInBackground: false)
             )
             let here = Setting("n", default: 0, suite: suite)
             try here.set(1)
             try await withProbes(3, at: place) { probes in
                 let (holder, writer, reader) = (probes[0], probes[1], probes[2])
-                try await holder.expect("hold n 2", says: "holding")
+                try await holder.expect("hold n 2", prints: "holding")
                 holder.signal(SIGSTOP)
 
                 let start = ContinuousClock.now
                 try writer.send("set n 3")
-                try await readBesideWaitingSets(reader, here, tries)
-                try await writer.expect(says: "error lockTimedOut")
+                try await readBesideWaitingSets(reader, here, attempts)
+                try await writer.expect(prints: "error lockTimedOut")
                 let waited = ContinuousClock.now - start
                 #expect(waited >= .seconds(5), "\(waited)")
                 #expect(here.value == 1)
 
                 holder.signal(SIGCONT)
-                try await holder.expect("go on")
+                try await holder.expect("continue")
                 #expect(here.value == 2)
                 try await writer.expect("set n 4")
-                try await reader.expect("get n", says: "4")
+                try await reader.expect("get n", prints: "4")
                 try here.set(5)
-                try await holder.expect("get n", says: "5")
+                try await holder.expect("get n", prints: "5")
             }
             suite.finish()
         }
     }
 
-    /// Reads in another process and in this one while a set of this process waits for a lock that is not released.
+    /// Reads in another process and in this one while a set of this process waits for the lock.
     ///
-    /// A read that waited for the lock, or for the thread that waits for it, would return after that set has failed. So
-    /// only reads that have returned before it count, however long they take.
-    private func readBesideWaitingSets(_ reader: Probe, _ here: Setting<Int>, _ tries: LockTries) async throws {
+    /// A read that waited for the lock, or for the waiting thread, would return only after the set has failed. So only
+    /// reads that return before that count, however long they take.
+    private func readBesideWaitingSets(_ reader: Probe, _ here: Setting<Int>, _ attempts: LockAttempts) async throws {
         var reads = 0
         for round in 1... {
-            try #require(round <= 12, "reads return only when a set has given up the lock")
-            let before = tries.count
+            try #require(round <= 12, "reads returned only after a set had failed")
+            let before = attempts.count
             let set = Outcome { try here.set(9) }
-            await eventually("the set waits for the lock") { tries.count > before + 1 || set.isOver }
+            await eventually("the set waits for the lock") { attempts.count > before + 1 || set.isOver }
             while reads < 20 {
-                try await reader.expect("get n", says: "1")
-                let ownTries = tries.countOfThisThread
+                try await reader.expect("get n", prints: "1")
+                let ownAttempts = attempts.countOfThisThread
                 #expect(here.value == 1)
-                // Not from a cache.
+                // A read that bypasses the cache.
                 #expect(here.suite.snapshot() == ["n": 1])
-                #expect(tries.countOfThisThread == ownTries, "a read takes no lock")
+                #expect(attempts.countOfThisThread == ownAttempts, "a read takes no lock")
                 if set.isOver { break }
                 reads += 1
             }
@@ -72,7 +72,7 @@ struct StoppedHolderTests {
         }
     }
 
-    @Test("one that holds the lock for checkpointing stops no set and no read; who checkpoints gets an error after five seconds")
+    @Test("a holder of the checkpoint lock delays no set and no read; another checkpoint fails after five seconds")
     func stoppedCheckpointer() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -80,29 +80,29 @@ struct StoppedHolderTests {
                 let (holder, writer, reader) = (probes[0], probes[1], probes[2])
                 try await writer.expect("set n 1")
                 try await writer.expect("checkpoint")
-                try await holder.expect("lock .lock", says: "holding")
+                try await holder.expect("lock .lock", prints: "holding")
                 holder.signal(SIGSTOP)
                 let start = ContinuousClock.now
                 try writer.send("checkpoint")
-                // A set that waited for who checkpoints would fail in the end: nobody lets go.
+                // A set that waited for the checkpoint would fail, because the lock is not released.
                 for value in 2...200 { try await reader.expect("set n \(value)") }
                 try await reader.expect("synchronize")
-                try await writer.expect(says: "error lockTimedOut")
+                try await writer.expect(prints: "error lockTimedOut")
                 #expect(ContinuousClock.now - start >= .seconds(5))
-                try await writer.expect("get n", says: "200")
+                try await writer.expect("get n", prints: "200")
                 try await writer.expect("set n 201")
                 #expect(try document(at: place.path)["n"] as? Int == 1)
                 holder.signal(SIGCONT)
-                try await holder.expect("let go")
+                try await holder.expect("continue")
                 try await writer.expect("checkpoint")
                 #expect(try document(at: place.path)["n"] as? Int == 201)
             }
         }
     }
 
-    /// This process is the one that stops, in each of the calls in which a checkpoint waits for the disk.
+    /// This process stops in each of the calls in which a checkpoint waits for the disk.
     @Test(
-        "one that stops in the middle of checkpointing stops no set of others",
+        "a process that stops during a checkpoint delays no set of others",
         arguments: [
             (SystemCalls.Name.sync, ".journal"), (.write, ".new"), (.sync, ".new"), (.rename, ".last-good"),
             (.sync, "/"),
@@ -113,9 +113,9 @@ struct StoppedHolderTests {
             let place = Probe.Place.file("\(directory)/settings.json")
             let stop = Stop()
             let system = SystemCalls { name, path in
-                // A directory is the only path without the file's name.
-                let isMeant = suffix == "/" ? path == directory : path.hasSuffix(suffix)
-                if name == call, isMeant { stop.comeBy() }
+                // Only the path of the directory lacks the file's name.
+                let matches = suffix == "/" ? path == directory : path.hasSuffix(suffix)
+                if name == call, matches { stop.pass() }
                 return nil
             }
             let suite = SettingsSuite(
@@ -123,9 +123,9 @@ struct StoppedHolderTests {
             )
             try suite.setStoredValue(1, forKey: "n")
             try await withProbe(at: place) { probe in
-                try await probe.expect("get n", says: "1")
+                try await probe.expect("get n", prints: "1")
                 stop.arm()
-                // Something to be checkpointed, if the helper has checkpointed by itself already.
+                // A new value to checkpoint, in case the probe has checkpointed already.
                 try suite.setStoredValue(2, forKey: "n")
                 let checkpointing = Outcome { try suite.checkpoint() }
                 await eventually("the checkpoint stops") { stop.isStopping }
@@ -142,7 +142,7 @@ struct StoppedHolderTests {
     }
 }
 
-/// Keeps the first thread that comes by waiting, once it is armed.
+/// Blocks the first thread that passes after it is armed.
 private final class Stop: Sendable {
     private let armed = Atomic(false)
     private let stopping = Atomic(false)
@@ -152,7 +152,7 @@ private final class Stop: Sendable {
         armed.store(true, ordering: .sequentiallyConsistent)
     }
 
-    func comeBy() {
+    func copy() {
         guard armed.exchange(false, ordering: .sequentiallyConsistent) else { return }
         stopping.store(true, ordering: .sequentiallyConsistent)
         gate.wait()
@@ -166,8 +166,8 @@ private final class Stop: Sendable {
     }
 }
 
-/// Counts how often a lock was tried to be taken.
-private final class LockTries: Sendable {
+/// Counts the attempts to take a lock.
+private final class LockAttempts: Sendable {
     private let path: String
     private let counts = Mutex<[UInt: Int]>([:])
 
@@ -185,7 +185,7 @@ private final class LockTries: Sendable {
     var countOfThisThread: Int { counts.withLock { $0[SystemCalls.currentThread(), default: 0] } }
 }
 
-/// What comes of something that is done on a thread that may wait.
+/// The result of work on a thread that may block.
 private final class Outcome: Sendable {
     private struct State {
         var error: (any Error)?
@@ -208,6 +208,6 @@ private final class Outcome: Sendable {
 
     var isOver: Bool { state.withLock { $0.isOver } }
     var hasSucceeded: Bool { state.withLock { $0.isOver && $0.error == nil } }
-    /// The code of the error; `nil` when it is none of this library.
+    /// The code of the error; `nil` if the error is not a `SettingsError`.
     var code: SettingsError.Code? { state.withLock { ($0.error as? SettingsError)?.code } }
 }

@@ -10,7 +10,7 @@ import Testing
 struct BrokenFileTests {
     private static let broken = "{\n  \"a\": 1,\n  \"b\": oops\n}\n"
 
-    @Test("the last good values serve, the place is told, sets are kept, and all is merged when the file is mended")
+    @Test("the last good values are used, the error names the place, and sets are merged when the file is fixed")
     func brokenAndFixed() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
@@ -26,21 +26,21 @@ struct BrokenFileTests {
 
                 try path.overwriteFile(with: Self.broken)
                 try await expectReport(reporter, of: suite, path)
-                try await expectComplaint(other, path)
+                try await expectError(other, path)
                 #expect(a.value == 11 && b.value == 22)
-                try await other.expect("get a", says: "11")
+                try await other.expect("get a", prints: "11")
 
                 reporter.removeAll()
                 mine.value = 3
                 #expect(mine.value == 3)
                 #expect(reporter.errors.isEmpty)
-                try await other.expect("get mine", says: "3")
+                try await other.expect("get mine", prints: "3")
                 try await other.expect("assign theirs 4")
-                try await other.expect("get theirs", says: "4")
+                try await other.expect("get theirs", prints: "4")
                 try suite.synchronize()
                 try await other.expect("synchronize")
                 #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
-                try await other.expect("checkpoint", says: "error malformedFile")
+                try await other.expect("checkpoint", prints: "error malformedFile")
                 #expect(throws: SettingsError(.malformedFile, fact: "")) { try a.load() }
                 #expect(try path.fileContents == Self.broken)
 
@@ -52,10 +52,10 @@ struct BrokenFileTests {
                     let stored = try document(at: path)
                     return stored["mine"] as? Int == 3 && stored["theirs"] as? Int == 4
                 }
-                // What a hand has written stands, but for what was set meanwhile.
+                // The hand edit stands, except for the keys that were set meanwhile.
                 let expected = [("a", 111), ("b", 5), ("c", 333), ("mine", 3), ("theirs", 4)]
                 for (key, value) in expected {
-                    // The other process may have taken up the edit, and told the file, before this one has noticed it.
+                    // The other process may merge and write the file before this process notices the edit.
                     await eventually("\(key) is \(value)") { Setting(key, default: 0, suite: suite).value == value }
                     try await other.expectSoon(key, is: value)
                 }
@@ -69,22 +69,22 @@ struct BrokenFileTests {
         }
     }
 
-    /// A process that has never seen the file whole.
+    /// A process that has never read the valid file.
     private func expectLastGoodInNewProcess(_ path: String) async throws {
         try await withProbe(at: .file(path)) { probe in
-            try await probe.expect("get b", says: "22")
-            try await probe.expect("get a", says: "11")
-            try await probe.expect("get mine", says: "3")
-            try await expectComplaint(probe, path)
+            try await probe.expect("get b", prints: "22")
+            try await probe.expect("get a", prints: "11")
+            try await probe.expect("get mine", prints: "3")
+            try await expectError(probe, path)
             try await probe.expect("set b 5")
             try await probe.expect("synchronize")
-            try await probe.expect("checkpoint", says: "error malformedFile")
+            try await probe.expect("checkpoint", prints: "error malformedFile")
         }
     }
 
     private func expectReport(_ reporter: RecordingReporter, of suite: SettingsSuite, _ path: String) async throws {
-        await eventually("the reporter hears of the file") {
-            // What looks like an edit that is not finished is not told at once, but when it is looked at again.
+        await eventually("the error is reported") {
+            // What looks like an unfinished edit is reported only when it is checked again.
             _ = suite.keys
             return !reporter.errors.isEmpty
         }
@@ -93,14 +93,14 @@ struct BrokenFileTests {
         #expect(error.location == SettingsError.Location(file: path, line: 3, column: 8))
     }
 
-    private func expectComplaint(_ probe: Probe, _ path: String) async throws {
-        try await eventually("the helper complains of the place") {
-            try await probe.expect("get a", says: "11")
-            return probe.complaints.contains("\(path):3:8")
+    private func expectError(_ probe: Probe, _ path: String) async throws {
+        try await eventually("the probe reports the place") {
+            try await probe.expect("get a", prints: "11")
+            return probe.errors.contains("\(path):3:8")
         }
     }
 
-    @Test("what was set before the file was broken, and not checkpointed yet, is kept as what is set afterwards")
+    @Test("sets that were journaled before the file was broken are kept like later ones")
     func brokenBeforeCheckpoint() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -110,37 +110,37 @@ struct BrokenFileTests {
                     try await probe.expect("set b 2")
                     try place.path.overwriteFile(with: Self.broken)
                     try await probe.expect("set c 3")
-                    await probe.end()
+                    await probe.kill()
                 }
             }
             try await withProbe(at: place) { probe in
-                // Nothing has been checkpointed, so there is no last good copy, and `a` is out of reach.
+                // Nothing has been checkpointed, so there is no last good copy, and `a` cannot be read.
                 for (key, value) in [("a", 0), ("b", 2), ("c", 3)] {
-                    try await probe.expect("get \(key)", says: "\(value)")
+                    try await probe.expect("get \(key)", prints: "\(value)")
                 }
                 #expect(try place.path.fileContents == Self.broken)
                 try place.path.replaceFile(with: #"{"a": 10, "b": 20}"#)
-                try await eventually("all is merged") {
+                try await eventually("all values are merged") {
                     try document(at: place.path) as? [String: Int] == ["a": 10, "b": 2, "c": 3]
                 }
-                try await probe.expect("get a", says: "10")
+                try await probe.expect("get a", prints: "10")
             }
         }
     }
 
-    @Test("keys that nobody here knows are kept, and a value of another type is, until it is assigned over")
+    @Test("unknown keys and values of another type are kept until they are assigned")
     func unknown() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             let future = #"{"deep": [1, null, {"x": -0.5}], "version": 9}"#
             try place.path.overwriteFile(with: #"{"future": \#(future), "n": "text"}"#)
             try await withProbes(2, at: place) { probes in
-                try await probes[0].expect("get n", says: "0")
+                try await probes[0].expect("get n", prints: "0")
                 try await probes[1].expect("set m 1")
                 try await probes[0].expect("checkpoint")
                 #expect(try document(at: place.path)["n"] as? String == "text")
                 try await probes[1].expect("set n 5")
-                try await probes[0].expect("get n", says: "5")
+                try await probes[0].expect("get n", prints: "5")
                 try await probes[1].expect("checkpoint")
                 let stored = try document(at: place.path)
                 #expect(stored["n"] as? Int == 5 && stored["m"] as? Int == 1)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Promise 3: coherent reads")
 struct CoherentReadsTests {
-    @Test("once a set has returned in one process, the next read in every other one sees it")
+    @Test("once a set has returned in one process, the next read in every other process sees it")
     func reads() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -17,17 +17,19 @@ struct CoherentReadsTests {
                 for round in 1...50 {
                     try await probes[round % 2].expect("set n \(3 * round)")
                     #expect(here.value == 3 * round)
-                    try await probes[(round + 1) % 2].expect("get n", says: "\(3 * round)")
+                    try await probes[(round + 1) % 2].expect("get n", prints: "\(3 * round)")
                     try here.set(3 * round + 1)
-                    for probe in probes { try await probe.expect("get n", says: "\(3 * round + 1)") }
-                    // The space of the journal is used again after a checkpoint, which nobody may notice.
+                    for probe in probes { try await probe.expect("get n", prints: "\(3 * round + 1)") }
+                    // After a checkpoint, the space of the journal is reused, which must not affect reads.
                     if round % 5 == 0 { try await probes[round % 2].expect("checkpoint") }
                 }
             }
         }
     }
 
-    @Test("while one process sets without a pause, and checkpoints in between, a read gives what it has said last, or newer")
+    @Test(
+        "while one process sets and another checkpoints without a pause, a read is never older than the last acknowledged set"
+    )
     func neverOlder() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -35,11 +37,11 @@ struct CoherentReadsTests {
             try here.set(0)
             try await withProbes(2, at: place) { probes in
                 try probes[0].send("count n")
-                var (said, seen, checkpoints) = (0, 0, 0)
-                while said < 20_000 {
-                    if let last = probes[0].remainingLines().last { said = try #require(Int(last)) }
+                var (acknowledged, seen, checkpoints) = (0, 0, 0)
+                while acknowledged < 20_000 {
+                    if let last = probes[0].remainingLines().last { acknowledged = try #require(Int(last)) }
                     let value = here.value
-                    #expect(value >= said && value >= seen)
+                    #expect(value >= acknowledged && value >= seen)
                     seen = value
                     if seen > checkpoints * 2_000 {
                         checkpoints += 1
@@ -51,7 +53,7 @@ struct CoherentReadsTests {
         }
     }
 
-    @Test("a process that may not write reads every set of others at once, and its own sets are refused")
+    @Test("a process without write permission reads every set of others at once, and its own sets fail")
     func readOnly() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
@@ -60,22 +62,23 @@ struct CoherentReadsTests {
                 let (writer, reader) = (probes[0], probes[1])
                 try await writer.expect("set n 2")
                 try await writer.expect("checkpoint")
-                // Readable by all, writable by nobody: that keeps out all but root, who becomes somebody else.
+                // Read permission for all and write permission for none; that does not stop root, so root changes its
+                // user.
                 try setPermissions(0o444, ofFilesIn: directory)
                 try setPermissions(0o555, of: directory)
                 if geteuid() == 0 { try await reader.expect("become 65534") }
-                try await reader.expect("get n", says: "2")
-                try await reader.expect("persistence", says: "readOnly")
+                try await reader.expect("get n", prints: "2")
+                try await reader.expect("persistence", prints: "readOnly")
                 for value in 3...20 {
                     try await writer.expect("set n \(value)")
-                    try await reader.expect("get n", says: "\(value)")
+                    try await reader.expect("get n", prints: "\(value)")
                 }
-                try await reader.expect("set n 0", says: "error readOnly")
-                // Root's checkpoints succeed in such a directory; the reader goes on across them.
+                try await reader.expect("set n 0", prints: "error readOnly")
+                // Root can checkpoint in such a directory, and the reader continues across the checkpoint.
                 if geteuid() == 0 { try await writer.expect("checkpoint") }
                 try await writer.expect("set m 21")
-                try await reader.expect("get m", says: "21")
-                try await reader.expect("get n", says: "20")
+                try await reader.expect("get m", prints: "21")
+                try await reader.expect("get n", prints: "20")
                 try setPermissions(0o755, of: directory)
             }
         }
@@ -91,7 +94,7 @@ struct CoherentReadsTests {
         }
     }
 
-    @Test("processes that have only read, while there was nothing yet, notice the first set, and the next ones at once")
+    @Test("processes that have read before the file exists notice the first set soon, and later sets at once")
     func firstSet() async throws {
         for _ in 0..<5 {
             try await withTemporaryDirectory { directory in
@@ -101,15 +104,15 @@ struct CoherentReadsTests {
                 let here = Setting("n", default: 0, suite: suite)
                 try await withProbes(2, at: place) { probes in
                     let (writer, reader) = (probes[0], probes[1])
-                    try await reader.expect("get n", says: "0")
+                    try await reader.expect("get n", prints: "0")
                     #expect(here.value == 0)
                     try await writer.expect("set n 1")
-                    // How soon is the subject of another test. The limit only ends one that hangs.
+                    // Another test measures the delay. This limit only ends a test that hangs.
                     try await reader.expectSoon("n", is: 1, within: .seconds(60))
-                    await eventually("this process notices") { here.value == 1 }
+                    await eventually("this process reads the set") { here.value == 1 }
                     for value in 2...5 {
                         try await writer.expect("set n \(value)")
-                        try await reader.expect("get n", says: "\(value)")
+                        try await reader.expect("get n", prints: "\(value)")
                         #expect(here.value == value)
                     }
                 }

@@ -9,57 +9,57 @@ import Testing
 
 @Suite("Promise 1: committed means kept")
 struct CommittedMeansKeptTests {
-    /// The moments are random, and the same in every run.
+    /// The delays are pseudorandom and the same in every run.
     private static let delays: [Duration] = {
         var generator = SeededGenerator(seed: 0x5EED)
         return (0..<50).map { _ in .microseconds(Int.random(in: 0...60_000, using: &generator)) }
     }()
 
     @Test(
-        "after kill -9 at 50 random moments, every value whose set had returned is there, and others can go on at once"
+        "after kill -9 at 50 random moments, every acknowledged value is stored, and other processes continue at once"
     )
     func killed() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             for (round, delay) in Self.delays.enumerated() {
                 let key = "round\(round)"
-                let said = try await withProbe(at: place) { probe in
+                let acknowledged = try await withProbe(at: place) { probe in
                     try probe.send("count \(key)")
                     let first = try await probe.line()
                     await pass(delay)
-                    await probe.end()
+                    await probe.kill()
                     return [first] + probe.remainingLines()
                 }
-                let last = try #require(said.last.flatMap { Int($0) })
-                #expect(said == (1...last).map(String.init))
+                let last = try #require(acknowledged.last.flatMap { Int($0) })
+                #expect(acknowledged == (1...last).map(String.init))
 
-                // The system has released the locks of the process, so the next one need not wait.
+                // The system has released the locks of the process, so the next process need not wait.
                 for suffix in [".journal", ".lock"] { try HeldLock(place.path + suffix).release() }
-                // One more than was said may be kept: the process can die between the set and saying so.
+                // One unacknowledged value may be stored: the process can die between the set and its output.
                 let suite = SettingsSuite(fileAt: place.path)
                 let setting = Setting(key, default: 0, suite: suite)
-                let kept = setting.value
-                #expect((last...last + 1).contains(kept))
+                let stored = setting.value
+                #expect((last...last + 1).contains(stored))
                 try suite.checkpoint()
-                #expect(try document(at: place.path)[key] as? Int == kept)
+                #expect(try document(at: place.path)[key] as? Int == stored)
                 try setting.set(-1)
             }
             try await withProbe(at: place) { probe in
-                try await probe.expect("get round49", says: "-1")
+                try await probe.expect("get round49", prints: "-1")
             }
         }
     }
 
-    /// Lets the time pass that is the test's input.
-    private func pass(_ delay: Duration) async {
+    /// Waits for the delay, which is the test's input.
+    private func copy(_ delay: Duration) async {
         do {
             try await Task.sleep(for: delay)
         } catch {
-            // A cancelled test kills the process at once; the law holds for that moment as well.
+            // A canceled test kills the process at once, and the expectations still hold.
         }
     }
 
-    @Test("what was set and not yet checkpointed outlives its process, and is checkpointed by whoever comes next")
+    @Test("a set that is not yet checkpointed outlives its process, and the next process checkpoints it")
     func journaled() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -69,26 +69,26 @@ struct CommittedMeansKeptTests {
                     try await probe.expect("set n 1")
                     try await probe.expect("set n 2")
                     try await probe.expect("remove key-0")
-                    await probe.end()
+                    await probe.kill()
                 }
                 #expect(!FileManager.default.fileExists(atPath: place.path))
                 try await withProbe(at: place) { probe in
-                    try await probe.expect("keys", says: "100")
-                    try await probe.expect("get n", says: "2")
-                    try await probe.expect("text key-0", says: "none")
+                    try await probe.expect("keys", prints: "100")
+                    try await probe.expect("get n", prints: "2")
+                    try await probe.expect("text key-0", prints: "none")
                 }
             }
-            // Reading is enough: this process has set nothing.
+            // Reading is enough: this process sets nothing.
             let suite = SettingsSuite(fileAt: place.path)
             #expect(suite.keys.count == 100)
-            try await eventually("somebody checkpoints it") {
+            try await eventually("this process checkpoints it") {
                 try FileManager.default.fileExists(atPath: place.path) && document(at: place.path).count == 100
             }
         }
     }
 
     @Test(
-        "a process that comes to its own end, by returning or by exiting, has checkpointed what it set",
+        "a process that returns from main or exits has checkpointed its sets",
         arguments: [false, true]
     )
     func ending(isExit: Bool) async throws {
@@ -103,7 +103,9 @@ struct CommittedMeansKeptTests {
         }
     }
 
-    @Test("once synchronize has returned, all that was set is on the disk, with the journal's name and its directory's")
+    @Test(
+        "when synchronize returns, all sets are on disk, including the directory entries of the journal and its directory"
+    )
     func synchronized() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/new/settings.json"
@@ -111,14 +113,14 @@ struct CommittedMeansKeptTests {
             let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: disk.system))
             try suite.setStoredValue(1, forKey: "a")
             try suite.setStoredValue(2, forKey: "b")
-            #expect(disk.unsafe.contains("\(path).journal"), "sets wait for no disk")
+            #expect(disk.unsafe.contains("\(path).journal"), "sets do not wait for the disk")
             try suite.synchronize()
-            // A checkpoint that has begun by itself is no part of it.
+            // A checkpoint that has started in the background does not count.
             #expect(disk.unsafe.filter { !$0.hasSuffix(".new") } == [])
         }
     }
 
-    @Test("a single set is in the file, and that on the disk, a moment later, without another call")
+    @Test("a single set is in the file and on disk a moment later, without another call")
     func idle() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/new/settings.json"
@@ -126,47 +128,47 @@ struct CommittedMeansKeptTests {
             let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: disk.system))
             for value in 1...3 {
                 try suite.setStoredValue(.integer(Int128(value)), forKey: "n")
-                // Nothing is called meanwhile: no read, no other set. The limit only ends a test that hangs.
-                await eventually("the file has taken its place, and the disk has its name") {
+                // There is no call meanwhile: no read, no other set. The limit only ends a test that hangs.
+                await eventually("the file is renamed and its directory is synchronized") {
                     disk.placements == value && !disk.unsafe.contains("\(directory)/new")
                 }
-                #expect(disk.prematurePlacements == 0, "the disk has the file before it takes its place")
+                #expect(disk.prematurePlacements == 0, "the file is synchronized before it is renamed")
                 #expect(try document(at: path)["n"] as? Int == value)
             }
-            // Nothing was left for the end.
+            // No checkpoint was left for `finish()`.
             suite.finish()
             #expect(disk.placements == 3)
         }
     }
 
-    @Test("a process that is killed while it is idle has written into the file what it set, without being asked")
+    @Test("a process that is killed while idle has already written its sets to the file")
     func killedWhileIdle() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             for value in 1...3 {
                 try await withProbe(at: place) { probe in
                     try await probe.expect("set n \(value)")
-                    try await eventually("the file has it") {
+                    try await eventually("the file has the value") {
                         try FileManager.default.fileExists(atPath: place.path)
                             && document(at: place.path)["n"] as? Int == value
                     }
-                    await probe.end()
+                    await probe.kill()
                 }
             }
         }
     }
 }
 
-/// Follows the calls of one store: what a loss of power would undo at any moment.
+/// Tracks the system calls of one store, to know what a power loss would undo.
 private final class DiskState: Sendable {
     private struct State {
-        /// What has been written, and what has got a name in a directory, since that was synchronized last.
+        /// The files that were written, and the directories that gained an entry, since they were last synchronized.
         var unsafe: Set<String> = []
-        /// How often a file has taken the settings file's place.
+        /// The number of files renamed to the settings file.
         var placements = 0
-        /// How often one has that the disk did not have.
+        /// The number of files that were renamed before they were synchronized.
         var prematurePlacements = 0
-        /// The last file that was written under a name of its own.
+        /// The last file written under a temporary name.
         var draft = ""
     }
 
@@ -201,7 +203,7 @@ private final class DiskState: Sendable {
             if state.unsafe.contains(where: { $0.hasSuffix(".new") }) { state.prematurePlacements += 1 }
             state.unsafe.insert(directory)
         case .rename:
-            // The copy of the file, which need not be on the disk.
+            // The copy of the file, which need not be synchronized.
             state.unsafe.remove(state.draft)
         case .sync:
             state.unsafe.remove(name)

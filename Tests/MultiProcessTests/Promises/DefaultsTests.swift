@@ -5,14 +5,14 @@ import StoredSettings
 import TestSupport
 import Testing
 
-/// The helper's default is 0.
+/// The probe's default is 0.
 @Suite("Promise 6: a default is never written, and never wins")
 struct DefaultsTests {
-    @Test("reading, synchronizing, checkpointing and ending write no default, and make no file")
+    @Test("reading, synchronizing, checkpointing and exiting store no default and create no file")
     func reading() async throws {
         try await withTemporaryDirectory { home in
             try await withProbe(at: .suite("read", home: home)) { probe in
-                try await probe.expect("get n", says: "0")
+                try await probe.expect("get n", prints: "0")
                 try await probe.expect("synchronize")
                 try await probe.expect("checkpoint")
                 try await probe.expect("finish")
@@ -22,7 +22,7 @@ struct DefaultsTests {
         }
     }
 
-    @Test("what a process has stored wins over the defaults of all others, which serve again when it is removed")
+    @Test("a stored value overrides the defaults of all processes until it is removed")
     func stored() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -33,7 +33,7 @@ struct DefaultsTests {
                 #expect(here.value == 5)
                 try await probe.expect("remove n")
                 #expect(here.value == 7)
-                try await probe.expect("get n", says: "0")
+                try await probe.expect("get n", prints: "0")
                 #expect(try here.load() == nil)
                 try suite.checkpoint()
                 #expect(try document(at: place.path).isEmpty)
@@ -41,7 +41,7 @@ struct DefaultsTests {
         }
     }
 
-    @Test("a value that was set is stored, be it one process's default: it is not another's")
+    @Test("a value that was set is stored even if it equals the default of one process")
     func setToDefault() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
@@ -49,7 +49,7 @@ struct DefaultsTests {
             let here = Setting("n", default: 7, suite: suite)
             try await withProbe(at: place) { probe in
                 try here.set(7)
-                try await probe.expect("get n", says: "7")
+                try await probe.expect("get n", prints: "7")
                 try await probe.expect("set n 0")
                 #expect(here.value == 0)
                 try suite.checkpoint()
@@ -58,13 +58,13 @@ struct DefaultsTests {
         }
     }
 
-    @Test("the default that serves in place of an undecodable value is not written over it")
+    @Test("a default that replaces an undecodable value does not overwrite it")
     func undecodable() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try place.path.overwriteFile(with: #"{"n": ["text"]}"#)
             try await withProbe(at: place) { probe in
-                try await probe.expect("get n", says: "0")
+                try await probe.expect("get n", prints: "0")
                 try await probe.expect("set m 1")
                 try await probe.expect("checkpoint")
                 try await probe.finish()

@@ -4,17 +4,17 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Promise 5: it never traps, whatever is in its files")
+@Suite("Promise 5: it never traps, whatever its files contain")
 struct ForeignContentsTests {
-    /// Contents of a file that people, programs and broken disks leave.
+    /// Contents of a file as left by people, programs and broken disks.
     private struct Contents: Sendable {
         let name: String
         let bytes: [UInt8]
-        /// What is read when they are those of a settings file; `nil` when they cannot be read.
+        /// The values of a settings file with these contents; `nil` if it cannot be read.
         var values: Answers.Values?
-        /// What is stored under other keys than `n` and `m`.
+        /// The values of keys other than `n` and `m`.
         var others: [String: Int] = [:]
-        /// Whether a journal with them is one that was never finished, as after a loss of power.
+        /// Whether a journal with these contents is unfinished, as after a power loss.
         var isUnfinishedJournal = false
 
         init(_ name: String, _ bytes: [UInt8], isUnfinishedJournal: Bool = false) {
@@ -30,7 +30,7 @@ struct ForeignContentsTests {
         Contents("empty", [], isUnfinishedJournal: true),
         Contents("blank", " \n"),
         Contents("zeros", [UInt8](repeating: 0, count: 10_000), isUnfinishedJournal: true),
-        Contents("no text", (0...255).map { $0 }),
+        Contents("not UTF-8", (0...255).map { $0 }),
         Contents("deep", String(repeating: "[", count: 200_000)),
         Contents(
             "deep and closed",
@@ -38,12 +38,12 @@ struct ForeignContentsTests {
         ),
         Contents("huge numbers", #"{"n": 1e99999, "m": -99999999999999999999999999999999999999999999}"#),
         Contents(
-            "other integers",
+            "integers that do not fit",
             #"{"n": 18446744073709551615, "m": -9223372036854775808}"#,
             Answers.Values(keys: 2, integer: 0, text: "18446744073709551615")
         ),
         Contents("half a surrogate", #"{"n": "\ud800", "\udc00": 1}"#),
-        Contents("a mark of byte order", "\u{FEFF}{\"n\": 5}", Answers.Values(keys: 1, integer: 5, text: "5")),
+        Contents("a byte order mark", "\u{FEFF}{\"n\": 5}", Answers.Values(keys: 1, integer: 5, text: "5")),
         Contents(
             "UTF-16",
             Array("{\"n\": 1}".utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] })
@@ -57,16 +57,16 @@ struct ForeignContentsTests {
         Contents("a list", "[1, 2, 3]"),
     ]
 
-    @Test("a settings file with any contents is read, or left as it is until it is valid", arguments: files.indices)
+    @Test("a settings file with any contents is read, or left unchanged until it is valid", arguments: files.indices)
     func settingsFile(index: Int) async throws {
         let file = Self.files[index]
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
             try write(file, to: path)
             try await withProbe(at: .file(path)) { probe in
-                try await probe.expectLife(file.values.map(Answers.stored) ?? .broken())
-                // What cannot be used is reported.
-                #expect((probe.complaints == "") == (file.values?.isUsable == true))
+                try await probe.expectAnswers(file.values.map(Answers.stored) ?? .broken())
+                // Unusable contents are reported.
+                #expect((probe.errors == "") == (file.values?.isUsable == true))
             }
             if file.values != nil {
                 #expect(try document(at: path) as? [String: Int] == file.others.merging(["n": 1, "m": 2]) { $1 })
@@ -85,8 +85,8 @@ struct ForeignContentsTests {
             try path.overwriteFile(with: "{")
             try write(file, to: path + ".last-good")
             try await withProbe(at: .file(path)) { probe in
-                try await probe.expectLife(.broken(lastGood: file.values ?? Answers.Values()))
-                #expect(probe.complaints != "")
+                try await probe.expectAnswers(.broken(lastGood: file.values ?? Answers.Values()))
+                #expect(probe.errors != "")
             }
             #expect(try path.fileContents == "{")
             #expect(try bytes(of: path + ".last-good") == file.bytes)
@@ -95,7 +95,7 @@ struct ForeignContentsTests {
     }
 
     @Test(
-        "a foreign file in the journal's place is left as it is, and sets fail until it is gone",
+        "a foreign file in the journal's place is left unchanged, and sets fail until it is removed",
         arguments: files.indices
     )
     func journal(index: Int) async throws {
@@ -104,8 +104,8 @@ struct ForeignContentsTests {
             let path = "\(directory)/settings.json"
             try write(file, to: path + ".journal")
             try await withProbe(at: .file(path)) { probe in
-                try await probe.expectLife(file.isUnfinishedJournal ? .stored() : .foreignJournal)
-                #expect((probe.complaints == "") == file.isUnfinishedJournal)
+                try await probe.expectAnswers(file.isUnfinishedJournal ? .stored() : .foreignJournal)
+                #expect((probe.errors == "") == file.isUnfinishedJournal)
             }
             if file.isUnfinishedJournal {
                 #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2])
@@ -113,20 +113,23 @@ struct ForeignContentsTests {
                 #expect(try bytes(of: path + ".journal") == file.bytes)
                 #expect(!FileManager.default.fileExists(atPath: path))
                 try JournalFile(of: path).remove()
-                try await withProbe(at: .file(path)) { try await $0.expectLife(.stored()) }
+                try await withProbe(at: .file(path)) { try await $0.expectAnswers(.stored()) }
             }
         }
     }
 
-    @Test("a file with any contents in the lock's place is a lock, and keeps its contents", arguments: files.indices)
+    @Test(
+        "a file with any contents in the lock's place is used as the lock and keeps its contents",
+        arguments: files.indices
+    )
     func lock(index: Int) async throws {
         let file = Self.files[index]
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
             try write(file, to: path + ".lock")
             try await withProbe(at: .file(path)) { probe in
-                try await probe.expectLife(.stored())
-                #expect(probe.complaints == "")
+                try await probe.expectAnswers(.stored())
+                #expect(probe.errors == "")
             }
             #expect(try bytes(of: path + ".lock") == file.bytes)
             #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2])
@@ -141,12 +144,12 @@ struct ForeignContentsTests {
         try Array(Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    /// What was set while the file was broken is merged into what somebody writes in its place.
+    /// Expects that sets made while the file was broken are merged into its valid replacement.
     private func expectMerge(at path: String) async throws {
         try path.replaceFile(with: #"{"k": 3, "n": 4}"#)
         try await withProbe(at: .file(path)) { probe in
             for (key, value) in [("n", 1), ("m", 2), ("k", 3)] {
-                try await probe.expect("get \(key)", says: "\(value)")
+                try await probe.expect("get \(key)", prints: "\(value)")
             }
             try await probe.expect("checkpoint")
         }
@@ -155,6 +158,6 @@ struct ForeignContentsTests {
 }
 
 extension Answers.Values {
-    /// Whether the stored value under `n` is an integer that fits.
+    /// Whether the stored value of `n` is an integer that fits.
     fileprivate var isUsable: Bool { text == "\(integer)" }
 }

@@ -6,20 +6,20 @@ import Testing
 
 @Suite("Promise 5: it never traps")
 struct NeverTrapsTests {
-    /// A directory for settings, and whether it can be one.
+    /// A directory for settings, and whether it is usable.
     private static let homes: [(path: String, isUsable: Bool)] = [
         ("", true), ("relative", true), ("/proc/1/nothing", false), ("/dev/null/below", false), ("/sys", false),
         ("/\(String(repeating: "long", count: 1_500))", false), ("nowhere\u{FF}/..", true), ("~", true),
     ]
 
     @Test(
-        "wherever the settings are to be stored, they are, or the errors say that they are not",
+        "settings are stored wherever the directory is usable, and errors report every unusable one",
         arguments: homes.indices
     )
     func places(index: Int) async throws {
         let (home, isUsable) = Self.homes[index]
         try await withTemporaryDirectory { directory in
-            // Whatever is made goes below the test's own directory.
+            // All files are created below the test's own directory.
             let launch = Probe.Launch(
                 directory: directory,
                 environment: [
@@ -28,7 +28,7 @@ struct NeverTrapsTests {
                 ]
             )
             try await withProbe(at: .suite("place", home: home), launch) {
-                try await $0.expectLife(isUsable ? .stored() : .refused)
+                try await $0.expectAnswers(isUsable ? .stored() : .refused)
             }
             if isUsable {
                 let path = home.isEmpty ? "\(directory)/config/place" : "\(directory)/\(home)/place"
@@ -38,43 +38,43 @@ struct NeverTrapsTests {
     }
 
     @Test(
-        "whatever its name is, a suite is stored in a directory of its own",
+        "a suite with any name is stored in its own directory",
         arguments: [
             ("a", "a"), ("\u{1F600}", "\u{1F600}"), ("\u{7F}\n", "%7F%0A"), ("%", "%25"), ("/", "%2F"), (".", "%2E"),
         ]
     )
     func names(name: String, directory: String) async throws {
         try await withTemporaryDirectory { home in
-            try await withProbe(at: .suite(name, home: home)) { try await $0.expectLife(.stored()) }
+            try await withProbe(at: .suite(name, home: home)) { try await $0.expectAnswers(.stored()) }
             let path = "\(home)/\(directory)/settings.json"
             #expect(try document(at: path) as? [String: Int] == ["n": 1, "m": 2])
         }
     }
 
-    @Test("a suite whose name no directory can have has its assigned values, and reports that they are not stored")
+    @Test("a suite whose name is too long for a directory keeps assigned values and reports that they are not stored")
     func longName() async throws {
         try await withTemporaryDirectory { home in
             try await withProbe(at: .suite(String(repeating: "long", count: 5_000), home: home)) { probe in
-                try await probe.expectLife(.inMemory)
-                #expect(probe.complaints != "")
+                try await probe.expectAnswers(.inMemory)
+                #expect(probe.errors != "")
             }
             #expect(try FileManager.default.contentsOfDirectory(atPath: home) == [])
         }
     }
 
-    @Test("a journal that is cut off while it is mapped costs no process its life", arguments: [0, 8, 600, 4_095])
+    @Test("truncating a mapped journal ends no process", arguments: [0, 8, 600, 4_095])
     func cutJournal(size: Int) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(2, at: place) { probes in
                 try await probes[0].expect("set n 1")
-                try await probes[1].expect("get n", says: "1")
+                try await probes[1].expect("get n", prints: "1")
                 try JournalFile(of: place.path).truncate(to: size)
-                try await probes[1].expect("get n", says: "1")
-                try await probes[0].expect("get n", says: "1")
+                try await probes[1].expect("get n", prints: "1")
+                try await probes[0].expect("get n", prints: "1")
                 for (index, probe) in probes.enumerated() {
                     if index > 0 { try await probe.expectSoon("m", is: 2) }
-                    try await probe.expectLife(.stored(Answers.Values(keys: index + 1, integer: 1, text: "1")))
+                    try await probe.expectAnswers(.stored(Answers.Values(keys: index + 1, integer: 1, text: "1")))
                 }
                 #expect(try document(at: place.path) as? [String: Int] == ["n": 1, "m": 2])
             }
@@ -82,8 +82,8 @@ struct NeverTrapsTests {
     }
 
     @Test(
-        "on a full disk sets fail with an error, what was stored is read, and all is well when there is room again",
-        .enabled(if: Mounts.areAllowed, "only who may mount can fill a disk")
+        "on a full disk, sets fail, stored values are read, and sets work again when there is space",
+        .enabled(if: Mounts.areAllowed, "requires permission to mount")
     )
     func fullDisk() async throws {
         try await withTemporaryDirectory { directory in
@@ -95,13 +95,13 @@ struct NeverTrapsTests {
                     """
             )
             try await withProbe(at: .file(path), launch) { probe in
-                try await probe.expect("get m", says: "7")
-                try await probe.expect("set n 1", says: "error writeFailed")
+                try await probe.expect("get m", prints: "7")
+                try await probe.expect("set n 1", prints: "error writeFailed")
                 try await probe.expect("assign n 2")
-                try await probe.expect("get n", says: "2")
-                try await probe.expect("synchronize", says: "error notSaved")
-                try await probe.expect("get m", says: "7")
-                // The disk of the helper, seen from here.
+                try await probe.expect("get n", prints: "2")
+                try await probe.expect("synchronize", prints: "error notSaved")
+                try await probe.expect("get m", prints: "7")
+                // The probe's disk, as seen from this process.
                 try FileManager.default.removeItem(atPath: "/proc/\(probe.identifier)/root\(fill)")
                 try await probe.expect("set k 3")
                 try await probe.expect("checkpoint")
@@ -112,8 +112,8 @@ struct NeverTrapsTests {
     }
 
     @Test(
-        "on a disk that is filled while it is used, sets fail with an error and go on when there is room again",
-        .enabled(if: Mounts.areAllowed, "only who may mount can fill a disk")
+        "when a disk fills up, sets fail with an error and work again when there is space",
+        .enabled(if: Mounts.areAllowed, "requires permission to mount")
     )
     func fillingDisk() async throws {
         try await withTemporaryDirectory { directory in
@@ -124,11 +124,11 @@ struct NeverTrapsTests {
                 try await probe.expect("set n 1")
                 try await probe.expect("checkpoint")
                 try fill("\(root)\(directory)/fill")
-                // Room that the journal has already may still be used.
+                // Space that the journal has allocated already may still be used.
                 try probe.send("fill key 20000")
                 #expect(try await probe.line() == "error writeFailed")
-                try await probe.expect("get n", says: "1")
-                try await probe.expect("get key-0", says: "0")
+                try await probe.expect("get n", prints: "1")
+                try await probe.expect("get key-0", prints: "0")
                 try FileManager.default.removeItem(atPath: "\(root)\(directory)/fill")
                 try await probe.expect("set n 2")
                 try await probe.expect("checkpoint")
@@ -137,7 +137,7 @@ struct NeverTrapsTests {
         }
     }
 
-    /// Writes until there is no room left.
+    /// Writes until the disk is full.
     private func fill(_ path: String) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         try #require(descriptor >= 0)
@@ -147,8 +147,8 @@ struct NeverTrapsTests {
     }
 
     @Test(
-        "on a read-only disk values are read, sets of others are seen at once, and one's own are refused",
-        .enabled(if: Mounts.areAllowed, "only who may mount can make a disk read-only")
+        "on a read-only disk, values are read, sets of other processes are seen at once, and own sets fail",
+        .enabled(if: Mounts.areAllowed, "requires permission to mount")
     )
     func readOnlyDisk() async throws {
         try await withTemporaryDirectory { directory in
@@ -157,15 +157,15 @@ struct NeverTrapsTests {
                 after: "mount --bind \(directory) \(directory) && mount -o remount,ro,bind \(directory)"
             )
             try await withProbes([(place, Probe.Launch()), (place, launch)]) { probes in
-                try await probes[1].expect("get n", says: "0")
-                try await probes[1].expect("set n 1", says: "error readOnly")
-                try await probes[1].expect("persistence", says: "readOnly")
+                try await probes[1].expect("get n", prints: "0")
+                try await probes[1].expect("set n 1", prints: "error readOnly")
+                try await probes[1].expect("persistence", prints: "readOnly")
                 try await probes[0].expect("set n 1")
-                // A first set may be noticed within a second only.
+                // A first set may take up to a second to be noticed.
                 try await probes[1].expectSoon("n", is: 1, within: .seconds(2))
                 for value in 2...20 {
                     try await probes[0].expect("set n \(value)")
-                    try await probes[1].expect("get n", says: "\(value)")
+                    try await probes[1].expect("get n", prints: "\(value)")
                     if value % 5 == 0 { try await probes[0].expect("checkpoint") }
                 }
                 try await probes[1].finish()

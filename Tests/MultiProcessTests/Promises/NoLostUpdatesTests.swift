@@ -4,11 +4,11 @@ import StoredSettings
 import TestSupport
 import Testing
 
-/// One round at a time: what counts is that its own processes meet.
+/// Serialized, so that the processes of one round contend with each other.
 @Suite("Promise 2: no lost updates", .serialized)
 struct NoLostUpdatesTests {
     @Test(
-        "four processes set 2,000 keys each in a suite that is not there yet, and all 8,000 are kept",
+        "all 8,000 keys are stored when four processes each set 2,000 keys of a new suite",
         arguments: 1...10
     )
     func distinctKeys(round: Int) async throws {
@@ -17,7 +17,7 @@ struct NoLostUpdatesTests {
             try await withProbes(4, at: place) { probes in
                 for (number, probe) in probes.enumerated() { try probe.send("fill process\(number) 2000") }
                 for probe in probes { try await probe.expect(within: .seconds(300)) }
-                for probe in probes { try await probe.expect("keys", says: "8000") }
+                for probe in probes { try await probe.expect("keys", prints: "8000") }
             }
             try SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
@@ -29,14 +29,14 @@ struct NoLostUpdatesTests {
         }
     }
 
-    @Test("four processes add one 5,000 times each, and the sum is 20,000", arguments: 1...10)
+    @Test("the sum is 20,000 when four processes each add 1 5,000 times", arguments: 1...10)
     func oneKey(round: Int) async throws {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
             try await withProbes(4, at: place) { probes in
                 for probe in probes { try probe.send("increment total 5000") }
                 for probe in probes { try await probe.expect(within: .seconds(300)) }
-                for probe in probes { try await probe.expect("get total", says: "20000") }
+                for probe in probes { try await probe.expect("get total", prints: "20000") }
             }
             let suite = SettingsSuite(fileAt: place.path)
             #expect(Setting("total", default: 0, suite: suite).value == 20_000)
@@ -45,7 +45,7 @@ struct NoLostUpdatesTests {
         }
     }
 
-    @Test("two processes race to make the first file, and a third sees both keys of every transaction or neither")
+    @Test("when two processes race to create the file, a third sees both keys of every transaction or neither")
     func transactions() async throws {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("raced", home: home)
@@ -53,7 +53,7 @@ struct NoLostUpdatesTests {
                 try probes[2].send("compare left right 4000")
                 for probe in probes.prefix(2) { try probe.send("raise left right 2000") }
                 for probe in probes.prefix(2) { try await probe.expect() }
-                try await probes[2].expect(says: "whole")
+                try await probes[2].expect(prints: "whole")
             }
             try SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
@@ -61,7 +61,7 @@ struct NoLostUpdatesTests {
         }
     }
 
-    @Test("updates go on while two processes do nothing but checkpoint, and the sum is exact")
+    @Test("the sum is exact when two processes update while two others only checkpoint")
     func checkpointing() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")

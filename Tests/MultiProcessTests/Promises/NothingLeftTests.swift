@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Promise 10: tests leave nothing behind")
 struct NothingLeftTests {
-    @Test("a process that uses suites in memory, and one of them as its standard suite, leaves no file anywhere")
+    @Test("a process that uses in-memory suites, also as its standard suite, leaves no file")
     func memory() async throws {
         try await withTemporaryDirectory { directory in
             let launch = Probe.Launch(
@@ -17,13 +17,13 @@ struct NothingLeftTests {
             try await withProbe(at: .suite("unused", home: "\(directory)/home"), launch) { probe in
                 try await probe.expect("memory")
                 try await probe.finish()
-                #expect(probe.complaints == "")
+                #expect(probe.errors == "")
             }
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
         }
     }
 
-    @Test("a suite that is finished and let go of has nothing open, and its directory can be removed for good")
+    @Test("a suite that is finished and released has no open file, and its directory stays removed")
     func finished() async throws {
         var path = ""
         try await withTemporaryDirectory { directory in
@@ -39,7 +39,7 @@ struct NothingLeftTests {
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    /// Sets, watches and finishes.
+    /// Sets, watches and finishes a suite.
     private func useSuite(in directory: String) async throws {
         let suite = SettingsSuite(fileAt: "\(directory)/settings.json")
         let n = Setting("n", default: 0, suite: suite)
@@ -56,14 +56,14 @@ struct NothingLeftTests {
                 do {
                     return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
                 } catch {
-                    // Closed while it was looked at.
+                    // Closed in the meantime.
                     return ""
                 }
             }
     }
 
     private func mappedFiles() throws -> String {
-        // Read to its end: the system says of such files that they are empty.
+        // Read to the end, because the system reports a size of 0.
         let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/maps"))
         let text = String(decoding: try #require(try file.readToEnd()), as: UTF8.self)
         try #require(text.contains("[stack]"))

@@ -8,11 +8,11 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Promise 9: secrets stay home")
+@Suite("Promise 9: secrets stay private")
 struct SecretsTests {
     private static let secret = "hunter2-correct-horse"
 
-    @Test("directories are made 0700 and files 0600 whatever the umask, by a process that sets, checkpoints and ends")
+    @Test("directories are created with mode 0700 and files with 0600, whatever the umask")
     func created() async throws {
         try await withTemporaryDirectory { home in
             let launch = Probe.Launch(wrapper: ["/bin/sh", "-c", #"umask 0 && exec "$0" "$@""#])
@@ -33,7 +33,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("no file is wider for an instant, whichever system call comes next", arguments: [0o600, 0o640, 0o400])
+    @Test("no file has wider permissions at any moment, after whichever system call", arguments: [0o600, 0o640, 0o400])
     func neverWider(mode: Int) async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
@@ -44,11 +44,12 @@ struct SecretsTests {
                 do {
                     for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
                         let permissions = try "\(directory)/\(name)".filePermissions ?? 0
-                        // Others have less than the file's owner gave them; a draft may have less than that.
+                        // The group and others have at most the permissions of the settings file; a temporary file may
+                        // have fewer.
                         if permissions & 0o077 & ~mode != 0 { wide.withLock { _ = $0.insert("\(call): \(name)") } }
                     }
                 } catch {
-                    // A draft that has just taken its place is gone; the next call is looked at as well.
+                    // A temporary file that was just renamed is gone; the next call checks again.
                 }
             })
             let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: system))
@@ -63,7 +64,7 @@ struct SecretsTests {
     }
 
     @Test(
-        "no name of a suite leaves its directory",
+        "no suite name leaves its directory",
         arguments: [
             "..", "../x", "../../x", "/tmp/x", "a/../../x", ".", "...", "x/..", "%2e%2e", "a\\..\\b", "~", "é😀",
         ]
@@ -84,7 +85,7 @@ struct SecretsTests {
         }
     }
 
-    @Test("no value appears in an error, be it in a broken file, a broken journal or of another type than is asked for")
+    @Test("no error contains a value, whether the file is broken, the journal is broken, or the type differs")
     func errors() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
@@ -98,23 +99,23 @@ struct SecretsTests {
                 let port = Setting("n", default: 0, suite: suite)
                 _ = port.value
                 for action in [{ _ = try port.load() }, { try suite.checkpoint() }, { try suite.synchronize() }] {
-                    note(reporter, action)
+                    report(reporter, action)
                 }
                 suite.finish()
-                expectDiscretion(of: reporter, [.typeMismatch, .malformedFile])
+                expectNoSecret(of: reporter, [.typeMismatch, .malformedFile])
             }
             try await leaveBrokenJournal(path)
             let reporter = RecordingReporter()
             let suite = SettingsSuite(store: FileStore(path: FilePath(path)), reporter: reporter)
             _ = suite.snapshot()
-            note(reporter) { try suite.setStoredValue(1, forKey: "n") }
+            report(reporter) { try suite.setStoredValue(1, forKey: "n") }
             suite.finish()
-            expectDiscretion(of: reporter, [.malformedJournal])
+            expectNoSecret(of: reporter, [.malformedJournal])
         }
     }
 
-    /// Expects errors, of these codes only, and the secret in none of them.
-    private func expectDiscretion(
+    /// Expects errors with these codes only, none of which contains the secret.
+    private func expectNoSecret(
         of reporter: RecordingReporter,
         _ codes: [SettingsError.Code],
         sourceLocation: SourceLocation = #_sourceLocation
@@ -127,8 +128,8 @@ struct SecretsTests {
         }
     }
 
-    /// Notes what an action throws beside what is reported.
-    private func note(_ reporter: RecordingReporter, _ action: () throws -> Void) {
+    /// Reports an error that an action throws.
+    private func report(_ reporter: RecordingReporter, _ action: () throws -> Void) {
         do {
             try action()
         } catch let error as SettingsError {
@@ -138,13 +139,13 @@ struct SecretsTests {
         }
     }
 
-    /// Leaves a journal with the secret in a record that is not as it was written.
-    private func leaveBrokenJournal(_ path: String) async throws {
+    /// Leaves a journal in which the record with the secret is damaged.
+    private func exitProcessBrokenJournal(_ path: String) async throws {
         try path.overwriteFile(with: "{}")
         try await withoutCheckpoints(of: path) {
             try await withProbe(at: .file(path)) { probe in
                 try await probe.expect("set \(Self.secret) 1")
-                await probe.end()
+                await probe.kill()
             }
         }
         let journal = JournalFile(of: path)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 
-/// What a process answers to commands that read, assign 1 to `n`, set `m` to 2, and save.
+/// The expected answers of a probe that reads, assigns 1 to `n`, sets `m` to 2, and saves.
 struct Answers {
-    /// What is stored before: how many keys, the integer under `n`, and its stored value as text.
+    /// The values stored before: the number of keys, the integer under `n`, and its description.
     struct Values {
         var keys = 0
         var integer = 0
@@ -12,7 +13,7 @@ struct Answers {
     }
 
     private var values: Values
-    /// All answers that are allowed.
+    /// The allowed answers of each command.
     private var set = ["done"]
     private var checkpoint = ["done"]
     private var synchronize = ["done"]
@@ -24,7 +25,7 @@ struct Answers {
     /// Everything is stored.
     static func stored(_ values: Values = Values()) -> Answers { Answers(values) }
 
-    /// The settings file cannot be read: sets go into the journal, and the file is not written.
+    /// The settings file cannot be read: sets go to the journal, and the file is not written.
     static func broken(lastGood values: Values = Values()) -> Answers {
         var answers = Answers(values)
         answers.checkpoint = ["error malformedFile"]
@@ -34,7 +35,7 @@ struct Answers {
     /// Another file is in the journal's place.
     static var foreignJournal: Answers { notSaved(["error malformedJournal"]) }
 
-    /// The system refuses to create the directory, which may be for want of permission.
+    /// The system refuses to create the directory, with or without a permission error.
     static var refused: Answers { notSaved(["error writeFailed", "error readOnly"]) }
 
     private static func notSaved(_ set: [String]) -> Answers {
@@ -43,7 +44,7 @@ struct Answers {
         return answers
     }
 
-    /// Assigned values can be read, and nothing is stored.
+    /// Assigned values can be read, but nothing is stored.
     static var inMemory: Answers {
         var answers = Answers(Values())
         let outcome = ["error locationUnavailable"]
@@ -51,7 +52,7 @@ struct Answers {
         return answers
     }
 
-    /// The commands, and the answers to each.
+    /// The commands, each with its allowed answers.
     fileprivate var conversation: [(command: String, allowed: [String])] {
         [
             ("keys", ["\(values.keys)"]), ("get n", ["\(values.integer)"]), ("text n", [values.text]),
@@ -62,16 +63,21 @@ struct Answers {
 }
 
 extension Probe {
-    /// Expects the process to give these answers, and to come to its own end.
-    func expectLife(_ answers: Answers, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    /// Expects these answers from the process, and a normal exit.
+    func expectAnswers(_ answers: Answers, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         for (command, allowed) in answers.conversation {
             try send(command)
             let answer = try await line(sourceLocation: sourceLocation)
             #expect(allowed.contains(answer), "\(command)", sourceLocation: sourceLocation)
             guard command == "set m 2" else { continue }
-            // Exactly when it answers so, it has set the value.
-            try await expect("get m", says: answer == "done" ? "2" : "0", sourceLocation: sourceLocation)
+            // The value is set exactly when the answer is `done`.
+            try await expect("get m", prints: answer == "done" ? "2" : "0", sourceLocation: sourceLocation)
         }
         try await finish(sourceLocation: sourceLocation)
     }
+}
+
+/// The contents of a settings file, read by Foundation's JSON parser.
+func document(at path: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path))) as? [String: Any])
 }

@@ -3,36 +3,36 @@
 import TestSupport
 import Testing
 
-/// What somebody may do to a journal that others have open.
+/// Damage to a journal that other processes have open.
 enum JournalDamage: CaseIterable, Sendable {
     case removed
-    case cutToNothing
-    case cutInHeader
-    case cutAfterHeader
-    case cutInRecords
+    case truncatedToZero
+    case truncatedInHeader
+    case truncatedAfterHeader
+    case truncatedInRecords
     case replacedByCopy
     case replacedByEmptyFile
-    case replacedByNewOne
+    case replacedByOtherJournal
 
-    func apply(to journal: JournalFile, sparing directory: String) async throws {
+    func apply(to journal: JournalFile, scratch directory: String) async throws {
         switch self {
         case .removed: try journal.remove()
-        case .cutToNothing: try journal.truncate(to: 0)
-        case .cutInHeader: try journal.truncate(to: 600)
-        case .cutAfterHeader: try journal.truncate(to: JournalFile.headerSize)
-        case .cutInRecords: try journal.truncate(to: max(journal.end - 12, JournalFile.headerSize))
+        case .truncatedToZero: try journal.truncate(to: 0)
+        case .truncatedInHeader: try journal.truncate(to: 600)
+        case .truncatedAfterHeader: try journal.truncate(to: JournalFile.headerSize)
+        case .truncatedInRecords: try journal.truncate(to: max(journal.end - 12, JournalFile.headerSize))
         case .replacedByCopy: try journal.replace(with: journal.bytes)
         case .replacedByEmptyFile: try journal.replace(with: [])
-        case .replacedByNewOne: try await journal.replace(with: newJournal(in: "\(directory)/another"))
+        case .replacedByOtherJournal: try await journal.replace(with: otherJournal(in: "\(directory)/another"))
         }
     }
 
-    /// The journal of other settings, with a record that is not checkpointed.
-    private func newJournal(in directory: String) async throws -> [UInt8] {
+    /// The journal of another settings file, with a record that is not checkpointed.
+    private func otherJournal(in directory: String) async throws -> [UInt8] {
         let place = Probe.Place.file("\(directory)/settings.json")
         return try await withProbe(at: place) { probe in
             try await probe.expect("set foreign 1")
-            await probe.end()
+            await probe.kill()
             return try JournalFile(of: place.path).bytes
         }
     }

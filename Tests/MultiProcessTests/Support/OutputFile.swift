@@ -3,14 +3,14 @@
 import Foundation
 import Synchronization
 
-/// What a process writes, line by line.
+/// The output of a process, line by line.
 ///
-/// It is a file, and one without a name, so that nothing is left of it. The other end of a pipe may be inherited by
-/// helpers that are started at the same moment, and then the pipe does not end with its process.
+/// The output goes to an unlinked file, so that nothing is left behind. A pipe would not do: probes that are started at
+/// the same moment may inherit its write end, and then the pipe stays open after its process has ended.
 final class OutputFile: Sendable {
     private struct State {
         var bytes: [UInt8] = []
-        /// How many of the bytes have been given out.
+        /// The number of bytes that `next()` has consumed.
         var position = 0
         var isClosed = false
     }
@@ -25,10 +25,10 @@ final class OutputFile: Sendable {
         try FileManager.default.removeItem(at: url)
     }
 
-    /// The next line, without its end; `nil` when there is none yet that is whole.
+    /// The next complete line, without its terminator; `nil` if there is none yet.
     func next() -> String? {
         state.withLock { state in
-            readOn(&state)
+            readNewOutput(&state)
             let rest = state.bytes[state.position...]
             guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
             state.position = end + 1
@@ -36,26 +36,26 @@ final class OutputFile: Sendable {
         }
     }
 
-    /// All that has been written so far.
+    /// The whole output so far.
     var text: String {
         state.withLock { state in
-            readOn(&state)
+            readNewOutput(&state)
             return String(decoding: state.bytes, as: UTF8.self)
         }
     }
 
-    /// Reads the rest and closes the file: nothing is written to it any more.
+    /// Reads the rest and closes the file after the process has ended.
     func close() throws {
         try state.withLock { state in
-            readOn(&state)
+            readNewOutput(&state)
             guard !state.isClosed else { return }
             state.isClosed = true
             try handle.close()
         }
     }
 
-    /// Reads what has been written since the last time, without moving the place where the process writes.
-    private func readOn(_ state: inout State) {
+    /// Reads new output without moving the offset at which the process writes.
+    private func readNewOutput(_ state: inout State) {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while !state.isClosed {
             let count = pread(handle.fileDescriptor, &chunk, chunk.count, off_t(state.bytes.count))

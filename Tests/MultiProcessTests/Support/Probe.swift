@@ -5,15 +5,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A process of the helper program, which does what it is told line by line.
+/// A `settings-probe` process, which executes commands line by line.
 final class Probe: Sendable {
-    /// Where the process keeps its settings.
+    /// The location of the process's settings.
     enum Place: Sendable {
         case file(String)
-        /// A suite by name, below a directory of the test's own.
+        /// A suite by name, below the test's own directory.
         case suite(String, home: String)
 
-        /// The path of the file, either way.
+        /// The path of the settings file.
         var path: String {
             switch self {
             case .file(let path): path
@@ -22,27 +22,27 @@ final class Probe: Sendable {
         }
     }
 
-    /// How the process is started.
+    /// The environment and arguments of a process.
     struct Launch: Sendable {
-        /// A program with its arguments that is given the helper's command line as further ones, and becomes it.
+        /// A program with arguments, to which the probe's command line is appended, and which executes it.
         var wrapper: [String] = []
-        /// Flags after the place, which override settings.
+        /// Flags after the location, which override settings.
         var flags: [String] = []
-        /// The current directory; the tests' own when there is none.
+        /// The current directory; `nil` for that of the tests.
         var directory: String?
-        /// Variables that the process has otherwise than the tests; without a value, not at all.
+        /// Environment variables that differ from those of the tests; `nil` removes a variable.
         var environment: [String: String?] = [:]
     }
 
     private let process = Process()
     private let input = Pipe()
     private let output: OutputFile
-    private let errors: OutputFile
+    private let errorOutput: OutputFile
 
     init(at place: Place, _ launch: Launch = Launch()) throws {
-        // A helper that has died must not take the tests along when it is talked to.
+        // Writing to a probe that has died must not end the tests with SIGPIPE.
         _ = Foundation.signal(SIGPIPE, SIG_IGN)
-        (output, errors) = (try OutputFile(), try OutputFile())
+        (output, errorOutput) = (try OutputFile(), try OutputFile())
         var environment = ProcessInfo.processInfo.environment
         var arguments: [String]
         switch place {
@@ -65,35 +65,35 @@ final class Probe: Sendable {
         if let directory = launch.directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
         process.standardInput = input
         process.standardOutput = output.handle
-        process.standardError = errors.handle
+        process.standardError = errorOutput.handle
         try process.run()
     }
 
-    // MARK: - Talking
+    // MARK: - Commands and output
 
-    /// Tells the process what to do.
+    /// Sends a command to the process.
     func send(_ command: String) throws {
         try input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
     }
 
-    /// The next line that the process says.
+    /// The next line that the process prints.
     func line(within limit: Duration = .seconds(60), sourceLocation: SourceLocation = #_sourceLocation) async throws
         -> String
     {
         var line: String?
-        await eventually("the helper says something", within: limit, sourceLocation: sourceLocation) {
-            // In this order, so that the last words of a helper that has ended are not missed.
+        await eventually("the probe prints a line", within: limit, sourceLocation: sourceLocation) {
+            // In this order, so that the last lines of a probe that has ended are not missed.
             let isGone = isGone
             line = output.next()
             return line != nil || isGone
         }
-        return try #require(line, "\(errors.text)", sourceLocation: sourceLocation)
+        return try #require(line, "\(errorOutput.text)", sourceLocation: sourceLocation)
     }
 
-    /// Tells the process what to do, if anything is given, and expects its next line to be this one.
+    /// Sends a command, if there is one, and expects the next line to be this one.
     func expect(
         _ command: String? = nil,
-        says expected: String = "done",
+        prints expected: String = "done",
         within limit: Duration = .seconds(60),
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
@@ -102,15 +102,15 @@ final class Probe: Sendable {
         #expect(answer == expected, sourceLocation: sourceLocation)
     }
 
-    /// Makes the process watch a key, and expects the value that it says first.
+    /// Starts to watch a key, and expects the first value.
     func watch(_ key: String, from value: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try send("watch \(key)")
-        // In either order: what watches does so beside what answers.
+        // The lines arrive in either order: the watching task prints beside the task that answers.
         let lines = [try await line(sourceLocation: sourceLocation), try await line(sourceLocation: sourceLocation)]
         #expect(Set(lines) == ["done", "\(key) is \(value)"], sourceLocation: sourceLocation)
     }
 
-    /// Expects the process to read a value before long: for what it has to notice by itself.
+    /// Waits until the process reads a value, for changes that it has to notice by itself.
     func expectSoon(
         _ key: String,
         is value: Int,
@@ -123,67 +123,69 @@ final class Probe: Sendable {
         }
     }
 
-    /// All the whole lines that the process has said before it ended, and nobody has read.
+    /// The complete lines that the process has printed and the test has not read.
     func remainingLines() -> [String] {
         var lines: [String] = []
         while let line = output.next() { lines.append(line) }
         return lines
     }
 
-    /// What the process has complained of so far.
-    var complaints: String { errors.text }
+    /// The errors that the process has reported so far.
+    var errors: String { errorOutput.text }
 
-    /// The same, but for those of a file that a test has emptied and, being kept waiting itself, has not written to for
-    /// longer than the library gives an editor.
-    var complaintsButOfEmptyFiles: String {
-        complaints.split(separator: "\n").filter { !$0.contains("the file is empty") }.joined(separator: "\n")
+    /// The reported errors, except those of an empty file.
+    ///
+    /// When the machine is busy, a test that truncates and then writes a file can take longer than the library waits
+    /// for an editor.
+    var errorsExceptEmptyFile: String {
+        errors.split(separator: "\n").filter { !$0.contains("the file is empty") }.joined(separator: "\n")
     }
 
-    // MARK: - Ending
+    // MARK: - Termination
 
-    /// Sends a signal to this process alone.
+    /// Sends a signal to this process only.
     func signal(_ number: CInt) {
-        if !isGone { kill(process.processIdentifier, number) }
+        if !isGone { Foundation.kill(process.processIdentifier, number) }
     }
 
-    /// Lets the process come to its own end, waits for that, and expects that it was no trap.
+    /// Closes the input, waits for the process to exit, and expects status 0.
     func finish(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try input.fileHandleForWriting.close()
-        await eventually("the helper ends by itself", sourceLocation: sourceLocation) { isGone }
-        await eventually("its status is known", sourceLocation: sourceLocation) { !process.isRunning }
+        await eventually("the probe exits by itself", sourceLocation: sourceLocation) { isGone }
+        await eventually("the exit status is known", sourceLocation: sourceLocation) { !process.isRunning }
         #expect(process.terminationReason == .exit, sourceLocation: sourceLocation)
         #expect(process.terminationStatus == 0, sourceLocation: sourceLocation)
     }
 
-    /// The number of the process.
+    /// The process ID.
     var identifier: pid_t { process.processIdentifier }
 
-    /// Kills the process, as `kill -9` does, and waits until it is gone.
-    func end() async {
+    /// Kills the process with SIGKILL and waits until it is gone.
+    func kill() async {
         signal(SIGKILL)
-        await eventually("the helper is gone") { isGone }
-        // Foundation keeps what a process had until it learns of its end. Its next process may crash the tests when there
-        // are more than 1,300 descriptors: it reads beyond the end of their list.
+        await eventually("the probe is gone") { isGone }
+        // Foundation keeps the files of a process open until it notices the exit. With more than 1,300 descriptors, it
+        // reads beyond the end of their list when it starts the next process, and may crash.
         do {
             try output.close()
-            try errors.close()
+            try errorOutput.close()
             try input.fileHandleForWriting.close()
         } catch {
-            Issue.record("what a helper had cannot be closed: \(error)")
+            Issue.record("the files of a probe cannot be closed: \(error)")
         }
     }
 
-    /// Whether the process has ended, as the system has it: Foundation may learn it much later.
+    /// Whether the process has ended according to the system; Foundation may notice it much later.
     private var isGone: Bool {
         var information = siginfo_t()
         let pid = id_t(process.processIdentifier)
-        // Only looked at, so that Foundation can still collect it. When it has, there is no such child any more.
+        // WNOWAIT leaves the status for Foundation to collect. After that, the process is no longer a child.
         guard waitid(P_PID, pid, &information, WEXITED | WNOHANG | WNOWAIT) == 0 else { return errno == ECHILD }
         return information.si_signo != 0
     }
 }
 
-/// Starts helpers at one place and waits until they are ready; whatever happens, none is left.
+/// Starts probes at one location, waits until they are ready, and ends them whether or not the body throws.
 func withProbes<Result>(
     _ count: Int,
     at place: Probe.Place,
@@ -193,31 +195,54 @@ func withProbes<Result>(
     try await withProbes(Array(repeating: (place, launch), count: count), body)
 }
 
-/// Starts a helper for each of some places and waits until they are ready; whatever happens, none is left.
+/// Starts a probe at each location, waits until they are ready, and ends them whether or not the body throws.
 func withProbes<Result>(
     _ places: [(Probe.Place, Probe.Launch)],
     _ body: ([Probe]) async throws -> Result
 ) async throws -> Result {
-    try await Seats.take {
+    try await ProcessLimit.withPermit {
         var probes: [Probe] = []
         do {
             for (place, launch) in places { probes.append(try Probe(at: place, launch)) }
-            for probe in probes { try await probe.expect(says: "ready") }
+            for probe in probes { try await probe.expect(prints: "ready") }
             let result = try await body(probes)
-            for probe in probes { await probe.end() }
+            for probe in probes { await probe.kill() }
             return result
         } catch {
-            for probe in probes { await probe.end() }
+            for probe in probes { await probe.kill() }
             throw error
         }
     }
 }
 
-/// Starts a helper and waits until it is ready; whatever happens, it is not left.
+/// Starts a probe, waits until it is ready, and ends it whether or not the body throws.
 func withProbe<Result>(
     at place: Probe.Place,
     _ launch: Probe.Launch = Probe.Launch(),
     _ body: (Probe) async throws -> Result
 ) async throws -> Result {
     try await withProbes(1, at: place, launch) { try await body($0[0]) }
+}
+
+/// Launches programs in their own mount namespace, where the user may mount.
+enum Mounts {
+    /// Whether this user may mount; outside of most containers, root may.
+    static let areAllowed: Bool = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+        process.arguments = ["-m", "/bin/sh", "-c", "mount -t tmpfs -o size=64k none /mnt"]
+        (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
+        do {
+            try process.run()
+        } catch {
+            return false
+        }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }()
+
+    /// A launch that runs shell commands before the probe; only the probe sees their mounts.
+    static func launch(after commands: String) -> Probe.Launch {
+        Probe.Launch(wrapper: ["/usr/bin/unshare", "-m", "/bin/sh", "-c", commands + #" && exec "$0" "$@""#])
+    }
 }

@@ -33,10 +33,10 @@ struct SettingsStoreContractTests {
         }
     }
 
-    private static func faulty(_ fault: FaultyStore.Fault?, patience: Duration = .seconds(10)) -> Contract {
+    private static func faulty(_ fault: FaultyStore.Fault?, timeout: Duration = .seconds(10)) -> Contract {
         Contract(
             named: "FaultyStore",
-            patience: patience,
+            timeout: timeout,
             makeStore: { FaultyStore(fault) },
             reopen: FaultyStore.init(reopening:)
         )
@@ -51,7 +51,7 @@ struct SettingsStoreContractTests {
         for clause in Contract.Clause.all {
             let isExpected = fault.clauses.contains(clause)
             let isTimeout = fault.isTimeout && isExpected
-            let contract = Self.faulty(fault, patience: isTimeout ? .milliseconds(50) : .seconds(10))
+            let contract = Self.faulty(fault, timeout: isTimeout ? .milliseconds(50) : .seconds(10))
             for _ in 0..<(fault.isRace && isExpected ? 20 : 1) where !violated.contains(clause) {
                 if await !contract.violations(of: clause).isEmpty { violated.insert(clause) }
             }
@@ -96,7 +96,7 @@ struct SettingsStoreContractTests {
         defer { end.signal() }
         let hanging = Contract(
             named: "hanging",
-            patience: .milliseconds(10),
+            timeout: .milliseconds(10),
             makeStore: {
                 end.wait()
                 return InMemoryStore()

@@ -2,14 +2,13 @@
 
 package import StoredSettings
 
-/// One type with some of its values, which must come out of a file in another process as they went in.
+/// Values of one type, which have to be identical after a round trip through another process.
 ///
-/// Whoever imports this module has the same values. So one process can store them, and another one can tell whether what
-/// it reads is the same.
-package struct Law: Sendable {
+/// Every process that imports this module has the same values. One process can store them, and another can check them.
+package struct RoundTripCase: Sendable {
     private let storeAll: @Sendable (SettingsSuite, _ prefix: String) throws -> Void
     private let firstFailure: @Sendable (SettingsSuite, _ prefix: String) -> String?
-    private let passAll: @Sendable (SettingsSuite, _ from: String, _ to: String) throws -> Void
+    private let copyAll: @Sendable (SettingsSuite, _ from: String, _ to: String) throws -> Void
 
     init<Value: StoredValueConvertible>(
         _ values: [Value],
@@ -29,10 +28,11 @@ package struct Law: Sendable {
         firstFailure = { suite, prefix in
             for (setting, value) in zip(settings(suite, prefix), values) {
                 do {
-                    guard let read = try setting.load() ?? nil else { return "\(setting.key) is not there" }
-                    // The stored forms tell apart what `==` of some types does not: 0.0 from -0.0, deep inside.
+                    guard let read = try setting.load() ?? nil else { return "\(setting.key) is missing" }
+                    // The stored values distinguish values that `==` of some types does not, such as 0.0 and -0.0 in
+                    // nested values.
                     guard isSame(read, value), try read.storedValue() == value.storedValue() else {
-                        return "\(setting.key) is another value"
+                        return "\(setting.key) differs"
                     }
                 } catch {
                     return "\(error)"
@@ -40,7 +40,7 @@ package struct Law: Sendable {
             }
             return nil
         }
-        passAll = { suite, from, to in
+        copyAll = { suite, from, to in
             let pairs = zip(settings(suite, from), settings(suite, to))
             try suite.transaction { transaction in
                 for (from, to) in pairs {
@@ -54,12 +54,12 @@ package struct Law: Sendable {
         self.init(values, isSame: ==)
     }
 
-    /// Stores all values, each under a key that begins with the prefix.
+    /// Stores all values under keys with a prefix.
     package func store(in suite: SettingsSuite, prefix: String) throws { try storeAll(suite, prefix) }
 
-    /// What is wrong with what is stored, if anything is.
+    /// A description of the first missing or different value; `nil` if there is none.
     package func failure(in suite: SettingsSuite, prefix: String) -> String? { firstFailure(suite, prefix) }
 
     /// Reads each value and stores it again under another prefix.
-    package func pass(in suite: SettingsSuite, from: String, to: String) throws { try passAll(suite, from, to) }
+    package func copy(in suite: SettingsSuite, from: String, to: String) throws { try copyAll(suite, from, to) }
 }

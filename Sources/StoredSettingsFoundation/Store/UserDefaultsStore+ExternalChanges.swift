@@ -3,50 +3,50 @@
 import StoredSettings
 
 extension UserDefaultsStore {
-    /// Sees whether somebody has changed the value under a key.
+    /// Detects an external change of one key.
     ///
-    /// - Returns: What is to be done after the lock.
-    func look(at key: String, _ state: inout State) -> StoreDelivery {
-        guard state.hasLooked else { return look(&state) }
+    /// - Returns: The delivery to perform after the lock is released.
+    func detectChanges(at key: String, _ state: inout State) -> StoreDelivery {
+        guard state.hasDetectedChanges else { return detectChanges(&state) }
         guard !state.isWriting else { return .none }
         let value = domain.value(forKey: key)
         if value == state.seen[key], domain.value(forKey: ExactForms.key) == state.exactText { return .none }
-        let delivery = look(&state)
-        // It may be from a domain whose values are not among all values.
+        let delivery = detectChanges(&state)
+        // The key may come from a domain that is not part of the merged values.
         state.seen[key] = value
         return delivery
     }
 
-    /// Sees what somebody has changed.
+    /// Detects external changes of all keys.
     ///
-    /// - Returns: What is to be done after the lock.
-    func look(_ state: inout State) -> StoreDelivery {
+    /// - Returns: The delivery to perform after the lock is released.
+    func detectChanges(_ state: inout State) -> StoreDelivery {
         guard !state.isWriting else { return .none }
-        let isFirst = !state.hasLooked
+        let isFirst = !state.hasDetectedChanges
         let merged = domain.merged()
-        state.hasLooked = true
+        state.hasDetectedChanges = true
         state.seen = merged
-        noteExactForms(merged[ExactForms.key], &state)
+        updateExactForms(merged[ExactForms.key], &state)
         let stored = state.exact.resolved(persistent(merged, knowing: state.stored))
         let changes = [StoreChange](from: state.stored, to: stored)
         guard !changes.isEmpty else { return .none }
         state.stored = stored
         state.version &+= 1
-        // What was there before anybody looked has not changed.
+        // The values found by the first look are not changes.
         guard !isFirst else { return .none }
         return state.observer?.record(StoreCommit(changes: changes, origin: .external)) ?? .none
     }
 
-    private func noteExactForms(_ text: StoredValue?, _ state: inout State) {
+    private func updateExactForms(_ text: StoredValue?, _ state: inout State) {
         guard text != state.exactText else { return }
         state.exactText = text
         state.exact = ExactForms(propertyList: text)
     }
 
-    /// The values that are stored and not just registered.
+    /// The values that are stored, not only registered.
     ///
-    /// A stored value that equals the registered one cannot be told from it. It counts as stored only when it did so before;
-    /// either way it is the value that is read.
+    /// A stored value that equals the registered value cannot be distinguished from it. It counts as stored only if it
+    /// did before. Either way, a read returns it.
     private func persistent(
         _ merged: [String: StoredValue],
         knowing stored: [String: StoredValue]

@@ -2,8 +2,8 @@
 
 import StoredSettings
 
-/// Settings of a common mixture, in a suite that is handed over.
-struct MadeSettings: Sendable {
+/// A typical mix of settings in a suite that is passed in.
+struct TypicalSettings: Sendable {
     static let propertyCount = 10
 
     @DefaultStorage var isVerbose: Bool
@@ -31,7 +31,7 @@ struct MadeSettings: Sendable {
     }
 }
 
-/// The same, where each property names its suite.
+/// The same settings, where each property names its suite.
 struct LiteralSettings: Sendable {
     static let suite = "benchmark.literal"
 

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LawTable
+import RoundTripCases
 import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("Values of every type cross from process to process to the last bit")
-struct CrossingTests {
-    @Test("what one process stores, another reads as the same values, and what it stores again comes back as the same")
+@Suite("Exact round trips between processes")
+struct RoundTripTests {
+    @Test("values of every type that one process stores are read and stored again by another without any difference")
     func thereAndBack() async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             let suite = SettingsSuite(fileAt: place.path)
-            for law in LawTable.all { try law.store(in: suite, prefix: "there") }
-            #expect(LawTable.all.compactMap { $0.failure(in: suite, prefix: "there") } == [])
+            for testCase in RoundTripCases.all { try testCase.store(in: suite, prefix: "there") }
+            #expect(RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: "there") } == [])
             try await withProbe(at: place) { probe in
                 try await probe.expect("cross there back")
-                #expect(probe.complaints.isEmpty)
+                #expect(probe.errors.isEmpty)
             }
-            #expect(LawTable.all.compactMap { $0.failure(in: suite, prefix: "back") } == [])
-            // A process that has nothing but a copy of the file.
+            #expect(RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: "back") } == [])
+            // A process that has only a copy of the file.
             try suite.checkpoint()
             let copy = Probe.Place.file("\(directory)/copy/settings.json")
             try FileManager.default.createDirectory(atPath: "\(directory)/copy", withIntermediateDirectories: false)

@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// Choices that follow from a seed (xorshift64*).
-struct Chance: RandomNumberGenerator {
+/// A random number generator with a seed (xorshift64*).
+struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 
     /// - Parameters:
-    ///   - seed: The run's.
-    ///   - stream: What tells apart those who choose in one run.
+    ///   - seed: The seed of the run.
+    ///   - stream: A number that distinguishes the generators of one run.
     init(seed: UInt64, stream: Int = 0) {
-        // Never zero, which would stay zero.
+        // The state must not be zero, because it would stay zero.
         state = (seed &+ UInt64(truncatingIfNeeded: stream) &* 0x9E37_79B9_7F4A_7C15) | 1
         for _ in 0..<8 { _ = next() }
     }
@@ -31,7 +31,7 @@ struct Chance: RandomNumberGenerator {
     }
 }
 
-/// Lets time pass on this thread.
+/// Blocks this thread for a duration.
 func pause(_ duration: Duration) {
     let (seconds, attoseconds) = duration.components
     var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))

@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-#if THREAD_SANITIZER
-import StoredSettings
-
-/// In a build for Thread Sanitizer, every `Mutex` of this module is a lock that tells it what it does.
-typealias Mutex = Locked
-#endif

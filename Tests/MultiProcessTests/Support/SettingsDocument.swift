@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-import Foundation
-import Testing
-
-/// What a settings file holds, read by somebody else's JSON parser.
-func document(at path: String) throws -> [String: Any] {
-    try #require(try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path))) as? [String: Any])
-}
