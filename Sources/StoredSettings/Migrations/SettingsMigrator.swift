@@ -110,7 +110,7 @@ extension SettingsMigrator {
                 .migrationFailed,
                 fact: "the migration step '\(step.name)' failed: \(cause.fact)",
                 consequence: "no setting is migrated, and the next migration tries again",
-                remedy: cause.remedy,
+                remedy: cause.remedy.isEmpty ? "correct the step, or the stored values that it reads" : cause.remedy,
                 key: cause.key,
                 underlying: error
             )

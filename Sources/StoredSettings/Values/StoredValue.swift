@@ -66,9 +66,13 @@ extension StoredValue {
     /// Throws ``SettingsError`` if the value is nested too deeply to be stored.
     func checkDepth(forKey key: String) throws {
         guard !isNested(within: Self.maximumDepth) else { return }
-        var error = SettingsError.unstorable("the value is nested deeper than \(Self.maximumDepth) levels")
-        error.key = key
-        throw error
+        throw SettingsError(
+            .unstorable,
+            fact: "the value is nested deeper than \(Self.maximumDepth) levels",
+            consequence: "the value is not stored",
+            remedy: "use a value with fewer nested arrays and dictionaries",
+            key: key
+        )
     }
 
     /// The kind of a stored value, without its contents.

@@ -50,8 +50,7 @@ extension Set: StablyOrdered {
 }
 
 extension Dictionary: StablyOrdered {
-    /// Sorts alternating keys and values: the standard library encodes a dictionary whose keys are not strings that
-    /// way.
+    /// Sorts alternating keys and values, the encoded form of a dictionary whose keys are not strings.
     static func ordered(_ elements: [StoredValue]) -> [StoredValue] {
         guard elements.count.isMultiple(of: 2) else { return elements }
         return stride(from: 0, to: elements.count, by: 2)
