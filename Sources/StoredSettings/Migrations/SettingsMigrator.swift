@@ -13,9 +13,9 @@
 /// try migrator.migrate(suite)        // at the start of the program, before its settings are used
 /// ```
 ///
-/// A record of the completed steps is stored in the suite itself, under its own key. The pending steps run in the order in
-/// which they were added, in the same transaction that updates the record. If several processes start together, one of
-/// them runs the steps, and no process sees a partial migration. If a step fails, the suite does not change.
+/// A record of the completed steps is stored in the suite itself, under its own key. The pending steps run in the order
+/// in which they were added, in the same transaction that updates the record. If several processes start together, one
+/// of them runs the steps, and no process sees a partial migration. If a step fails, the suite does not change.
 ///
 /// Never change the name or the effect of a step that was released; add another step instead. Recorded steps that this
 /// program does not know, because a newer version has added them, stay in the record.

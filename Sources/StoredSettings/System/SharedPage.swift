@@ -74,8 +74,7 @@ final class SharedPage: @unchecked Sendable {
         set { words[index].store(newValue, ordering: .releasing) }
     }
 
-    /// Returns whether a word of the file differs from this memory, because another process has written to a copy of
-    /// the file.
+    /// Returns whether a word differs from the file, because another process has written to a copy of the file.
     ///
     /// - Parameter index: The index of the word to compare.
     /// - Returns: Whether the file must be mapped again. It is also `true` when the word cannot be read, because

@@ -49,8 +49,7 @@ final class ThreadSignal: @unchecked Sendable {
         pthread_cond_signal(condition)
     }
 
-    /// Releases the lock, which the caller holds, until a signal arrives, the time is reached or the thread wakes
-    /// spuriously.
+    /// Releases the caller's lock until a signal arrives, the time is reached or the thread wakes spuriously.
     func wait(until time: SuspendingClock.Instant) {
         let (seconds, attoseconds) = max(.zero, time - .now).components
         let nanoseconds = Int(attoseconds / 1_000_000_000)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The string format of durations: decimal seconds such as `1.5s`, exact to the attosecond over the range of
-/// `Duration`.
+/// The string format of durations: decimal seconds such as `1.5s`.
+///
+/// It is exact to the attosecond over the range of `Duration`.
 enum DurationText {
     private static let attosecondsPerSecond: UInt128 = 1_000_000_000_000_000_000
 

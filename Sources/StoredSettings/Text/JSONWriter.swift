@@ -25,8 +25,9 @@ package struct JSONWriter {
         self.maximumDepth = maximumDepth
     }
 
-    /// Returns the contents of a file: one object with sorted names, one line per entry and element, and a final
-    /// newline.
+    /// Returns the contents of a file: one object.
+    ///
+    /// The names are sorted, each entry and element has its own line, and the output ends with a newline.
     ///
     /// - Parameter entries: The entries of the object.
     /// - Returns: The UTF-8 bytes.
@@ -155,10 +156,9 @@ extension Collection<String> {
 }
 
 extension String {
-    /// Whether this string precedes another one in the order of their Unicode scalars, which is also the order of their
-    /// UTF-8.
+    /// Whether this string precedes another one in the order of their Unicode scalars.
     ///
-    /// `<` has a different order, because it compares normalized forms.
+    /// The order of the UTF-8 bytes is the same. `<` has a different order, because it compares normalized forms.
     fileprivate func precedesInScalars(_ other: String) -> Bool {
         // Both pointers are used only inside the closures and within their bounds.
         let precedes = utf8.withContiguousStorageIfAvailable { left in

@@ -30,8 +30,9 @@ public enum StoredValue: Sendable {
     case null
     /// A Boolean.
     case bool(Bool)
-    /// An integer. Every store holds all of `Int64` and `UInt64` exactly, and rejects a wider integer that it cannot
-    /// hold.
+    /// An integer.
+    ///
+    /// Every store holds all of `Int64` and `UInt64` exactly, and rejects a wider integer that it cannot hold.
     case integer(Int128)
     /// A floating-point number, infinities and NaN included.
     case double(Double)

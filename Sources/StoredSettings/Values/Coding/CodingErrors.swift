@@ -56,8 +56,7 @@ extension SettingsError {
         )
     }
 
-    /// Returns the error of this library that a coding error wraps, or else another error, with the path of the coding
-    /// error.
+    /// Returns the error of this library that a coding error wraps, or another one, with the path of the coding error.
     private static func restated(
         _ cause: (any Error)?,
         under path: [PathComponent],

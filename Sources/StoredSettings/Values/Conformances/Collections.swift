@@ -133,8 +133,7 @@ extension Dictionary where Key: StoredValueConvertible {
 }
 
 extension StoredValueConvertible {
-    /// Creates a key from a string: as a string if the type accepts one, and otherwise as an integer, Boolean or
-    /// number.
+    /// Creates a key from a string if the type accepts one, and otherwise from the integer, Boolean or number in it.
     fileprivate init(keyText text: String) throws {
         var candidates: [StoredValue] = [.string(text)]
         if let integer = Int128(text) { candidates.append(.integer(integer)) }
