@@ -65,7 +65,7 @@ struct QuickstartTests {
         arguments: [
             ("port", "0", "the value is outside 1...65535"),
             ("port", "many", "setting 'port': expected an integer, found a string"),
-            ("logLevel", "loud", "setting 'logLevel': found a string that is no LogLevel"),
+            ("logLevel", "loud", "setting 'logLevel': found a string that is not a valid LogLevel"),
             ("limits", #"{"perSecond": 5}"#, "setting 'limits': expected a value under 'burst'"),
         ]
     )

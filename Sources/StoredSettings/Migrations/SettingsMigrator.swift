@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Overrides-and-migrations.md, "A migration is a list of named steps".
 
-/// Brings what older versions of a program have stored into the form that this one reads: step by step, each step once.
+/// Migrates values that older versions of a program have stored, in steps that each run once.
 ///
 /// ```swift
 /// var migrator = SettingsMigrator()
 /// migrator.addStep("one name for the level") { settings in
 ///     settings.rename("log_level", to: "logLevel")
 /// }
-/// migrator.addStep("dates as text") { settings in
+/// migrator.addStep("dates as strings") { settings in
 ///     try settings.convert(.startedAt, from: UnixSeconds())
 /// }
 /// try migrator.migrate(suite)        // at the start of the program, before its settings are used
 /// ```
 ///
-/// The names of the steps that were made are stored in the suite itself, under one key of its own. The steps that are
-/// missing there are made in the order in which they were added, in one transaction with that record: so of any number
-/// of processes that start together one makes them, and no process sees them half made. When one step fails, none is made.
+/// A record of the completed steps is stored in the suite itself, under its own key. The pending steps run in the order
+/// in which they were added, in the same transaction that updates the record. If several processes start together, one
+/// of them runs the steps, and no process sees a partial migration. If a step fails, the suite does not change.
 ///
-/// Once added, a step keeps its name and what it does; what comes later is another step. Steps that are recorded and that
-/// this program does not know, because a newer one has made them, stay recorded.
+/// Never change the name or the effect of a step that was released; add another step instead. Recorded steps that this
+/// program does not know, because a newer version has added them, stay in the record.
 ///
-/// The record is a stored value as any other: ``SettingsSuite/removeAll()`` removes it too. Migrate again after that, so
-/// that what is stored from then on is not taken for the old form at the next start.
+/// The record is an ordinary stored value, so ``SettingsSuite/removeAll()`` removes it too. Migrate again after that.
+/// Otherwise, the next start would apply the steps to values that already have the new form.
 public struct SettingsMigrator: Sendable {
-    /// What a step does to the suite.
+    /// The change that a step makes to the suite.
     ///
-    /// It goes by the rules of ``SettingsSuite/transaction(_:)``. It may read other suites.
+    /// The rules of ``SettingsSuite/transaction(_:)`` apply to it. It may read other suites.
     public typealias Change = @Sendable (inout SettingsTransaction) throws -> Void
 
     private let recordKey: String
@@ -34,70 +34,70 @@ public struct SettingsMigrator: Sendable {
 
     /// Creates a migrator without steps.
     ///
-    /// - Parameter recordKey: The key under which the names of the steps that were made are stored, as an array.
+    /// - Parameter recordKey: The key under which the names of the completed steps are stored, as an array.
     public init(recordKey: String = "storedSettings.migrations") {
         self.recordKey = recordKey
     }
 
-    /// Adds a step after those that were added before.
+    /// Adds a step after the existing steps.
     ///
     /// - Parameters:
-    ///   - name: The name under which it is recorded; one that no other step of this suite has.
-    ///   - change: What it does.
+    ///   - name: The name of the step in the record. It must be unique in the suite.
+    ///   - change: The change that the step makes.
     public mutating func addStep(_ name: String, _ change: @escaping Change) {
         steps.append((name, change))
     }
 
-    /// Makes the steps that were not made yet, all of them or none.
+    /// Runs the pending steps in one transaction.
     ///
-    /// When there are none, that takes one read, and writes nothing. A suite in which nothing is stored gets the record
-    /// too, so that what is stored later in the new form is not taken for the old one. For when it survives a loss of
-    /// power, see ``SettingsSuite/synchronize()``.
+    /// Without pending steps, the call reads one value and writes nothing. In an empty suite, the steps run and are
+    /// recorded too, so that values that are stored later in the new form are not migrated. To ensure that the result
+    /// survives a loss of power, call ``SettingsSuite/synchronize()``.
     ///
-    /// - Parameter suite: The suite whose values are brought up to date.
-    /// - Returns: The names of the steps that were made now.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/migrationFailed`` when a step fails; another one when what is
-    ///   stored cannot be read now, so that the last good values serve, or when the changes cannot be saved. Then nothing
-    ///   has changed.
+    /// - Parameter suite: The suite to migrate.
+    /// - Returns: The names of the steps that ran.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/migrationFailed`` when a step fails. Also throws when the
+    ///   stored values cannot be read now, so that the last good values are used, or when the changes cannot be saved.
+    ///   In all cases the suite is unchanged.
     @discardableResult
     public func migrate(_ suite: SettingsSuite) throws -> [String] {
         try checkNames(for: suite)
-        guard try !missing(in: suite.storedValue(forKey: recordKey), of: suite).isEmpty else { return [] }
+        guard try !pendingSteps(in: suite.storedValue(forKey: recordKey), of: suite).isEmpty else { return [] }
         return try suite.transaction { settings in
             let record = settings[storedValueFor: recordKey]
-            let missing = try missing(in: record, of: suite)
-            guard !missing.isEmpty else { return [] }
+            let pending = try pendingSteps(in: record, of: suite)
+            guard !pending.isEmpty else { return [] }
             if let problem = suite.engine.store.problem { throw unreadable(suite, because: problem) }
-            for step in missing { try make(step, in: &settings, of: suite) }
-            let names = missing.map(\.name)
-            settings[storedValueFor: recordKey] = try (recorded(in: record, of: suite) + names).storedValue()
+            for step in pending { try run(step, in: &settings, of: suite) }
+            let names = pending.map(\.name)
+            settings[storedValueFor: recordKey] = try (completedNames(in: record, of: suite) + names).storedValue()
             return names
         }
     }
 }
 
 extension SettingsMigrator {
-    private func recorded(in record: StoredValue?, of suite: SettingsSuite) throws -> [String] {
+    private func completedNames(in record: StoredValue?, of suite: SettingsSuite) throws -> [String] {
         do {
             return try record?.as([String].self) ?? []
         } catch {
             var error = suite.naming(SettingsError.wrapping(error, as: .invalidValue))
             error.key = recordKey
-            error.consequence = "no setting is migrated, since nobody knows which steps were made"
-            error.remedy = "restore the list of the steps that were made"
+            error.consequence = "no setting is migrated, because the completed steps are unknown"
+            error.remedy = "store an array of the names of the completed steps under that key"
             throw error
         }
     }
 
-    private func missing(
+    private func pendingSteps(
         in record: StoredValue?,
         of suite: SettingsSuite
     ) throws -> [(name: String, change: Change)] {
-        let recorded = Set(try recorded(in: record, of: suite))
-        return steps.filter { !recorded.contains($0.name) }
+        let completed = Set(try completedNames(in: record, of: suite))
+        return steps.filter { !completed.contains($0.name) }
     }
 
-    private func make(
+    private func run(
         _ step: (name: String, change: Change),
         in settings: inout SettingsTransaction,
         of suite: SettingsSuite
@@ -111,7 +111,7 @@ extension SettingsMigrator {
                 .migrationFailed,
                 fact: "the migration step '\(step.name)' failed: \(cause.fact)",
                 consequence: "no setting is migrated, and the next migration tries again",
-                remedy: cause.remedy,
+                remedy: cause.remedy.isEmpty ? "correct the step, or the stored values that it reads" : cause.remedy,
                 key: cause.key,
                 underlying: error
             )
@@ -120,7 +120,9 @@ extension SettingsMigrator {
         }
     }
 
-    /// What a broken file held last must not be written over what it holds once it is mended.
+    /// Returns the error of a broken file.
+    ///
+    /// Its last good values must not be migrated, because they would replace its contents after it is corrected.
     private func unreadable(_ suite: SettingsSuite, because problem: SettingsError) -> SettingsError {
         var error = suite.naming(problem)
         error.consequence = "no setting is migrated, and the next migration tries again"

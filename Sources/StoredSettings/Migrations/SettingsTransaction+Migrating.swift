@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsTransaction {
-    /// Moves what is stored under one key to another, as it is.
+    /// Moves the stored value of one key to another key, without converting it.
     ///
-    /// Does nothing when nothing is stored under the old key. Where the new one has a value already, both stay as they
-    /// are.
+    /// Does nothing when the old key has no stored value. When the new key already has a value, both stay unchanged.
     ///
     /// - Parameters:
-    ///   - old: The key under which it is stored.
-    ///   - new: The key under which it is stored afterwards.
+    ///   - old: The key that the value is moved from.
+    ///   - new: The key that the value is moved to.
     public mutating func rename(_ old: String, to new: String) {
         guard let value = self[storedValueFor: old], self[storedValueFor: new] == nil else { return }
         self[storedValueFor: new] = value
         self[storedValueFor: old] = nil
     }
 
-    /// Moves what is stored under one key to another, as it is.
+    /// Moves the stored value of one key to another key, without converting it.
     ///
-    /// Does nothing when nothing is stored under the old key. Where the new one has a value already, both stay as they
-    /// are.
+    /// Does nothing when the old key has no stored value. When the new key already has a value, both stay unchanged.
     ///
     /// - Parameters:
-    ///   - old: The key under which it is stored.
-    ///   - new: The key under which it is stored afterwards.
+    ///   - old: The key that the value is moved from.
+    ///   - new: The key that the value is moved to.
     public mutating func rename(_ old: String, to new: AnySettingKey) {
         rename(old, to: new.name)
     }
 
-    /// Changes the form of what is stored under a key; nothing, when nothing is.
+    /// Converts the stored value of a key; does nothing when no value is stored.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - body: Gives the new form of what is stored, or `nil` to remove it.
-    /// - Throws: What the closure throws, as a ``SettingsError`` that names the key.
+    ///   - body: Returns the new stored value, or `nil` to remove it.
+    /// - Throws: ``SettingsError`` that names the key, when the closure throws.
     public mutating func convert(_ key: String, _ body: (StoredValue) throws -> StoredValue?) throws {
         guard let value = self[storedValueFor: key] else { return }
         do {
@@ -44,12 +42,12 @@ extension SettingsTransaction {
         }
     }
 
-    /// Stores a value anew, in the form that its key gives it today; does nothing when nothing is stored.
+    /// Converts the stored value of a key to the current form of the key; does nothing when no value is stored.
     ///
     /// - Parameters:
-    ///   - key: The key, as it is defined today.
-    ///   - bridge: The conversions that stored the value.
-    /// - Throws: ``SettingsError`` when the bridge cannot read what is stored, or the setting does not take it.
+    ///   - key: The key, in its current definition.
+    ///   - bridge: The bridge with which the value was stored.
+    /// - Throws: ``SettingsError`` when the bridge cannot read the stored value, or the setting rejects it.
     public mutating func convert<Value>(
         _ key: SettingKey<Value>,
         from bridge: some StoredValueBridge<Value>
@@ -57,12 +55,12 @@ extension SettingsTransaction {
         try convert(Setting(key, suite: suite), from: bridge)
     }
 
-    /// Stores a value anew, in the form that its setting gives it today; does nothing when nothing is stored.
+    /// Converts the stored value of a setting to the setting's current form; does nothing when no value is stored.
     ///
     /// - Parameters:
-    ///   - setting: The setting, as it is defined today.
-    ///   - bridge: The conversions that stored the value.
-    /// - Throws: ``SettingsError`` when the bridge cannot read what is stored, or the setting does not take it.
+    ///   - setting: The setting, in its current definition.
+    ///   - bridge: The bridge with which the value was stored.
+    /// - Throws: ``SettingsError`` when the bridge cannot read the stored value, or the setting rejects it.
     public mutating func convert<Value>(
         _ setting: Setting<Value>,
         from bridge: some StoredValueBridge<Value>
@@ -71,12 +69,12 @@ extension SettingsTransaction {
         try convert(setting.key) { try setting.box.encode(bridge.value(from: $0)) }
     }
 
-    /// Stores the value of an optional key anew, by a bridge for the type inside the optional.
+    /// Converts the stored value of an optional key, with a bridge for the wrapped type.
     ///
     /// - Parameters:
-    ///   - key: The key, as it is defined today.
-    ///   - bridge: The conversions that stored the value; null is `nil`.
-    /// - Throws: ``SettingsError`` when the bridge cannot read what is stored, or the setting does not take it.
+    ///   - key: The key, in its current definition.
+    ///   - bridge: The bridge with which the value was stored. Null is read as `nil`.
+    /// - Throws: ``SettingsError`` when the bridge cannot read the stored value, or the setting rejects it.
     @_disfavoredOverload
     public mutating func convert<Wrapped>(
         _ key: SettingKey<Wrapped?>,
@@ -85,12 +83,12 @@ extension SettingsTransaction {
         try convert(key, from: bridge.optional)
     }
 
-    /// Stores the value of an optional setting anew, by a bridge for the type inside the optional.
+    /// Converts the stored value of an optional setting, with a bridge for the wrapped type.
     ///
     /// - Parameters:
-    ///   - setting: The setting, as it is defined today.
-    ///   - bridge: The conversions that stored the value; null is `nil`.
-    /// - Throws: ``SettingsError`` when the bridge cannot read what is stored, or the setting does not take it.
+    ///   - setting: The setting, in its current definition.
+    ///   - bridge: The bridge with which the value was stored. Null is read as `nil`.
+    /// - Throws: ``SettingsError`` when the bridge cannot read the stored value, or the setting rejects it.
     @_disfavoredOverload
     public mutating func convert<Wrapped>(
         _ setting: Setting<Wrapped?>,

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Looks in a program's arguments for the flags of one key.
+/// The command-line arguments of a program, searched for the flags of one key.
 ///
-/// It knows nothing of other flags: of `--name --port` it cannot tell whether `--port` is the value of `--name`. So what
-/// looks like a flag always is one, and a value that does is given as `--name=--port`.
+/// The flags of other keys are unknown here: in `--name --port`, `--port` could be the value of `--name`. So an
+/// argument that looks like a flag always counts as a flag. Such a value must be written as `--name=--port`.
 struct CommandLineOptions {
-    /// A flag as it was given.
+    /// One occurrence of a flag.
     struct Occurrence: Equatable {
-        /// With its dashes, and without a value.
+        /// The flag with its dashes, without a value.
         let flag: String
-        /// `nil` when nothing that may be a value follows.
+        /// The value; `nil` when no argument follows that can be a value.
         var text: String?
-        /// Whether the text is the flag's for certain: it follows an equals sign.
+        /// Whether the value follows an equals sign, so that it certainly belongs to the flag.
         var isAttached = false
-        /// Whether it is the flag with `no-` before it.
+        /// Whether this is the negated flag: `--no-` and the name.
         var isNegated = false
-        /// Whether it is the key after one dash, as `UserDefaults` takes it: what follows is then always its value.
+        /// Whether the flag is the key after one dash, as for `UserDefaults`.
+        ///
+        /// The text is then its value, even for a Boolean.
         var isKey = false
     }
 
     let arguments: [String]
 
-    /// All flags of a key, in order.
+    /// Returns all flags of a key, in order.
     func occurrences(ofKey key: String) -> [Occurrence] {
         guard !key.isEmpty else { return [] }
         let name = OverrideName.flag(forKey: key)
@@ -48,11 +50,11 @@ struct CommandLineOptions {
         }
     }
 
-    /// An argument that is a flag, and the text that is attached to it with an equals sign.
+    /// An argument that is a flag, with the value after its equals sign.
     private struct Match {
         var text: String?
 
-        /// `nil` for an argument that is not this flag.
+        /// Creates a match; `nil` when the argument is not this flag.
         init?(_ argument: String, _ flag: String) {
             guard argument != flag else { return }
             guard argument.hasPrefix(flag + "=") else { return nil }
@@ -60,7 +62,7 @@ struct CommandLineOptions {
         }
     }
 
-    /// Whether an argument looks like a flag, which a lone dash and a number below zero do not.
+    /// Whether an argument looks like a flag; a lone dash and a negative number do not.
     private static func isFlag(_ argument: String) -> Bool {
         guard argument.hasPrefix("-"), argument != "-", argument != "-inf" else { return false }
         let rest = argument.dropFirst().drop { $0 == "." }

@@ -2,12 +2,12 @@
 
 import Synchronization
 
-/// The overrides of a suite, in the order in which they win.
+/// The overrides of a suite, in order of precedence.
 final class OverrideList: Sendable {
     let overrides: [SettingsOverride]
-    private let told = Locked<Set<String>>([])
+    private let reported = Locked<Set<String>>([])
 
-    /// `nil` when there are none.
+    /// Creates a list; `nil` when it would be empty.
     init?(_ overrides: [SettingsOverride]) {
         guard !overrides.isEmpty else { return nil }
         self.overrides = [SettingsLayer.commandLine, .environment]
@@ -16,23 +16,25 @@ final class OverrideList: Sendable {
             }
     }
 
-    /// Whether nobody has asked this of the same error before: one is enough for all who name a setting.
+    /// Records an error as reported, so that several settings with one key report it once.
+    ///
+    /// - Returns: Whether the same error was not recorded before.
     func isFirst(_ error: SettingsError) -> Bool {
-        told.withLock { $0.insert(error.message).inserted }
+        reported.withLock { $0.insert(error.message).inserted }
     }
 }
 
 extension OverrideList? {
-    /// Whether both give the same values.
+    /// Whether both lists result in the same values.
     func isLike(_ other: OverrideList?) -> Bool {
         self === other || self?.overrides == other?.overrides
     }
 }
 
-/// What one override gives for a setting.
+/// The value of a setting in one override, or the reason why the override cannot be used.
 struct OverrideReading<Value: Sendable>: Sendable {
     let layer: SettingsLayer
-    /// The flag or the variable.
+    /// The name of the flag or the variable.
     let source: String
     let result: Result<SettingBox<Value>.Reading, SettingsError>
 
@@ -42,14 +44,14 @@ struct OverrideReading<Value: Sendable>: Sendable {
     }
 }
 
-/// What the overrides give for a setting, which is the same for as long as the process.
+/// A cache for the values of a setting in the overrides, which do not change while the process runs.
 final class OverrideCache<Value: Sendable>: Sendable {
     private let known = Locked<[OverrideReading<Value>]?>(nil)
 
-    /// The readings, highest first.
+    /// Returns the readings, highest precedence first.
     ///
-    /// - Parameter read: Finds them, under no lock; when several threads come first, each does.
-    /// - Returns: The readings, and whether they are new.
+    /// - Parameter read: Reads the overrides. It is called under no lock, and by several threads if they read first.
+    /// - Returns: The readings, and whether this call has stored them.
     func readings(_ read: () -> [OverrideReading<Value>]) -> (readings: [OverrideReading<Value>], isNew: Bool) {
         if let readings = known.withLock({ $0 }) { return (readings, false) }
         let new = read()
@@ -61,26 +63,25 @@ final class OverrideCache<Value: Sendable>: Sendable {
     }
 }
 
-/// What a key is called where the values of keys are given from outside.
+/// The names of a key on the command line and in the environment.
 enum OverrideName {
-    /// The name of a key's flag, without the dashes: `log-level` for `logLevel`, `log.level` and `log_level`.
+    /// Returns the flag of a key, without the dashes: `log-level` for `logLevel`, `log.level` and `log_level`.
     ///
-    /// Empty for a key without a letter or a digit.
+    /// The name is empty for a key without letters and digits.
     static func flag(forKey key: String) -> String {
         words(of: key).joined(separator: "-").lowercased()
     }
 
-    /// The name of a key's variable: `ACME_LOG_LEVEL`.
-    ///
-    /// `nil` for a key without a letter or a digit.
+    /// Returns the environment variable of a key, such as `ACME_LOG_LEVEL`; `nil` for a key without letters and digits.
     static func variable(forKey key: String, prefix: String) -> String? {
         let words = words(of: key)
         return words.isEmpty ? nil : prefix + words.joined(separator: "_").uppercased()
     }
 
-    /// The words of a key: they end where a capital begins the next, and at all that is neither letter nor digit.
+    /// Returns the words of a key.
     ///
-    /// Capitals in a row are one word: `maxURLLength` is max, URL, Length.
+    /// A word ends before an uppercase letter, and at any character that is neither a letter nor a digit. Consecutive
+    /// uppercase letters form one word: `maxURLLength` is max, URL, Length.
     private static func words(of key: String) -> [String] {
         let characters = Array(key)
         var words: [String] = []

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Overrides-and-migrations.md, "The command line wins over the environment".
 
-/// Reads the text of an override as the stored values that it may stand for.
+/// The possible interpretations of an override's string as a stored value.
 ///
-/// What type it is for is not known here, and need not be: the type takes the first that it can read. A text is tried as
-/// a string first; so what is read as text takes every text as it is, and only others have a number, a Boolean, JSON or
-/// a list made of it.
+/// The type of the setting is unknown here: the type uses the first interpretation that it can read. The first one is
+/// always the string itself. So a type that is stored as a string receives the string unchanged, and only other types
+/// receive a number, a Boolean, JSON or a list.
 enum OverrideText {
-    /// What one text may stand for by itself, likeliest first.
+    /// Returns the interpretations of one string as a single value, most likely first.
     static func values(of text: String) -> [StoredValue] {
         [.string(text)] + [number(text), bool(text), json(text)].compactMap { $0 }
     }
 
-    /// What some texts may stand for as one list, likeliest first.
+    /// Returns the interpretations of several strings as one array, most likely first.
     ///
-    /// - Throws: ``SettingsError`` when a text begins like JSON and is not valid JSON.
+    /// - Throws: ``SettingsError`` when a string begins like JSON and is not valid JSON.
     static func lists(of texts: [String]) throws -> [StoredValue] {
         let pieces = try texts.flatMap(Piece.pieces(of:))
         return readings.map { reading in .array(pieces.map { $0.value(reading) }) }
     }
 
-    /// What some texts may stand for as one dictionary of `name=value` pairs, likeliest first; nothing if they are not pairs.
+    /// Returns the interpretations of several strings as one dictionary of `name=value` pairs, most likely first.
     ///
-    /// - Throws: ``SettingsError`` when a text begins like JSON and is not valid JSON, or has one name twice.
+    /// - Returns: An empty array when the strings are not pairs.
+    /// - Throws: ``SettingsError`` when a string begins like JSON and is not valid JSON, or contains a name twice.
     static func dictionaries(of texts: [String]) throws -> [StoredValue] {
         var all: [String: Piece] = [:]
         for text in texts {
@@ -32,9 +33,9 @@ enum OverrideText {
         return readings.map { reading in .dictionary(all.mapValues { $0.value(reading) }) }
     }
 
-    /// What one text stands for where any stored value is wanted: JSON, or else a string.
+    /// Returns the interpretation of one string for a setting of any stored value: JSON, or otherwise the string.
     ///
-    /// - Throws: ``SettingsError`` when the text begins like JSON and is not valid JSON.
+    /// - Throws: ``SettingsError`` when the string begins like JSON and is not valid JSON.
     static func anything(_ text: String) throws -> StoredValue {
         if let json = json(text) { return json }
         try checkIsNotBrokenJSON(text)
@@ -45,8 +46,9 @@ enum OverrideText {
 extension OverrideText {
     /// One element of a list.
     private enum Piece {
+        /// A string that can be interpreted in several ways.
         case text(String)
-        /// It was given as JSON, which says what it is.
+        /// A value from JSON, which has only one interpretation.
         case value(StoredValue)
 
         static func pieces(of text: String) throws -> [Piece] {
@@ -69,23 +71,23 @@ extension OverrideText {
         }
     }
 
-    /// The ways in which all elements of a list may be meant.
+    /// The ways to interpret all elements of a list.
     ///
-    /// The last understands most, so its error says best which element is wrong.
+    /// The last one accepts most elements, so its error identifies the wrong element best.
     private static let readings: [@Sendable (String) -> StoredValue] = [
         { .string($0) },
         { bool($0) ?? .string($0) },
         { number($0) ?? json($0) ?? .string($0) },
     ]
 
-    /// The elements as named values, if each is `name=value`.
+    /// Returns the elements as named values; `nil` unless each element is `name=value`.
     private static func pairs(_ pieces: [Piece]) throws -> [String: Piece]? {
         var pairs: [String: Piece] = [:]
         for piece in pieces {
             guard case .text(let text) = piece, let sign = text.firstIndex(of: "=") else { return nil }
             let value = Piece.text(trimmed(text[text.index(after: sign)...]))
             guard pairs.updateValue(value, forKey: trimmed(text[..<sign])) == nil else {
-                throw SettingsError.invalidValue("a name is given twice")
+                throw SettingsError.invalidValue("a name occurs twice")
             }
         }
         return pairs
@@ -108,24 +110,24 @@ extension OverrideText {
         }
     }
 
-    /// The text as JSON, if it is any.
+    /// Returns the value of a string of JSON; `nil` when it is not valid JSON.
     private static func json(_ text: String) -> StoredValue? {
         do {
             return try JSONReader.read(Array(text.utf8))
         } catch {
-            // Most texts are none, and are something else.
+            // Most strings are not JSON, and have another interpretation.
             return nil
         }
     }
 
-    /// Throws for a text that can only be meant as JSON, and is not valid: a list must not be made of its fragments.
+    /// Throws when a string begins like JSON and is not valid JSON, so that it is not split into a list at its commas.
     private static func checkIsNotBrokenJSON(_ text: String) throws {
         guard let first = text.first(where: { !$0.isWhitespace }), "[{\"".contains(first) else { return }
         do {
             _ = try JSONReader.read(Array(text.utf8))
         } catch {
             throw SettingsError.invalidValue(
-                "the text begins like JSON, but is not valid JSON: \(error.problem) "
+                "the value begins like JSON, but is not valid JSON: \(error.problem) "
                     + "(line \(error.line), column \(error.column))"
             )
         }

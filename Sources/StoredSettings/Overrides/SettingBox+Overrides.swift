@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingBox {
-    /// What is read in place of whatever is stored; `nil` when nothing is.
+    /// The value that overrides the stored value; `nil` when there is none.
     var overrideReading: Reading? {
         for override in overrideReadings {
             if let reading = override.reading { return reading }
@@ -9,9 +9,9 @@ extension SettingBox {
         return nil
     }
 
-    /// What all overrides of the setting give, highest first.
+    /// The readings of all overrides of the setting, highest precedence first.
     ///
-    /// What is wrong with those that would serve is reported, once.
+    /// The first access reports the errors of the overrides that precede the one in use.
     var overrideReadings: [OverrideReading<Value>] {
         guard let overrideCache, let overrides else { return [] }
         let (readings, isNew) = overrideCache.readings {
@@ -31,7 +31,7 @@ extension SettingBox {
         switch override.source {
         case .commandLine(let arguments):
             let options = CommandLineOptions(arguments: arguments ?? SystemCalls.arguments())
-            let occurrences = meant(options.occurrences(ofKey: key.name))
+            let occurrences = relevant(options.occurrences(ofKey: key.name))
             guard let last = occurrences.last else { return nil }
             return reading(from: last.flag, .commandLine) { try value(of: last, occurrences) }
         case .environment(let variables, let prefix):
@@ -52,14 +52,14 @@ extension SettingBox {
             let reading = Reading(value: value, identity: identity(of: value))
             return OverrideReading(layer: layer, source: source, result: .success(reading))
         } catch {
-            let problem = unusable(.wrapping(error, as: .invalidValue), from: source)
+            let problem = unusable(.wrapping(error, as: .invalidValue), from: source, layer)
             return OverrideReading(layer: layer, source: source, result: .failure(problem))
         }
     }
 }
 
 extension Sequence {
-    /// What is wrong with the overrides above the one that serves.
+    /// Returns the errors of the overrides above the one that is used.
     func problems<Value>() -> [SettingsError] where Element == OverrideReading<Value> {
         prefix { $0.reading == nil }
             .compactMap { override in
@@ -69,12 +69,12 @@ extension Sequence {
     }
 }
 
-// MARK: - From text
+// MARK: - Decoding
 
 extension SettingBox {
-    /// The flags without those that are another setting's: `--no-cache` says nothing of a `cache` that is no Boolean.
-    private func meant(_ occurrences: [CommandLineOptions.Occurrence]) -> [CommandLineOptions.Occurrence] {
-        guard occurrences.contains(where: \.isNegated), !takes(.bool(false)) else { return occurrences }
+    /// Returns the flags that belong to this setting: `--no-cache` does not belong to a `cache` that is not a Boolean.
+    private func relevant(_ occurrences: [CommandLineOptions.Occurrence]) -> [CommandLineOptions.Occurrence] {
+        guard occurrences.contains(where: \.isNegated), !canDecode(.bool(false)) else { return occurrences }
         return occurrences.filter { !$0.isNegated }
     }
 
@@ -83,17 +83,22 @@ extension SettingBox {
         _ all: [CommandLineOptions.Occurrence]
     ) throws -> Value {
         guard !last.isNegated || last.text == nil else {
-            throw SettingsError.invalidValue("a flag that begins with no- takes no value")
+            throw SettingsError(
+                .invalidValue,
+                fact: "a flag that begins with --no- takes no value",
+                remedy: "pass it without a value"
+            )
         }
-        let isBoolean = takes(.bool(true))
-        if last.text == nil, last.isNegated || isBoolean { return try accepted(.bool(!last.isNegated)) }
+        let isBoolean = canDecode(.bool(true))
+        if last.text == nil, last.isNegated || isBoolean { return try validated(.bool(!last.isNegated)) }
         let value: Value
         do {
             value = try decoded(all.map(\.text))
         } catch {
-            // What follows a Boolean's flag is its value only if it can be, but for the flag that `UserDefaults` takes.
+            // The argument after the flag of a Boolean need not be its value, except after one dash, as for
+            // `UserDefaults`.
             guard isBoolean, !last.isAttached, !last.isKey else { throw error }
-            return try accepted(.bool(true))
+            return try validated(.bool(true))
         }
         try key.rule(value)
         return value
@@ -105,23 +110,27 @@ extension SettingBox {
         return value
     }
 
-    private func accepted(_ storedValue: StoredValue) throws -> Value {
+    private func validated(_ storedValue: StoredValue) throws -> Value {
         let value = try key.conversion.decode(storedValue)
         try key.rule(value)
         return value
     }
 
-    /// What the texts of an override mean, one for each time that it was given; `nil` where no text followed.
+    /// Decodes the strings of an override.
     ///
-    /// Where one value is wanted, the last text is it. Where a list is wanted, all texts are, so none may be unusable.
+    /// A setting of a single value uses the last string. A setting of a list uses all strings, so each must be usable.
+    ///
+    /// - Parameter texts: A string for each occurrence of the flag; `nil` where no value followed.
+    /// - Returns: The value of the setting.
+    /// - Throws: ``SettingsError`` when the type can read no interpretation of the strings.
     private func decoded(_ texts: [String?]) throws -> Value {
         guard let last = texts.last ?? nil else { throw SettingsError.invalidValue("no value follows it") }
-        // What takes anything would take every text as a string, and no number could be given.
+        // A setting of any stored value would accept every string as it is, and could never receive a number.
         if Value.self is StoredValue.Type || Value.self is StoredValue?.Type {
             return try key.conversion.decode(OverrideText.anything(last))
         }
         var failures: [SettingsError] = []
-        // A list of JSON is one of several lists.
+        // If the flag occurs several times, an array of JSON is one part of the list.
         let values = OverrideText.values(of: last).filter { texts.count == 1 || $0.kind != .array }
         if let value = firstDecoded(values, &failures) { return value }
         if texts.count > 1 {
@@ -129,7 +138,7 @@ extension SettingBox {
             for text in texts.dropLast() { _ = try decoded([text]) }
         }
         if let value = try decodedList([last], &failures) { return value }
-        throw SettingsError.mostTelling(of: failures)
+        throw SettingsError.mostSpecific(of: failures)
     }
 
     private func decodedList(_ texts: [String], _ failures: inout [SettingsError]) throws -> Value? {
@@ -137,7 +146,7 @@ extension SettingBox {
             ?? firstDecoded(OverrideText.dictionaries(of: texts), &failures)
     }
 
-    /// The first that the type can read.
+    /// Returns the first candidate that the type can read.
     private func firstDecoded(_ candidates: [StoredValue], _ failures: inout [SettingsError]) -> Value? {
         for candidate in candidates {
             do {
@@ -149,26 +158,29 @@ extension SettingBox {
         return nil
     }
 
-    private func takes(_ value: StoredValue) -> Bool {
+    private func canDecode(_ value: StoredValue) -> Bool {
         do {
             _ = try key.conversion.decode(value)
             return true
         } catch {
-            // The question is only whether.
+            // The reason does not matter here.
             return false
         }
     }
 }
 
-// MARK: - What is wrong
+// MARK: - Errors
 
 extension SettingBox {
-    private func unusable(_ cause: SettingsError, from source: String) -> SettingsError {
+    private func unusable(_ cause: SettingsError, from source: String, _ layer: SettingsLayer) -> SettingsError {
+        let (verb, omission) =
+            layer == .environment ? ("set \(source) to", "unset it") : ("give \(source)", "omit it")
+        let correction = cause.remedy.isEmpty ? "\(verb) \(validForm)" : cause.remedy
         var error = SettingsError(
             cause.code,
             fact: "\(source) cannot be used: \(cause.fact)",
-            consequence: "it is ignored, and the next layer serves",
-            remedy: "give \(source) \(wanted), or leave it out",
+            consequence: "it is ignored, and the next layer is used",
+            remedy: "\(correction), or \(omission)",
             key: key.name,
             underlying: cause.underlying
         )
@@ -177,26 +189,26 @@ extension SettingBox {
         return error
     }
 
-    /// What an override of this setting should be, as far as its type and its default tell.
-    private var wanted: String {
-        if let type = Value.self as? any (CaseIterable & StoredValueConvertible).Type, let cases = type.texts {
+    /// A description of the valid overrides of this setting, derived from its type and its default.
+    private var validForm: String {
+        if let type = Value.self as? any (CaseIterable & StoredValueConvertible).Type, let cases = type.storedStrings {
             return "one of \(cases.joined(separator: ", "))"
         }
         return switch identity(of: key.defaultValue)?.kind {
         case .bool: "true or false"
-        case .integer: "an integer that the setting takes"
-        case .double: "a number that the setting takes"
+        case .integer: "an integer that the setting accepts"
+        case .double: "a number that the setting accepts"
         case .array: "a list such as a,b, or a JSON array"
         case .dictionary where Mirror(reflecting: key.defaultValue).displayStyle == .dictionary: "a JSON object"
         case .dictionary: "a JSON object with all of its parts"
-        default: "a value that the setting takes"
+        default: "a value that the setting accepts"
         }
     }
 }
 
 extension CaseIterable where Self: StoredValueConvertible {
-    /// The texts of all cases, if each is stored as one.
-    fileprivate static var texts: [String]? {
+    /// The stored strings of all cases; `nil` when a case is not stored as a string.
+    fileprivate static var storedStrings: [String]? {
         do {
             return try allCases.map { try String(storedValue: $0.storedValue()) }
         } catch {
@@ -206,12 +218,14 @@ extension CaseIterable where Self: StoredValueConvertible {
 }
 
 extension SettingsError {
-    /// Why none of some attempts succeeded: that 300 is out of range says more than that it is no Boolean, and what says
-    /// where in a list or a structure more than what does not.
-    fileprivate static func mostTelling(of failures: [SettingsError]) -> SettingsError {
+    /// Returns the most helpful error of several failed attempts.
+    ///
+    /// An out-of-range error is more specific than a type mismatch, and an error with a path is more specific than one
+    /// without.
+    fileprivate static func mostSpecific(of failures: [SettingsError]) -> SettingsError {
         failures.first { $0.code != .typeMismatch }
             ?? failures.last { !$0.path.isEmpty }
             ?? failures.first
-            ?? .invalidValue("there is no text")
+            ?? .invalidValue("the value is empty")
     }
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place outside of the store that gives values for this run of the program: its arguments, or its environment.
+/// A source of values for one run of a program: its arguments or its environment.
 ///
 /// ```swift
 /// let suite = SettingsSuite("com.acme.server", overrides: [.commandLine(), .environment(prefix: "ACME_")])
 /// ```
 ///
-/// What it gives is read in place of what is stored, and is never stored itself. The command line wins over the
-/// environment, in whichever order they are listed; of two of one kind the first wins. See <doc:OverridingSettings> for
-/// how keys and values are spelt.
+/// An override takes precedence over the stored value, and is never stored itself. The command line takes precedence
+/// over the environment, regardless of their order in the list. Of two overrides of one kind, the first takes
+/// precedence. See <doc:OverridingSettings> for the format of keys and values.
 public struct SettingsOverride: Sendable, Hashable {
     enum Source: Hashable {
-        /// `nil` for those of the process.
+        /// `nil` for the arguments of the process.
         case commandLine([String]?)
-        /// `nil` for that of the process.
+        /// `nil` for the environment of the process.
         case environment([String: String]?, prefix: String)
     }
 
     let source: Source
 
-    /// The layer of the values that it gives.
+    /// The layer of the override's values.
     public var layer: SettingsLayer {
         switch source {
         case .commandLine: .commandLine
@@ -29,14 +29,14 @@ public struct SettingsOverride: Sendable, Hashable {
 }
 
 extension SettingsOverride {
-    /// Takes values from the arguments of the process.
+    /// Reads values from the arguments of the process.
     ///
-    /// - Returns: The override. The arguments are looked at when a setting is first read.
+    /// - Returns: The override. The arguments are parsed when a setting is first read.
     public static func commandLine() -> SettingsOverride {
         SettingsOverride(source: .commandLine(nil))
     }
 
-    /// Takes values from some arguments: for tests, and for programs that take some away themselves.
+    /// Reads values from the given arguments: for tests, and for programs that parse some arguments themselves.
     ///
     /// - Parameter arguments: The arguments, without the name of the program.
     /// - Returns: The override.
@@ -44,19 +44,19 @@ extension SettingsOverride {
         SettingsOverride(source: .commandLine(arguments))
     }
 
-    /// Takes values from the environment of the process.
+    /// Reads values from the environment of the process.
     ///
-    /// - Parameter prefix: What the names of all variables begin with, such as `ACME_`; it is taken as it is.
-    /// - Returns: The override. A variable is looked up when its setting is first read, and not again.
+    /// - Parameter prefix: The prefix of the names of all variables, such as `ACME_`. It is used unchanged.
+    /// - Returns: The override. A variable is read once, when its setting is first read.
     public static func environment(prefix: String) -> SettingsOverride {
         SettingsOverride(source: .environment(nil, prefix: prefix))
     }
 
-    /// Takes values from some variables: for tests.
+    /// Reads values from the given variables: for tests.
     ///
     /// - Parameters:
     ///   - variables: The values of the variables, by name.
-    ///   - prefix: What the names of all variables begin with.
+    ///   - prefix: The prefix of the names of all variables.
     /// - Returns: The override.
     public static func environment(_ variables: [String: String], prefix: String) -> SettingsOverride {
         SettingsOverride(source: .environment(variables, prefix: prefix))
@@ -64,8 +64,8 @@ extension SettingsOverride {
 }
 
 extension SettingsLayer {
-    /// The arguments of the program.
+    /// The layer of the program's arguments.
     public static let commandLine = SettingsLayer(description: "command line")
-    /// The variables of the program's environment.
+    /// The layer of the program's environment variables.
     public static let environment = SettingsLayer(description: "environment")
 }

@@ -8,32 +8,33 @@ import Musl
 import Darwin
 #endif
 
-/// Starts threads of the library's own.
+/// Starts the background threads of the library.
 ///
-/// Such a thread needs no descriptor, does not keep the process alive, and leaves the application's signals alone.
+/// Such a thread needs no file descriptor, does not keep the process alive, and does not handle the application's
+/// signals.
 enum BackgroundThread {
-    /// The size of a thread's stack, in bytes.
+    /// The stack size of a thread, in bytes.
     ///
-    /// Enough for reading deeply nested values, and for a reporter or an observer of the application. Only the pages that
-    /// are used take memory.
+    /// It is sufficient for deeply nested values, and for the application's reporters and observers. Only the pages
+    /// that are used need memory.
     private static let stackSize = 4 << 20
 
     /// Starts a thread.
     ///
     /// - Parameters:
-    ///   - system: Makes the call.
-    ///   - body: What the thread does. The thread ends when it returns.
-    /// - Throws: ``SystemError`` when the system has no room for another thread.
+    ///   - system: The system calls to use.
+    ///   - body: The closure to run. The thread ends when it returns.
+    /// - Throws: ``SystemError`` when the system refuses to create another thread.
     static func start(_ system: SystemCalls, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         pthread_attr_setstacksize(&attributes, stackSize)
-        // The thread releases the body. When there is no thread, it is released here.
+        // The thread releases the body. If no thread is created, the body is released below.
         let argument = Unmanaged.passRetained(ThreadBody(run: body))
         do {
-            // A new thread begins with the signal mask of the thread that creates it.
+            // A new thread inherits the signal mask of the thread that creates it.
             var (mask, previous) = (applicationSignals, sigset_t())
             pthread_sigmask(SIG_BLOCK, &mask, &previous)
             defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
@@ -44,9 +45,10 @@ enum BackgroundThread {
         }
     }
 
-    /// All signals but those that a fault of the thread itself raises: the application handles the others on its threads.
+    /// All signals except those that a fault of the thread itself raises.
     ///
-    /// The system ends a process in which a fault raises a blocked signal, and the library handles `SIGBUS` itself.
+    /// The application handles the other signals on its own threads. A fault that raises a blocked signal would end the
+    /// process, and the library handles `SIGBUS` itself.
     private static var applicationSignals: sigset_t {
         var signals = sigset_t()
         sigfillset(&signals)
@@ -54,7 +56,9 @@ enum BackgroundThread {
         return signals
     }
 
-    /// - Returns: 0, or -1 with the reason in `errno`, as other calls do.
+    /// Creates a thread that runs a retained ``ThreadBody``.
+    ///
+    /// - Returns: 0, or -1 with the reason in `errno`, like other system calls.
     private static func create(
         _ attributes: UnsafePointer<pthread_attr_t>,
         _ argument: UnsafeMutableRawPointer
@@ -82,7 +86,7 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// The argument is the retained body that `BackgroundThread` has passed.
+/// Runs and releases the retained body in the argument.
 private func runBody(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let argument else { return nil }
     Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run()

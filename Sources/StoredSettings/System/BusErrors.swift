@@ -11,26 +11,28 @@ import Musl
 import Darwin
 #endif
 
-/// Keeps the process alive when somebody cuts a file short that it has mapped.
+/// Prevents a crash when another process truncates a file that this process has mapped.
 ///
-/// The system answers a read of what is gone with `SIGBUS`, which ends the process. A handler for it puts a page of
-/// zeros in the place of the lost one, and the read goes on; all signals for other memory go to who was there before.
+/// The system raises `SIGBUS` for a read beyond the end of the file, which ends the process by default. The handler
+/// installed here replaces the lost page by a page of zeros, and the read continues. Signals for other addresses are
+/// forwarded to the previous handler.
 enum BusErrors {
-    /// The pages to be replaced, by their addresses; 0 where there is none.
+    /// The addresses of the watched pages; 0 in unused entries.
     ///
-    /// Fixed in size and never freed, so that the handler needs no lock and no memory. Written under `lock`.
+    /// The table has a fixed size and is never freed, so that the handler needs neither a lock nor an allocation. It is
+    /// written under `lock`.
     nonisolated(unsafe) private static let pages = {
         let pages = UnsafeMutablePointer<Atomic<UInt>>.allocate(capacity: capacity)
         for index in 0..<capacity { (pages + index).initialize(to: Atomic(0)) }
         return pages
     }()
 
-    /// More suites than files a process may have open; beyond it, pages are not watched.
+    /// The maximum number of watched pages; further pages are not watched.
     private static let capacity = 8_192
 
     private static let lock = Locked(false)
 
-    /// The handler that was there before; written once, before the handler that reads it is in place.
+    /// The previous handler, written once by the call that installs the handler that reads it.
     nonisolated(unsafe) private static var previous = sigaction()
 
     static func watch(_ page: UnsafeMutableRawPointer) {
@@ -66,18 +68,18 @@ enum BusErrors {
         _ = sigaction(SIGBUS, &action, &previous)
     }
 
-    /// Runs inside the signal: it reads memory that is already there and makes system calls, and nothing else.
+    /// The signal handler: it only reads memory that is already allocated and makes system calls.
     private static let handle:
         @convention(c) (CInt, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void =
             { number, information, context in
                 if let information, replacePage(at: address(in: information)) { return }
                 if callPrevious(number, information, context) { return }
-                // The system's own answer: for a fault, when the read is repeated.
+                // Restore the default action. For a fault, it applies when the read is repeated.
                 _ = sigaction(number, &previous, nil)
                 if let information, information.pointee.si_code <= 0 { _ = raise(number) }
             }
 
-    /// Hands a signal on to the handler that was there before, if there was one.
+    /// Forwards a signal to the previous handler, if there was one.
     private static func callPrevious(
         _ number: CInt,
         _ information: UnsafeMutablePointer<siginfo_t>?,
@@ -90,9 +92,9 @@ enum BusErrors {
         #else
         let handler = previous.__sigaction_u.__sa_sigaction
         #endif
-        // 0 and 1 stand for the system's own answer and for none.
+        // 0 and 1 are SIG_DFL and SIG_IGN.
         guard let handler, unsafeBitCast(handler, to: UInt.self) > 1 else { return false }
-        // A handler that was set with the other type of function takes the number, and does not look at the rest.
+        // A handler that was installed without SA_SIGINFO uses the number and ignores the other arguments.
         handler(number, information, context)
         return true
     }
@@ -101,7 +103,7 @@ enum BusErrors {
         #if canImport(Darwin)
         return UInt(bitPattern: information.pointee.si_addr)
         #else
-        // In a union that Swift does not name: it stands after three integers, on 64-bit systems at 16.
+        // The field is in a union that Swift does not import. On 64-bit systems, its offset is 16, after three integers.
         return UnsafeRawPointer(information).load(fromByteOffset: 16, as: UInt.self)
         #endif
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The path of a file as the system has it: bytes, which need not be UTF-8.
+/// A file path as the system represents it: bytes, which need not be valid UTF-8.
 ///
-/// Two paths are equal when their bytes are. Strings that Swift considers equal, such as two spellings of "é", name
-/// different files on most file systems.
+/// Two paths are equal when their bytes are equal. Strings that Swift considers equal, such as two spellings of "é",
+/// name different files on most file systems.
 package struct FilePath: Hashable, Sendable {
-    /// The bytes with a NUL behind them, as system calls take them.
+    /// The bytes, terminated by a NUL for system calls.
     private let storage: [CChar]
-    /// Whether a system call can take the path: a NUL would end it early, at another file.
-    package let isPossible: Bool
+    /// Whether the path is valid for a system call: not empty, and without a NUL, which would truncate it.
+    package let isValid: Bool
 
     package init(bytes: some Sequence<UInt8>) {
         self.init(storage: bytes.map(CChar.init(bitPattern:))[...])
@@ -18,17 +18,17 @@ package struct FilePath: Hashable, Sendable {
         self.init(bytes: string.utf8)
     }
 
-    /// Copies the string at a pointer, up to its NUL.
+    /// Creates a path from a copy of a C string.
     package init(cString: UnsafePointer<CChar>) {
         var count = 0
-        // The string ends with a NUL, which this loop does not pass.
+        // The loop stops at the NUL that ends the string.
         while cString[count] != 0 { count += 1 }
         self.init(storage: Array(UnsafeBufferPointer(start: cString, count: count))[...])
     }
 
     private init(storage: ArraySlice<CChar>) {
         self.storage = Array(storage) + [0]
-        isPossible = !storage.isEmpty && !storage.contains(0)
+        isValid = !storage.isEmpty && !storage.contains(0)
     }
 
     private var characters: ArraySlice<CChar> { storage.dropLast() }
@@ -39,9 +39,7 @@ package struct FilePath: Hashable, Sendable {
 
     package var isAbsolute: Bool { storage[0] == Self.slash }
 
-    /// Calls a body with the path as system calls take it.
-    ///
-    /// The pointer is valid for the call alone.
+    /// Calls a closure with the path as a C string, which is valid only during the call.
     package func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         body(storage)
     }
@@ -52,7 +50,7 @@ package struct FilePath: Hashable, Sendable {
 extension FilePath {
     private static let slash = CChar(bitPattern: UInt8(ascii: "/"))
 
-    /// The directory that the last component lies in: "." for a path of one component.
+    /// The directory of the last component; "." for a path of one component.
     package var directory: FilePath {
         guard let end = characters.lastIndex(of: Self.slash) else { return "." }
         return end == 0 ? "/" : FilePath(storage: characters[..<end])
@@ -63,7 +61,7 @@ extension FilePath {
         characters.lastIndex(of: Self.slash).map { FilePath(storage: characters[($0 + 1)...]) } ?? self
     }
 
-    /// The component that follows a directory which the path leads through; `nil` when it does not.
+    /// Returns the component that follows a directory in the path; `nil` when the path does not contain the directory.
     package func component(in directory: FilePath) -> FilePath? {
         guard self.directory != directory else { return name }
         let prefix = directory == "/" ? directory.characters : directory.characters + [Self.slash]
@@ -74,7 +72,7 @@ extension FilePath {
     /// Whether the last component can be the name of a file.
     package var namesFile: Bool { !["", ".", ".."].contains(name) }
 
-    /// The path of something in this directory; an absolute path stays as it is.
+    /// Returns the path of a component in this directory; an absolute path is returned unchanged.
     package func appending(_ component: FilePath) -> FilePath {
         guard !isEmpty, !component.isAbsolute else { return component }
         guard component != "." else { return self }
@@ -82,19 +80,19 @@ extension FilePath {
         return FilePath(storage: characters + separator + component.characters)
     }
 
-    /// The path with a longer name.
+    /// Returns the path with a suffix added to the name.
     package func adding(_ suffix: String) -> FilePath {
         FilePath(bytes: bytes + suffix.utf8)
     }
 
-    /// The path with a shorter name; `nil` when it does not end like this.
+    /// Returns the path without a suffix of the name; `nil` when the path does not end with the suffix.
     package func removing(_ suffix: String) -> FilePath? {
         let (bytes, suffix) = (bytes, Array(suffix.utf8))
         guard bytes.count > suffix.count, bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }
         return FilePath(bytes: bytes.dropLast(suffix.count))
     }
 
-    /// The path without slashes at its end, unless it is that of the root directory.
+    /// The path without trailing slashes, except for the root directory.
     package var withoutTrailingSlashes: FilePath {
         FilePath(storage: characters.prefix((characters.lastIndex { $0 != Self.slash } ?? 0) + 1))
     }
@@ -107,6 +105,6 @@ extension FilePath: ExpressibleByStringLiteral {
 }
 
 extension FilePath: CustomStringConvertible {
-    /// The path for messages, in which bytes that are not UTF-8 are replaced.
+    /// The path for messages, with replacement characters for bytes that are not valid UTF-8.
     package var description: String { String(decoding: bytes, as: UTF8.self) }
 }

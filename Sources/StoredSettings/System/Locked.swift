@@ -10,10 +10,10 @@ import Musl
 #endif
 
 #if THREAD_SANITIZER
-/// The lock of this library, which tells Thread Sanitizer what it does.
+/// The lock of this library, which reports its operations to Thread Sanitizer.
 ///
-/// A thread that has to wait for a `Mutex` waits in the kernel, and gets it there, where the sanitizer does not see it.
-/// So it takes the next two holders for threads that know nothing of each other, and calls what they do a race.
+/// A contended `Mutex` is acquired in the kernel, which the sanitizer does not observe. Without these reports, it would
+/// consider two successive holders unsynchronized, and report a false race.
 package final class Locked<Value: ~Copyable>: Sendable {
     private let mutex: Mutex<Value>
 
@@ -52,7 +52,7 @@ package final class Locked<Value: ~Copyable>: Sendable {
         }
     }
 
-    /// What the sanitizer knows this lock by; nothing is read or written there.
+    /// The address that identifies this lock to the sanitizer, which is never dereferenced.
     private var address: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 }
 
@@ -77,24 +77,25 @@ private func willUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsig
 @_silgen_name("__tsan_mutex_post_unlock")
 private func didUnlockMutex(_ address: UnsafeMutableRawPointer, _ flags: CUnsignedInt)
 #elseif canImport(Glibc) || canImport(Musl)
-/// The one lock of this library.
+/// The lock of this library.
 ///
-/// It is not recursive, and is never held over user code, except for the bodies of transactions.
+/// It is not recursive, and is never held while user code runs, except for the bodies of transactions.
 ///
-/// It is not a `Mutex`, which on Linux hands the thread's cached number to the kernel: a forked child still has the number of
-/// a thread of its parent, and is ended when it unlocks what its parent has locked, or when two of its threads contend. A
-/// mutex of the C library of the default kind does not look at the number.
+/// It is not a `Mutex`. On Linux, a `Mutex` passes the cached thread ID to the kernel. In a forked child that is still
+/// the ID of a thread of the parent, so the child is killed when it unlocks a lock that the parent has locked, or when
+/// two of its threads contend. A default mutex of the C library does not check the ID.
 ///
-/// Unchecked: the value is used only while the mutex is held, and both have one address for as long as this value.
+/// Unchecked: the value is accessed only while the mutex is held, and both have a stable address while the lock exists.
 package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let mutex: _Cell<pthread_mutex_t>
     private let value: _Cell<Value>
 
     package init(_ value: consuming sending Value) {
-        // A mutex that is free: it owns nothing, so its end needs no call, and it may be moved before it is used.
+        // An unlocked mutex owns no resources. So it needs no call to destroy it, and it can be moved before its first
+        // use.
         var free = pthread_mutex_t()
         #if canImport(Glibc)
-        // One that spins for a moment before it waits: the lock is rarely held for longer than that.
+        // An adaptive mutex spins for a moment before it waits. The lock is rarely held for longer than that.
         var attributes = pthread_mutexattr_t()
         pthread_mutexattr_init(&attributes)
         pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
@@ -121,6 +122,6 @@ package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     }
 }
 #else
-/// The one lock of this library.
+/// The lock of this library.
 package typealias Locked<Value: ~Copyable> = Mutex<Value>
 #endif

@@ -10,9 +10,10 @@ import Musl
 import Darwin
 #endif
 
-/// An object that a forked child creates anew.
+/// An object of which a forked child creates its own instance.
 ///
-/// A fork copies locks that are held by threads which it does not copy. So what has threads must not be used in the child.
+/// A fork copies locks that are held by threads which it does not copy. So the child must not use an object that has
+/// threads.
 struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     private final class Entry: Sendable {
         let forks: Int
@@ -23,7 +24,7 @@ struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
         }
     }
 
-    /// The address of the retained entry of the newest process; 0 at first.
+    /// The address of the retained entry of this process or, after a fork, of its parent; 0 initially.
     private let address = Atomic<UInt>(0)
     private let create: @Sendable () -> Object
 
@@ -43,22 +44,23 @@ struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
                 desired: UInt(bitPattern: new.toOpaque()),
                 ordering: .acquiringAndReleasing
             )
-            // An entry that was in use is never released: another thread may be about to retain it. In a forked child,
-            // that of the parent stays as it is for good.
+            // A published entry is never released, because another thread may be about to retain it. In a forked child,
+            // the entry of the parent is leaked.
             if !isFirst { new.release() }
         }
     }
 
-    /// The address is 0 or that of an entry that was retained for good.
+    /// Returns the entry at an address that is 0 or that of a permanently retained entry.
     private func entry(at address: UInt) -> Entry? {
         UnsafeRawPointer(bitPattern: address).map { Unmanaged<Entry>.fromOpaque($0).takeUnretainedValue() }
     }
 }
 
-/// Whether work is scheduled that a thread of this process is to do: a forked child, which has no such thread, begins
-/// without.
+/// Whether work is scheduled on a thread of this process.
+///
+/// In a forked child, which has no such thread, the flag is `false` until work is scheduled there.
 struct ScheduledFlag: ~Copyable, Sendable {
-    /// 0, or one more than the number of forks that lie before the process in which the work was scheduled.
+    /// 0, or one more than the fork count of the process in which the work was scheduled.
     private let mark = Atomic(0)
 
     func load(ordering: AtomicLoadOrdering) -> Bool {
@@ -74,10 +76,10 @@ struct ScheduledFlag: ~Copyable, Sendable {
     }
 }
 
-/// Tells a process from the one it was forked from.
+/// Distinguishes a process from the process that it was forked from.
 ///
-/// A lock of a file belongs to whoever opened the file and to all that were forked from it since, so that it excludes
-/// none of them from the others: after a fork, files have to be opened anew.
+/// A file lock belongs to the open file description, which a forked child shares with its parent. The lock does not
+/// exclude the two from each other, so the child must open the files again.
 enum Forks {
     private static let number = Atomic(0)
 
@@ -87,7 +89,7 @@ enum Forks {
         #endif
     }()
 
-    /// How many forks lie between the first use of the library and this process.
+    /// The number of forks between the first use of the library and this process.
     static var count: Int {
         _ = isWatching
         return number.load(ordering: .relaxed)

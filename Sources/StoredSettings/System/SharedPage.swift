@@ -11,17 +11,19 @@ import Musl
 import Darwin
 #endif
 
-/// The first page of a file, in memory that is shared with every process that maps it: an array of 8-byte words, each
-/// read and written whole.
+/// The first page of a file in shared memory, as an array of 8-byte words.
 ///
-/// A file that somebody cuts short while it is mapped reads as zeros (see `BusErrors`).
+/// The memory is shared with every process that maps the file. Each word is read and written atomically. If another
+/// process truncates the file, the page reads as zeros (see `BusErrors`).
 ///
-/// Unchecked: the memory is only touched through atomics, and lasts as long as the page.
+/// Unchecked: the memory is accessed only through atomics, and is mapped while the page exists.
 final class SharedPage: @unchecked Sendable {
-    /// The length of the page, in bytes.
+    /// The size of the page, in bytes.
     static let size = 4_096
 
-    /// Valid until the page is let go of; atomics, since other threads and processes use them at the same time.
+    /// The words of the page, mapped until the page is deallocated.
+    ///
+    /// They are atomics, because other threads and processes use them concurrently.
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
     private let file: FileHandle
     private let system: SystemCalls
@@ -32,14 +34,14 @@ final class SharedPage: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - file: A file of at least ``size`` bytes.
-    ///   - isWritable: Whether words are going to be stored.
-    ///   - system: Makes the calls.
-    /// - Throws: ``SystemError`` when it cannot be mapped.
+    ///   - isWritable: Whether words will be stored.
+    ///   - system: The system calls to use.
+    /// - Throws: ``SystemError`` when the file cannot be mapped.
     init(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws(SystemError) {
-        // A file that is open for writing has been copied.
+        // Opening a file for writing copies it to the upper layer, so a writable mapping is never outdated.
         mayBeSuperseded = !isWritable && system.isOnOverlay(file)
         let start = try system.mapShared(file, Self.size, isWritable: isWritable)
-        // The memory is the page's own, and is used as words and as nothing else.
+        // The memory belongs to this page alone, and is only accessed as words.
         words = start.bindMemory(to: Atomic<UInt64>.self, capacity: Self.size / 8)
         self.file = file
         self.system = system
@@ -51,19 +53,19 @@ final class SharedPage: @unchecked Sendable {
         system.unmap(UnsafeMutableRawPointer(words), Self.size)
     }
 
-    /// Where a word of the page is in memory, as a number.
+    /// The address of a word of the page.
     func address(ofWord index: Int) -> UInt {
         UInt(bitPattern: words + index)
     }
 
-    /// Maps the page in the place of another mapping, to be read there.
+    /// Replaces another mapping by a read-only mapping of this page.
     func map(over start: UnsafeMutableRawPointer) -> Bool {
         SystemCalls.mapShared(file, over: start, Self.size)
     }
 
-    /// Reads a word at an address that is mapped.
+    /// Reads the word at a mapped address; 0 for the address 0.
     static func load(at address: UInt) -> UInt64 {
-        // Null is for no page, and is not followed.
+        // The address 0 means that there is no page.
         guard let word = UnsafePointer<Atomic<UInt64>>(bitPattern: address) else { return 0 }
         return word.pointee.load(ordering: .acquiring)
     }
@@ -73,43 +75,43 @@ final class SharedPage: @unchecked Sendable {
         set { words[index].store(newValue, ordering: .releasing) }
     }
 
-    /// Whether the file has another word than this memory, because another process has written to a copy of the file.
+    /// Returns whether a word differs from the file, because another process has written to a copy of the file.
     ///
-    /// - Parameter index: The word to compare.
-    /// - Returns: Whether the file has to be mapped again. Also when the word cannot be read: opening the file again
-    ///   throws the reason.
+    /// - Parameter index: The index of the word to compare.
+    /// - Returns: Whether the file must be mapped again. It is also `true` when the word cannot be read, because
+    ///   opening the file again then throws the reason.
     func isSuperseded(at index: Int) -> Bool {
         guard mayBeSuperseded else { return false }
         let mapped = self[index]
         do {
             let bytes = try system.contents(of: file, in: index * 8..<index * 8 + 8)
             let stored = bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
-            // The word in memory changes too where the file was copied before it was mapped.
+            // If the memory shows the current file, a concurrent change of the word reaches the memory too.
             return stored != mapped && self[index] == mapped
         } catch {
             return true
         }
     }
 
-    /// Tells a test that something was published.
+    /// Notifies the witness of the system calls that a word was published, for tests.
     func didPublish() {
         system.didPublish(file.path)
     }
 }
 
-/// A place in memory at which one shared page after another is seen, for readers that hold no lock.
+/// A stable address that shows the current shared page of a store, for readers that hold no lock.
 ///
-/// A store has one for as long as it lives, however many journals it uses. A reader that holds its address may be about to
-/// load from it at any time, so the address stays mapped: the system replaces one mapping there by another in one step,
-/// and a load finds the old page or the new one.
+/// A store has one window for its whole lifetime, even if its journal is replaced. A reader that has the address may
+/// load from it at any time, so the address always stays mapped. The system replaces one mapping by another atomically,
+/// so a load reads either the old or the new page.
 ///
-/// The memory is mapped from the initializer until the deinitializer, and is only loaded from, through atomics.
+/// The memory is mapped while the window exists, and is only loaded through atomics.
 struct PageWindow: ~Copyable {
     private let start: UnsafeMutableRawPointer
-    /// The page that is seen; `nil` before the first, and while none could be mapped.
+    /// The page that is shown; `nil` initially, and after a page could not be mapped.
     private var page: SharedPage?
 
-    /// Creates a window that shows zeros; `nil` when there is no memory for it.
+    /// Creates a window that shows zeros; `nil` when no memory is available.
     init?() {
         guard let start = SystemCalls.mapZeros(SharedPage.size) else { return nil }
         self.start = start
@@ -121,16 +123,16 @@ struct PageWindow: ~Copyable {
         SystemCalls().unmap(start, SharedPage.size)
     }
 
-    /// Where a word of the page is seen, for as long as the window exists.
+    /// The address of a word of the current page, valid while the window exists.
     func address(ofWord index: Int) -> UInt {
         UInt(bitPattern: start) + UInt(index * 8)
     }
 
     /// Shows a page.
     ///
-    /// - Returns: Whether it was not shown before; `nil` when it cannot be shown, and the window shows zeros.
+    /// - Returns: Whether the page was newly mapped; `nil` when it cannot be mapped, and the window shows zeros.
     mutating func show(_ new: SharedPage) -> Bool? {
-        // It shows zeros when the file was cut off meanwhile, even if it is whole again.
+        // If the file was truncated in the meantime, the window shows zeros, even if the file is complete again.
         let word = JournalHeader.idWord
         if page === new, SharedPage.load(at: address(ofWord: word)) == new[word] { return false }
         page = nil

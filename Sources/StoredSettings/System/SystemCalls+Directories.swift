@@ -8,12 +8,12 @@ import Musl
 import Darwin
 #endif
 
-// Directories, links, and what the process may do.
+// Directories, symbolic links and access checks.
 
 extension SystemCalls {
-    /// Opens a directory, to reach the files in it whatever becomes of its path.
+    /// Opens a directory, so that its files stay reachable if its path changes.
     ///
-    /// - Returns: The directory; `nil` when there is none.
+    /// - Returns: The directory; `nil` when it does not exist.
     package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle? {
         do {
             return try openIfPresent(path, O_RDONLY | O_DIRECTORY)
@@ -21,15 +21,16 @@ extension SystemCalls {
             #if canImport(Darwin)
             throw error
             #else
-            // One that may be entered and not read. `O_PATH` needs no permission, and is no constant of every C library.
+            // The process may enter the directory but not read it. `O_PATH`, which not every C library declares, needs
+            // no permission to read.
             return try openIfPresent(path, 0o10_000_000 | O_DIRECTORY)
             #endif
         }
     }
 
-    /// The names in a directory.
+    /// Returns the names in a directory.
     package func names(in directory: FileHandle) throws(SystemError) -> [FilePath] {
-        // A descriptor of its own, since reading moves its position, and closing the stream closes it.
+        // A new descriptor, because reading changes its position, and closing the stream closes it.
         let descriptor = try call(.open, ".", in: directory) { openat($0, $1, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard let stream = fdopendir(descriptor) else {
             let number = errno
@@ -39,7 +40,7 @@ extension SystemCalls {
         defer { closedir(stream) }
         var names: [FilePath] = []
         while let entry = readdir(stream) {
-            // The name is inside the entry, which is valid until the next call; it is copied here.
+            // The entry, which contains the name, is valid until the next call. The name is copied here.
             guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { break }
             names.append(
                 FilePath(cString: UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self))
@@ -48,27 +49,27 @@ extension SystemCalls {
         return names
     }
 
-    /// Returns once the names in a directory survive a loss of power, where the file system supports that.
+    /// Waits until the names in a directory would survive a loss of power, if the file system supports that.
     ///
     /// - Parameters:
-    ///   - path: The path of the directory, or "." for the one that is open.
+    ///   - path: The path of the directory, or "." for the open directory.
     ///   - directory: The directory that a relative path begins in; `nil` for the current one.
     /// - Throws: ``SystemError``.
     package func synchronizeDirectory(_ path: FilePath, in directory: FileHandle? = nil) throws(SystemError) {
         do {
             try synchronize(open(path, in: directory, O_RDONLY | O_DIRECTORY))
         } catch  where error.number == EINVAL {
-            // Some file systems synchronize files only.
+            // Some file systems can synchronize only files.
             return
         }
     }
 
-    /// Throws unless the process may write to a file or into a directory.
+    /// Throws unless this process has permission to write to a file or directory.
     package func checkWritable(_ path: FilePath, in directory: FileHandle? = nil) throws(SystemError) {
         _ = try call(.access, path, in: directory) { faccessat($0, $1, W_OK, 0) }
     }
 
-    /// Creates a directory that only its owner can enter, and those it lies in, safe from a loss of power.
+    /// Creates a directory and its missing parents with mode 0700, so that they survive a loss of power.
     package func makeDirectories(_ path: FilePath) throws(SystemError) {
         do {
             try makeDirectory(path)
@@ -89,21 +90,22 @@ extension SystemCalls {
         do {
             try synchronizeDirectory(path.directory)
         } catch {
-            // A directory that may be entered and not read cannot be synchronized by this user.
+            // The process may enter the parent but not read it, so it cannot synchronize it.
             guard error.number != EACCES else { return }
-            // The next attempt has to create it again: one that finds it there would not synchronize its name.
+            // Remove the directory, so that the next attempt creates it again. An existing one would not be
+            // synchronized.
             _ = path.withCString { rmdir($0) }
             throw error
         }
     }
 
-    /// The path without links, `.` and `..`; `nil` where there is nothing.
+    /// Returns the path without symbolic links, `.` and `..`; `nil` when no file exists there.
     package func resolved(_ path: FilePath) throws(SystemError) -> FilePath? {
         var result: FilePath?
         do {
             _ = try call(.resolve, path) {
                 guard let resolved = path.withCString({ realpath($0, nil) }) else { return -1 }
-                // `realpath` returns memory that it has allocated, which is copied and freed here.
+                // `realpath` returns allocated memory, which is copied and freed here.
                 defer { free(resolved) }
                 result = FilePath(cString: resolved)
                 return 0
@@ -114,12 +116,12 @@ extension SystemCalls {
         return result
     }
 
-    /// What a symbolic link points to.
+    /// Returns the target of a symbolic link.
     package func target(ofLink path: FilePath) throws(SystemError) -> FilePath {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = try call(.readLink, path) {
             buffer.withUnsafeMutableBytes { buffer in
-                // The call writes at most as many bytes as the array holds.
+                // The call writes at most `buffer.count` bytes.
                 guard let start = buffer.baseAddress else { return 0 }
                 let characters = start.assumingMemoryBound(to: CChar.self)
                 return path.withCString { CInt(clamping: readlink($0, characters, buffer.count)) }
@@ -129,20 +131,22 @@ extension SystemCalls {
     }
 }
 
-// What kind of file system a file is on.
+// The file system of a file.
 
 extension SystemCalls {
-    /// Whether a file may be on an overlay file system, where it may lie in a lower layer.
+    /// Returns whether a file may be on an overlay file system, where it can be in a lower layer.
     ///
-    /// The first process that opens such a file for writing receives a copy of it in the upper layer. A file that is open
-    /// for reading then reads the copy, but memory that was mapped before still shows the original.
+    /// The first process that opens such a file for writing copies it to the upper layer. After that, reading an open
+    /// file returns the copy, but memory that was mapped before still shows the original.
     ///
     /// - Parameter file: The file.
-    /// - Returns: Also `true` when the list of mounts cannot be read.
+    /// - Returns: Whether the file may be on an overlay file system. It is also `true` when the list of mounts cannot
+    ///   be read.
     func isOnOverlay(_ file: FileHandle) -> Bool {
         #if os(Linux)
         do {
-            // Files of a lower layer can have another device number than the file system. Directories have its own.
+            // A file in a lower layer can have a device number other than that of the mount. A directory has the
+            // mount's.
             guard let device = try status(at: file.path.directory)?.device else { return true }
             let mounts = try contents(of: open("/proc/self/mountinfo", O_RDONLY))
             return Self.isOverlay(device, in: mounts)
@@ -154,14 +158,16 @@ extension SystemCalls {
         #endif
     }
 
-    /// Whether a list of mounts has an overlay file system with a device number.
+    /// Returns whether a list of mounts contains an overlay file system with a device number.
     ///
     /// - Parameters:
     ///   - device: The device number, as `stat` returns it.
-    ///   - mounts: The contents of `/proc/self/mountinfo`, as proc(5) describes them: the third field of a line is the
-    ///     device, and the type of the file system follows a hyphen.
+    ///   - mounts: The contents of `/proc/self/mountinfo`; see proc(5). The third field of a line is the device, and
+    ///     the type of
+    ///     the file system follows a hyphen.
+    /// - Returns: Whether there is such a mount.
     static func isOverlay(_ device: UInt64, in mounts: [UInt8]) -> Bool {
-        // The bits of a device number in Linux's `dev_t`, as makedev(3) puts them together.
+        // The bits of a device number in Linux's `dev_t`, as in makedev(3).
         let major = (device >> 8 & 0xFFF) | (device >> 32 & ~0xFFF)
         let minor = (device & 0xFF) | (device >> 12 & ~0xFF)
         let number = Array("\(major):\(minor)".utf8)

@@ -8,7 +8,7 @@ package import Musl
 package import Darwin
 #endif
 
-/// An open file, closed with the last reference to it.
+/// An open file, which is closed when it is deallocated.
 package final class FileHandle: Sendable {
     package let descriptor: CInt
     package let path: FilePath
@@ -19,23 +19,23 @@ package final class FileHandle: Sendable {
     }
 
     deinit {
-        // Nothing is left to be written by then; an error of `close` has no consequence.
+        // All data has been passed to the system before, so an error of `close` has no consequence.
         _ = close(descriptor)
     }
 }
 
-/// A point in time as file systems tell it.
+/// A time stamp of a file.
 package struct FileTime: Hashable, Sendable {
-    /// Since 1970.
+    /// The seconds since 1970.
     package var seconds: Int
     package var nanoseconds: Int
 
     package var secondsSince1970: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
 
-    /// Reads a `timespec`, which is two words on every 64-bit system.
+    /// Creates a time from a `timespec`, which consists of two words on every 64-bit system.
     ///
-    /// They are read by their place, inside the struct's own bytes: which module the names of the members belong to
-    /// differs from build to build on Linux, so that they cannot be relied on to be visible.
+    /// The words are read by their offset, within the bytes of the struct. On Linux, the module that declares the names
+    /// of the members differs between builds, so the names are not always visible.
     init(_ time: timespec) {
         (seconds, nanoseconds) = withUnsafeBytes(of: time) { bytes in
             let word = MemoryLayout<Int>.size
@@ -44,19 +44,19 @@ package struct FileTime: Hashable, Sendable {
     }
 }
 
-/// What tells one state of a file from another.
+/// The metadata that identifies a file and its state.
 package struct FileStatus: Hashable, Sendable {
     package var device: UInt64
     package var inode: UInt64
     package var size: Int
-    /// When the contents were changed last.
+    /// The time of the last change of the contents.
     package var modified: FileTime
-    /// When anything of the file was changed last.
+    /// The time of the last change of the contents or the metadata.
     package var changed: FileTime
     package var mode: mode_t
     package var owner: uid_t
     package var group: gid_t
-    /// How many names lead to the file.
+    /// The number of hard links to the file.
     package var linkCount: Int
 
     package var isRegular: Bool { mode & S_IFMT == S_IFREG }
@@ -83,7 +83,7 @@ package struct FileStatus: Hashable, Sendable {
 }
 
 extension FileStatus {
-    /// Whether both are of one file, in whatever state.
+    /// Returns whether both describe the same file, even in different states.
     package func isSameFile(as other: FileStatus?) -> Bool {
         device == other?.device && inode == other?.inode
     }
@@ -95,9 +95,9 @@ extension SystemCalls {
     /// - Parameters:
     ///   - path: The file's path, or its name in `directory`.
     ///   - directory: The directory that a relative path begins in; `nil` for the current one.
-    ///   - flags: As for `open`.
-    ///   - mode: The permissions of a file that is created.
-    /// - Returns: The file, which is closed in programs that this process becomes.
+    ///   - flags: The flags of `open`.
+    ///   - mode: The permissions of the file if it is created.
+    /// - Returns: The file, which is closed on `exec`.
     /// - Throws: ``SystemError``.
     package func open(
         _ path: FilePath,
@@ -109,7 +109,7 @@ extension SystemCalls {
         return FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
     }
 
-    /// Opens a file; `nil` when there is none.
+    /// Opens a file; `nil` when it does not exist.
     package func openIfPresent(
         _ path: FilePath,
         in directory: FileHandle? = nil,
@@ -128,7 +128,7 @@ extension SystemCalls {
         return FileStatus(status)
     }
 
-    /// The state of a file; `nil` when there is none.
+    /// Returns the status of a file; `nil` when it does not exist.
     package func status(
         at path: FilePath,
         in directory: FileHandle? = nil,
@@ -145,13 +145,13 @@ extension SystemCalls {
         return FileStatus(status)
     }
 
-    /// All the bytes from the beginning of a file.
+    /// Reads a whole file.
     ///
-    /// Memory is allocated as bytes are read, whatever length the file claims to have.
+    /// Memory is allocated as bytes are read, regardless of the size that the file reports.
     ///
     /// - Parameters:
     ///   - file: The file.
-    ///   - limit: How many bytes to read at most.
+    ///   - limit: The maximum number of bytes.
     /// - Returns: The bytes.
     /// - Throws: ``SystemError``, with `EFBIG` when the file is longer than the limit.
     package func contents(of file: FileHandle, limit: Int = .max) throws(SystemError) -> [UInt8] {
@@ -159,7 +159,7 @@ extension SystemCalls {
         guard size <= limit else { throw SystemError(call: .read, path: file.path, number: EFBIG) }
         var bytes: [UInt8] = []
         while true {
-            // One byte more than the file should have, so that its end is met without another turn.
+            // One byte more than the file should have, so that its end is detected without another call.
             let expected = max(size - bytes.count, 0) + (bytes.isEmpty ? 1 : Self.pageLength)
             let part = try contents(of: file, in: bytes.count..<bytes.count + min(expected, Self.longestRead))
             if bytes.isEmpty { bytes = part } else { bytes += part }
@@ -169,17 +169,17 @@ extension SystemCalls {
     }
 
     private static let pageLength = 4_096
-    /// How much to read at once, in bytes.
+    /// The maximum number of bytes per read.
     private static let longestRead = 1 << 24
 
-    /// Some of the bytes of a file: fewer than asked for where the file ends before.
+    /// Reads a range of bytes of a file; the result is shorter if the file ends before.
     package func contents(of file: FileHandle, in range: Range<Int>) throws(SystemError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: range.count)
         var done = 0
         while done < bytes.count {
             let count = try call(.read, file.path) {
                 bytes.withUnsafeMutableBytes { buffer in
-                    // The pointer is to the part not yet read, inside the array, and is not kept.
+                    // The pointer is to the remaining part of the array, and is used only during the call.
                     let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
                     return CInt(
                         clamping: pread(file.descriptor, rest.baseAddress, rest.count, off_t(range.lowerBound + done))
@@ -193,31 +193,31 @@ extension SystemCalls {
         return bytes
     }
 
-    /// Writes all the bytes to a file.
+    /// Writes bytes to a file.
     ///
     /// - Parameters:
-    ///   - bytes: What to write.
+    ///   - bytes: The bytes to write.
     ///   - file: The file.
-    ///   - start: Where in the file to begin.
-    /// - Throws: ``SystemError``; then some of them may be written.
+    ///   - start: The offset in the file.
+    /// - Throws: ``SystemError``. Some of the bytes may have been written.
     package func write(_ bytes: [UInt8], to file: FileHandle, at start: Int = 0) throws(SystemError) {
         var done = 0
         while done < bytes.count {
             let room = writable(bytes.count - done, of: file.path)
             let count = try call(.write, file.path) {
                 bytes.withUnsafeBytes { buffer in
-                    // The pointer is to the part not yet written, inside the array, and is not kept.
+                    // The pointer is to the remaining part of the array, and is used only during the call.
                     let rest = UnsafeRawBufferPointer(rebasing: buffer[done..<done + room])
                     return CInt(clamping: pwrite(file.descriptor, rest.baseAddress, rest.count, off_t(start + done)))
                 }
             }
-            // Writing nothing is no error to the system, and would go on for ever.
+            // The system does not consider a write of 0 bytes an error. Without this check, the loop would not end.
             guard count > 0 else { throw SystemError(call: .write, path: file.path, number: EIO) }
             done += Int(count)
         }
     }
 
-    /// Writes all the bytes over what is in a file, and then cuts off what is left of it.
+    /// Overwrites a file with bytes, and then truncates it to their count.
     package func rewrite(_ file: FileHandle, with bytes: [UInt8]) throws(SystemError) {
         try write(bytes, to: file)
         try truncate(file, to: bytes.count)
@@ -227,7 +227,7 @@ extension SystemCalls {
         _ = try call(.truncate, file.path) { ftruncate(file.descriptor, off_t(size)) }
     }
 
-    /// Returns once what was written survives a loss of power.
+    /// Waits until the contents and the metadata of a file would survive a loss of power.
     package func synchronize(_ file: FileHandle) throws(SystemError) {
         #if canImport(Darwin)
         // On Apple platforms `fsync` leaves the data in the drive's cache.
@@ -237,7 +237,7 @@ extension SystemCalls {
         #endif
     }
 
-    /// Returns once the contents of a file survive a loss of power, mapped or written; its times may not.
+    /// Waits until the contents of a file, mapped or written, would survive a loss of power; its times may not.
     package func synchronizeContents(of file: FileHandle) throws(SystemError) {
         #if canImport(Darwin)
         try synchronize(file)
@@ -246,9 +246,9 @@ extension SystemCalls {
         #endif
     }
 
-    /// Gives a file another name in the same directory, in place of any file that has it.
+    /// Renames a file within a directory, and replaces any file that has the new name.
     package func rename(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError) {
-        guard name.isPossible else { throw SystemError(call: .rename, path: directory.path, number: EINVAL) }
+        guard name.isValid else { throw SystemError(call: .rename, path: directory.path, number: EINVAL) }
         _ = try call(.rename, newName, in: directory) { base, newName in
             name.withCString { systemRename(base, $0, newName) }
         }
@@ -267,7 +267,7 @@ extension SystemCalls {
     }
 }
 
-// The C functions whose names the methods take.
+// C functions that have the same names as methods of `SystemCalls`.
 
 private func systemOpen(_ base: CInt, _ path: UnsafePointer<CChar>, _ flags: CInt, _ mode: mode_t) -> CInt {
     openat(base, path, flags, mode)

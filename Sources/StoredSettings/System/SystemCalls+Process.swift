@@ -15,28 +15,28 @@ import Darwin
 #endif
 
 extension SystemCalls {
-    /// A variable of the process's environment.
+    /// Returns a variable of the process's environment.
     static func environmentVariable(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// A variable of the process's environment that holds a path, byte by byte.
+    /// Returns the path in a variable of the process's environment, which need not be valid UTF-8.
     static func environmentPath(_ name: String) -> FilePath? {
         getenv(name).map { FilePath(cString: $0) }
     }
 
-    /// What the program was started with, without its own name.
+    /// Returns the command-line arguments, without the name of the program.
     static func arguments() -> [String] {
         Array(CommandLine.arguments.dropFirst())
     }
 
-    /// The home directory that the system's user database has for the user of this process.
+    /// Returns the home directory of the process's user from the user database.
     static func homeDirectoryOfUser() -> FilePath? {
         var entry = passwd()
         var result: UnsafeMutablePointer<passwd>?
         let size = 16_384
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { buffer in
-            // The entry's texts lie in the buffer, so the one of interest is copied before the buffer ends.
+            // The strings of the entry are in the buffer, so the path is copied before the buffer is deallocated.
             guard let start = buffer.baseAddress,
                 getpwuid_r(getuid(), &entry, start, size, &result) == 0,
                 result != nil,
@@ -48,17 +48,17 @@ extension SystemCalls {
 
     static func currentDirectory() -> FilePath? {
         guard let directory = getcwd(nil, 0) else { return nil }
-        // `getcwd` returns memory that it has allocated, which is copied and freed here.
+        // `getcwd` returns allocated memory, which is copied and freed here.
         defer { free(directory) }
         return FilePath(cString: directory)
     }
 
-    /// The path of the program that runs, as far as the system tells it.
+    /// Returns the path of the executable, or the first command-line argument if the system does not report it.
     static func executablePath() -> FilePath? {
         #if os(Linux) || os(Android)
         do {
             let path = try SystemCalls().target(ofLink: "/proc/self/exe")
-            // What the system adds when the file has been replaced or removed since the program began.
+            // The system adds this suffix if the file was replaced or removed after the program started.
             guard let original = path.removing(" (deleted)"), try SystemCalls().status(at: path) == nil else {
                 return path
             }
@@ -71,57 +71,55 @@ extension SystemCalls {
         #endif
     }
 
-    /// The user whose permissions this process has.
+    /// Returns the effective user ID of this process.
     static func currentUser() -> uid_t { geteuid() }
 
-    /// A number that tells the current thread from others that run now.
+    /// Returns a number that identifies the current thread among the running threads.
     static func currentThread() -> UInt {
         #if canImport(Glibc)
         return UInt(pthread_self())
         #else
-        // A pointer that is never followed.
+        // The pointer is never dereferenced.
         return UInt(bitPattern: pthread_self())
         #endif
     }
 
-    /// Writes a line where people look for what went wrong.
-    ///
-    /// When even that fails there is nobody left to tell.
+    /// Writes to standard error, and ignores errors, because there is no other place to report them.
     static func writeToStandardError(_ text: String) {
         var text = text
         text.withUTF8 { bytes in
-            // The bytes are valid for the call, which reads no further than their count.
+            // The bytes are valid during the call, which reads only their count.
             _ = systemWrite(STDERR_FILENO, bytes.baseAddress, bytes.count)
         }
     }
 
-    /// Seconds since 1970, by the clock that file times are told by.
+    /// Returns the seconds since 1970, by the clock of file time stamps.
     static func wallClock() -> Double { Date().timeIntervalSince1970 }
 
-    /// Lets other threads and processes have their turn.
+    /// Yields the processor to other threads and processes.
     static func yield() {
         sched_yield()
     }
 
-    /// Lets other processes go on for a while.
+    /// Suspends the current thread.
     static func sleep(seconds: Double) {
         usleep(UInt32(seconds * 1e6))
     }
 }
 
 extension SystemCalls {
-    /// What the system says of a process.
+    /// The status of a process.
     struct ProcessStatus {
-        /// When it began, in ticks since the system did.
+        /// The start time, in clock ticks since the system started.
         var start: UInt64
-        /// Whether it was stopped, by a signal or a debugger.
+        /// Whether a signal or a debugger has stopped the process.
         var isStopped: Bool
     }
 
-    /// The number of this process.
+    /// Returns the ID of this process.
     static func currentProcess() -> pid_t { getpid() }
 
-    /// A number for the processes that see the same process numbers; `nil` where the system does not say it.
+    /// Returns a number that identifies the process's PID namespace; `nil` when the system does not report it.
     static func processNamespace() -> UInt64? {
         do {
             return try SystemCalls().status(at: "/proc/self/ns/pid")?.inode
@@ -130,17 +128,18 @@ extension SystemCalls {
         }
     }
 
-    /// Whether there is a process, as far as the system tells this user.
+    /// Returns whether a process exists, as far as the system reports it to this user.
     static func isRunning(_ process: UInt64) -> Bool {
         pid_t(exactly: process).map { kill($0, 0) == 0 || errno != ESRCH } ?? false
     }
 
-    /// What the system says of a process; `nil` when there is none, or the system says nothing.
+    /// Returns the status of a process; `nil` when it does not exist or the system does not report it.
     static func statusOfProcess(_ process: UInt64) -> ProcessStatus? {
         do {
             let system = SystemCalls()
             guard let file = try system.openIfPresent(FilePath("/proc/\(process)/stat"), O_RDONLY) else { return nil }
-            // The name of the program, in parentheses, may contain any byte; the rest is numbers and one letter.
+            // The name of the program, in parentheses, can contain any byte. The other fields are numbers and one
+            // letter.
             let bytes = try system.contents(of: file, in: 0..<4_096)
             guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
             let fields = String(decoding: bytes[(end + 1)...], as: UTF8.self).split(separator: " ")

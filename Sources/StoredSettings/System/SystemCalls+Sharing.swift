@@ -8,10 +8,10 @@ import Musl
 import Darwin
 #endif
 
-// What processes share: memory and locks.
+// Shared memory and file locks.
 
 extension SystemCalls {
-    /// Maps the beginning of a file into memory that is shared with all who map it.
+    /// Maps the beginning of a file into memory that is shared with other processes.
     func mapShared(
         _ file: FileHandle,
         _ count: Int,
@@ -21,49 +21,51 @@ extension SystemCalls {
         _ = try call(.map, file.path) {
             let protection = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
             start = mmap(nil, count, protection, MAP_SHARED, file.descriptor, 0)
-            // The address with all bits set is how the call says that it has failed.
+            // The address with all bits set is `MAP_FAILED`.
             return start == UnsafeMutableRawPointer(bitPattern: -1) ? -1 : 0
         }
         guard let start else { throw SystemError(call: .map, path: file.path, number: EINVAL) }
         return start
     }
 
-    /// Ends a mapping, which fails only when there is none.
+    /// Removes a mapping, which fails only when there is none.
     func unmap(_ start: UnsafeMutableRawPointer, _ count: Int) {
         _ = munmap(start, count)
     }
 
-    /// Maps zeros that are this process's own; `nil` when there is no memory.
+    /// Maps private memory of zeros; `nil` when no memory is available.
     static func mapZeros(_ count: Int) -> UnsafeMutableRawPointer? {
         let start = mmap(nil, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0)
         return start == UnsafeMutableRawPointer(bitPattern: -1) ? nil : start
     }
 
-    /// Maps the beginning of a file in the place of another mapping, to be read.
+    /// Replaces a mapping by a read-only mapping of the beginning of a file.
     ///
-    /// The system exchanges the two in one step. When it refuses, the old mapping may be gone.
+    /// The system replaces the mapping atomically. If the call fails, the old mapping may be gone.
     static func mapShared(_ file: FileHandle, over start: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         mmap(start, count, PROT_READ, MAP_SHARED | MAP_FIXED, file.descriptor, 0) == start
     }
 
-    /// Puts zeros that are this process's own in the place of a mapping.
+    /// Replaces a mapping by private memory of zeros.
     ///
-    /// Safe inside a signal.
+    /// It is safe to call in a signal handler.
     static func mapZeros(at address: UInt, _ count: Int) -> Bool {
         let flags = MAP_PRIVATE | MAP_ANON | MAP_FIXED
         let start = mmap(UnsafeMutableRawPointer(bitPattern: address), count, PROT_READ | PROT_WRITE, flags, -1, 0)
         return start == UnsafeMutableRawPointer(bitPattern: address)
     }
 
-    /// Gives an open file another name to be called by: both are one file to locks, and are closed each for itself.
+    /// Duplicates the descriptor of an open file, with another path for messages.
+    ///
+    /// Both share their file lock, and each is closed independently.
     func duplicate(_ file: FileHandle, path: FilePath) throws(SystemError) -> FileHandle {
         let descriptor = try call(.open, path) { fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0) }
         return FileHandle(descriptor: descriptor, path: path)
     }
 
-    /// Takes the lock of a file without waiting.
+    /// Acquires the lock of a file without waiting.
     ///
-    /// - Returns: Whether it was free.
+    /// - Returns: Whether the lock was acquired.
     package func tryLock(_ file: FileHandle) throws(SystemError) -> Bool {
         do {
             _ = try call(.lock, file.path) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
@@ -73,7 +75,7 @@ extension SystemCalls {
         }
     }
 
-    /// Lets go of the lock of a file.
+    /// Releases the lock of a file.
     package func unlock(_ file: FileHandle) throws(SystemError) {
         _ = try call(.unlock, file.path) { flock(file.descriptor, LOCK_UN) }
     }

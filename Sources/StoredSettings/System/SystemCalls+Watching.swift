@@ -8,10 +8,10 @@ import Musl
 import Darwin
 #endif
 
-// Where there is no inotify, watching fails with `ENOSYS`, and the file is looked at every so often instead.
+// Without inotify, watching fails with `ENOSYS`, and the file is polled instead.
 
 extension SystemCalls {
-    /// Opens a queue that tells of events in directories.
+    /// Opens a queue for events in directories.
     func makeWatchQueue() throws(SystemError) -> FileHandle {
         #if canImport(Darwin)
         throw SystemError(call: .watch, path: "inotify", number: ENOSYS)
@@ -21,9 +21,9 @@ extension SystemCalls {
         #endif
     }
 
-    /// Has a queue tell of events in a directory, or of a file.
+    /// Adds a watch for a directory or a file to a queue.
     ///
-    /// - Returns: The number by which the queue calls it.
+    /// - Returns: The number of the watch in the queue.
     func addWatch(_ path: FilePath, to queue: FileHandle) throws(SystemError) -> CInt {
         #if canImport(Darwin)
         throw SystemError(call: .watch, path: path, number: ENOSYS)
@@ -36,9 +36,9 @@ extension SystemCalls {
         #endif
     }
 
-    /// Ends the events of a directory.
+    /// Removes a watch.
     ///
-    /// That fails only where they have ended by themselves, with the directory.
+    /// The call fails only if the watch has already ended because the directory was removed.
     func removeWatch(_ number: CInt, from queue: FileHandle) {
         #if !canImport(Darwin)
         _ = inotify_rm_watch(queue.descriptor, number)
@@ -49,26 +49,26 @@ extension SystemCalls {
     func waitForEvents(_ queue: FileHandle) {
         #if !canImport(Darwin)
         var request = pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)
-        // Nothing but an interruption makes this fail; the caller finds no events then, and waits again.
+        // The call fails only when it is interrupted. The caller then finds no events, and waits again.
         _ = poll(&request, 1, -1)
         #endif
     }
 
-    /// What has happened in a directory, or to a file.
+    /// An event in a directory or of a file.
     struct WatchEvent {
-        /// The number of the directory or file; -1 when events were lost.
+        /// The number of the watch; -1 when events were lost.
         var number: CInt
-        /// Whether bytes were written to a file, and nothing else has happened.
+        /// Whether the event is only a write to a file.
         var isWrite: Bool
-        /// The bytes of the name in the directory; empty for what has happened to the watched object itself.
+        /// The bytes of the name in the directory; empty for an event of the watched directory or file itself.
         var name: Slice<UnsafeRawBufferPointer>
     }
 
-    /// Reads the events that a queue has, without waiting.
+    /// Reads the available events of a queue, without waiting.
     ///
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - body: Called with each event. The name is valid during the call.
+    ///   - body: A closure that is called for each event. The name is valid only during the call.
     func readWatchEvents(from queue: FileHandle, _ body: (WatchEvent) -> Void) {
         #if !canImport(Darwin)
         let writes = UInt32(truncatingIfNeeded: IN_MODIFY | IN_CLOSE_WRITE)
@@ -76,7 +76,7 @@ extension SystemCalls {
             while true {
                 let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
                 guard count > 0 else { return }
-                // The system writes whole events only: a header, and a name as long as the header says.
+                // The system writes only complete events: a header, and a name of the length in the header.
                 var offset = 0
                 while offset + MemoryLayout<inotify_event>.size <= count {
                     let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)

@@ -10,21 +10,22 @@ import Darwin
 
 /// The system calls of this library, each wrapped once.
 ///
-/// They retry what was interrupted, write what was written short, and throw a ``SystemError`` for the rest. A test makes
-/// any of them fail by giving `fault`, cuts writes short, and looks at the files after every call.
+/// The calls retry after an interruption, continue partial writes, and throw ``SystemError`` for other failures. A test
+/// can make any call fail with `fault`, shorten writes with `writeLimit`, and inspect the files after every call with
+/// `witness`.
 package struct SystemCalls: Sendable {
     package enum Name: String, Sendable, CaseIterable {
         case open, read, write, sync, rename, unlink, makeDirectory, status, lock, changeMode, changeOwner, truncate
         case readLink, resolve, watch, access, map, unlock, thread
-        /// Not a call: a change of memory that is shared with other processes.
+        /// Not a system call: a change of memory that is shared with other processes.
         case publish
     }
 
-    /// Asked before every call: the error number that it returns is the call's outcome.
+    /// A closure that is called before every call; the call fails with the error number that it returns.
     package typealias Fault = @Sendable (_ call: Name, _ path: String) -> CInt?
-    /// Asked before every write: how many of the bytes to write at most.
+    /// A closure that is called before every write, and returns the maximum number of bytes to write.
     package typealias WriteLimit = @Sendable (_ path: String, _ count: Int) -> Int?
-    /// Told of every call that has succeeded.
+    /// A closure that is called after every call that succeeds.
     package typealias Witness = @Sendable (_ call: Name, _ path: String) -> Void
 
     private let fault: Fault?
@@ -37,23 +38,23 @@ package struct SystemCalls: Sendable {
         self.witness = witness
     }
 
-    /// How many of some bytes the next call is to write.
+    /// Returns how many of `count` bytes the next call writes.
     func writable(_ count: Int, of path: FilePath) -> Int {
         guard let writeLimit else { return count }
         return min(max(writeLimit(path.description, count) ?? count, 1), count)
     }
 
-    /// Tells of a change of shared memory.
+    /// Notifies the witness of a change of shared memory.
     func didPublish(_ path: FilePath) {
         witness?(.publish, path.description)
     }
 
-    /// Makes one call, again while it is interrupted, unless the fault has it fail.
+    /// Makes one call, and repeats it while it is interrupted.
     ///
-    /// The number of interruptions is bounded, so that a fault that always interrupts ends too.
+    /// The number of interruptions is bounded, so that a fault that always returns `EINTR` does not loop forever.
     func call(_ name: Name, _ path: FilePath, _ body: () -> CInt) throws(SystemError) -> CInt {
-        // What a NUL follows would be another path.
-        guard path.isPossible else { throw SystemError(call: name, path: path, number: EINVAL) }
+        // A path with a NUL would be truncated to another path.
+        guard path.isValid else { throw SystemError(call: name, path: path, number: EINVAL) }
         var interruptions = 0
         while true {
             var number = fault?(name, path.description) ?? 0
@@ -74,14 +75,14 @@ package struct SystemCalls: Sendable {
 }
 
 extension SystemCalls {
-    /// Makes one call with a path that begins in a directory.
+    /// Makes one call with a path that is relative to a directory.
     ///
     /// - Parameters:
-    ///   - name: The call.
+    ///   - name: The name of the call.
     ///   - path: The path.
-    ///   - directory: The directory that a relative path begins in; `nil` for the current one.
-    ///   - body: Makes the call with a directory's descriptor and a path.
-    /// - Returns: The outcome of the call, at least 0.
+    ///   - directory: The directory that a relative path begins in; `nil` for the current directory.
+    ///   - body: A closure that makes the call with the descriptor of a directory and a path.
+    /// - Returns: The nonnegative result of the call.
     /// - Throws: ``SystemError``.
     func call(
         _ name: Name,
@@ -89,7 +90,7 @@ extension SystemCalls {
         in directory: FileHandle?,
         _ body: (CInt, UnsafePointer<CChar>) -> CInt
     ) throws(SystemError) -> CInt {
-        guard path.isPossible else { throw SystemError(call: name, path: path, number: EINVAL) }
+        guard path.isValid else { throw SystemError(call: name, path: path, number: EINVAL) }
         return try call(name, directory.map { $0.path.appending(path) } ?? path) {
             path.withCString { body(directory?.descriptor ?? AT_FDCWD, $0) }
         }
@@ -109,13 +110,14 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
         self.number = number
     }
 
-    /// Whether the process is only short of something that it may have again in a moment.
+    /// Whether the process lacks a resource that may become available soon.
     var isTransient: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
 
-    /// The error in the system's words, without the path.
+    /// The system's description of the error, without the path.
     package var reason: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            // The call fills the buffer, which is long enough for every text of the C library and does not leave here.
+            // The call fills the buffer, which is large enough for every message of the C library and is used only
+            // here.
             buffer.initialize(repeating: 0)
             guard let start = buffer.baseAddress, strerror_r(number, start, buffer.count) == 0 else {
                 return "error \(number)"

@@ -8,9 +8,10 @@ import Musl
 import Darwin
 #endif
 
-/// A lock whose holder can wait for another thread's signal, by a clock that cannot be set.
+/// A lock with a condition variable, whose timeouts use a monotonic clock.
 ///
-/// Unchecked: both objects are made for use by several threads, and stay at one address until no thread has this one.
+/// Unchecked: the mutex and the condition are safe to use from several threads, and have a stable address while this
+/// object exists.
 final class ThreadSignal: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -43,12 +44,12 @@ final class ThreadSignal: @unchecked Sendable {
         return body()
     }
 
-    /// Wakes one thread that waits.
+    /// Wakes one waiting thread.
     func signal() {
         pthread_cond_signal(condition)
     }
 
-    /// Releases the lock, which the caller holds, until there may have been a signal or the time has come.
+    /// Releases the caller's lock until a signal arrives, the time is reached or the thread wakes spuriously.
     func wait(until time: SuspendingClock.Instant) {
         let (seconds, attoseconds) = max(.zero, time - .now).components
         let nanoseconds = Int(attoseconds / 1_000_000_000)
@@ -56,8 +57,8 @@ final class ThreadSignal: @unchecked Sendable {
         var duration = timespec(tv_sec: Int(seconds), tv_nsec: nanoseconds)
         pthread_cond_timedwait_relative_np(condition, mutex, &duration)
         #else
-        // A `timespec` is two words on every 64-bit system. They are used as such, since it differs from build to build
-        // which module the names of its members belong to (see `FileTime`).
+        // A `timespec` consists of two words on every 64-bit system. They are accessed as words, because the module
+        // that declares the names of its members differs between builds (see `FileTime`).
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { words in
             words.initialize(repeating: 0)
             guard let start = words.baseAddress else { return }

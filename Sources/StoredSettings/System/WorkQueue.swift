@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The work that waits for the threads of a ``WorkScheduler``, and how many threads there are to do it.
+/// The state machine of a ``WorkScheduler``: its pending work and its threads.
 ///
-/// It takes no lock and starts nothing: it says what a thread is to do, and the scheduler does it.
+/// It acquires no lock and starts no thread. It returns the next step, which the scheduler performs.
 struct WorkQueue {
     typealias Work = @Sendable () -> Void
 
-    /// What a thread does next.
+    /// The next step of a thread.
     enum Step {
-        /// Sees to the work that is left, and runs this.
+        /// Get help for the remaining work, and then run this work.
         case run(Work, Help)
-        /// Waits for a signal, at most until then.
+        /// Wait for a signal, at most until an instant.
         case wait(until: SuspendingClock.Instant)
         case end
     }
 
-    /// What is needed for the work that is left.
+    /// The help that the remaining work needs.
     enum Help {
         case none
-        /// A thread that waits is to be woken.
+        /// Wake a waiting thread.
         case signal
-        /// Another thread is to be started, which is counted already.
+        /// Start another thread, which is already counted.
         case thread
     }
 
@@ -32,19 +32,19 @@ struct WorkQueue {
         func isBefore(_ other: Entry) -> Bool { (time, number) < (other.time, other.number) }
     }
 
-    /// How long a thread stays without work.
+    /// The time after which a thread without work ends.
     ///
-    /// One stays for good, since the system may refuse another later.
+    /// One thread never ends, because the system may refuse to create another one later.
     static let idleTime = Duration.seconds(5)
 
     private let mostThreads: Int
-    /// A heap: no entry is before that at half of its index.
+    /// A binary heap, in which no entry is before its parent.
     private var entries: [Entry] = []
     private var lastNumber: UInt64 = 0
     private(set) var threads = 0
-    /// The threads that wait.
+    /// The number of waiting threads.
     private(set) var idleThreads = 0
-    /// Whether one of them waits until the earliest entry is due; the others wait for signals alone.
+    /// Whether one of them waits until the earliest entry is due; the others wait only for signals.
     private var hasTimekeeper = false
 
     init(mostThreads: Int) {
@@ -61,49 +61,49 @@ struct WorkQueue {
         insert(entry)
         guard idleThreads > 0 else { return help() }
         guard isEarliest || time <= .now else { return .none }
-        // The thread that is woken takes the time from the new entry.
+        // The thread that is woken then waits until the new entry is due.
         hasTimekeeper = false
         return .signal
     }
 
-    /// Sees to it that a thread waits until the work that is left is due, as long as there may be another.
+    /// Returns the help that is needed so that a thread waits for the remaining work.
     private mutating func help() -> Help {
         guard !entries.isEmpty else { return .none }
         if idleThreads > 0 { return hasTimekeeper ? .none : .signal }
         guard threads < mostThreads else { return .none }
         threads += 1
-        // It begins as one that waits, so that no other is started in its place.
+        // The new thread counts as waiting, so that no further thread is started for the same work.
         idleThreads += 1
         return .thread
     }
 
-    /// Asks for a thread where none could be started.
+    /// Returns the help that is needed when there is no thread, because none could be started.
     mutating func replaceThread() -> Help {
         threads == 0 ? help() : .none
     }
 
-    /// Notes that a thread which was counted cannot be started.
+    /// Records that a counted thread could not be started.
     ///
-    /// - Returns: Whether there is none.
+    /// - Returns: Whether there is no thread left.
     mutating func threadFailed() -> Bool {
         threads -= 1
         idleThreads -= 1
         return threads == 0
     }
 
-    /// Notes that a thread waits no more, so that it asks for the next step.
+    /// Records that a thread has stopped waiting.
     ///
-    /// - Parameter isTimekeeper: Whether it waited until an entry was due.
+    /// - Parameter isTimekeeper: Whether the thread waited for the earliest entry.
     mutating func stopWaiting(isTimekeeper: Bool) {
         idleThreads -= 1
         if isTimekeeper { hasTimekeeper = false }
     }
 
-    /// What a thread that does nothing does next.
+    /// Returns the next step of a thread that has no work.
     ///
     /// - Parameters:
-    ///   - now: The time.
-    ///   - idleSince: When it had work last.
+    ///   - now: The current time.
+    ///   - idleSince: The time when the thread last finished work.
     /// - Returns: The step, and whether the thread waits for the earliest entry.
     mutating func next(now: SuspendingClock.Instant, idleSince: SuspendingClock.Instant) -> (Step, isTimekeeper: Bool) {
         if let first = entries.first, first.time <= now {
@@ -124,7 +124,7 @@ struct WorkQueue {
         return (.wait(until: threads == 1 ? now + .seconds(3_600) : end), false)
     }
 
-    /// Takes work that is due, for a thread that is none of the scheduler's.
+    /// Removes and returns work that is due, for a thread that does not belong to the scheduler.
     mutating func takeDue(now: SuspendingClock.Instant) -> Work? {
         guard let first = entries.first, first.time <= now else { return nil }
         return removeFirst().work

@@ -3,16 +3,16 @@
 
 import Synchronization
 
-/// Does the library's work in the background, on a few threads of its own.
+/// Runs the library's background work on a few threads of its own.
 ///
-/// A thread is started when there is work and all others are busy, so that work which waits for a disk or for code of the
-/// application delays no other. All but one end when there was nothing to do for a while.
+/// A thread is started when there is work and all threads are busy, so that work which waits for a disk or runs
+/// application code does not delay other work. All threads but one end after some time without work.
 ///
-/// Unchecked: `queue` is used only while the lock of `signal` is held.
+/// Unchecked: `queue` is accessed only while the lock of `signal` is held.
 final class WorkScheduler: @unchecked Sendable {
-    /// How many threads there are at most.
+    /// The maximum number of threads.
     ///
-    /// Work that comes when all are busy is done later.
+    /// Work that is added while all threads are busy runs later.
     static let mostThreads = 16
 
     private static let schedulers = PerProcess { WorkScheduler() }
@@ -31,7 +31,7 @@ final class WorkScheduler: @unchecked Sendable {
         queue = WorkQueue(mostThreads: mostThreads)
     }
 
-    /// Runs work as soon as a thread has time for it.
+    /// Runs work as soon as a thread is available.
     func soon(_ work: @escaping @Sendable () -> Void) {
         add(at: .now, work)
     }
@@ -47,15 +47,15 @@ final class WorkScheduler: @unchecked Sendable {
 
     // MARK: - Without threads
 
-    /// Whether there is work, and no thread that could do it: the system has refused to start one.
+    /// Whether there is no thread, because the system has refused to create one.
     var isStarved: Bool { isWithoutThreads.load(ordering: .relaxed) }
 
-    /// Tries to start a thread again, and does the work that is due itself when that fails.
+    /// Tries again to start a thread, and runs the work that is due on the calling thread when that fails.
     ///
-    /// Does nothing when there is a thread. Call it under no lock and outside of transactions: the work takes locks, and
-    /// may run code of the application.
+    /// Does nothing when there is a thread. Do not call this method under a lock or in a transaction, because the work
+    /// acquires locks and may run application code.
     func helpIfStarved() {
-        // One caller at a time, since work calls this, too.
+        // One caller at a time, because work may call this method too.
         guard isStarved, !isHelped.exchange(true, ordering: .acquiring) else { return }
         defer { isHelped.store(false, ordering: .releasing) }
         perform(signal.withLock { queue.replaceThread() })
@@ -77,7 +77,7 @@ final class WorkScheduler: @unchecked Sendable {
             try BackgroundThread.start(system) { [self] in runThread() }
             signal.withLock { isWithoutThreads.store(false, ordering: .relaxed) }
         } catch {
-            // The other threads do the work, if there are any.
+            // The other threads run the work, if there are any.
             signal.withLock { isWithoutThreads.store(queue.threadFailed(), ordering: .relaxed) }
         }
     }
@@ -94,7 +94,7 @@ final class WorkScheduler: @unchecked Sendable {
 
     /// Waits for work.
     ///
-    /// - Returns: `nil` when the thread is to end.
+    /// - Returns: The work, and the help that the remaining work needs; `nil` when the thread must end.
     private func nextWork(_ idleSince: SuspendingClock.Instant) -> (WorkQueue.Work, WorkQueue.Help)? {
         signal.withLock {
             while true {

@@ -7,11 +7,11 @@ import Foundation
 #endif
 
 extension DateText {
-    /// Reads the text of a date: what ``text(for:)`` writes, and what people write by hand.
+    /// Parses a date string: the output of ``text(for:)``, and the variants that people write by hand.
     ///
-    /// By hand, the letters may be small, a space may stand for the T, the offset may be any (`+01:00`, `+0100`, `+01`),
-    /// the seconds may be left out, and a day alone is its midnight in UTC. A time without an offset is refused: nobody
-    /// can tell whose time it is.
+    /// The letters may be lowercase, and a space may replace the T. The offset may have any form (`+01:00`, `+0100`,
+    /// `+01`). The seconds may be omitted, and a day alone is its midnight in UTC. A time without an offset is
+    /// rejected, because it is ambiguous.
     static func date(from text: String) -> Date? {
         if text.hasSuffix(suffix) {
             return Double(storedText: String(text.dropLast(suffix.count)))
@@ -32,7 +32,7 @@ extension DateText {
         return Double(decimalText(seconds: seconds, fraction: fraction)).map(Date.init(timeIntervalSinceReferenceDate:))
     }
 
-    /// The sum of whole seconds and a fraction as one decimal.
+    /// Returns the sum of whole seconds and a fraction as one decimal.
     private static func decimalText(seconds: Int, fraction: [UInt8]) -> String {
         guard seconds < 0, fraction.contains(where: { $0 != 0 }) else { return "\(seconds).\(fraction.digitText)0" }
         return "-\(-(seconds + 1)).\(complement(of: fraction).digitText)"
@@ -65,7 +65,7 @@ private struct Scanner {
                 guard !fraction.isEmpty else { return nil }
             }
         }
-        // 24:00 is the midnight that ends the day. A leap second has no place on the scale of a Date.
+        // 24:00 is the midnight at the end of the day. A Date cannot represent a leap second.
         let isEndOfDay = hour == 24 && minute == 0 && second == 0 && fraction.allSatisfy { $0 == 0 }
         guard hour < 24 || isEndOfDay, minute < 60, second < 60 else { return nil }
         return (hour * 3_600 + minute * 60 + second, fraction)

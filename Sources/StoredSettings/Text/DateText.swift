@@ -6,21 +6,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Dates as text: ISO 8601 in UTC, with as many digits as it takes to come back to the last bit.
+/// The string format of dates: ISO 8601 in UTC, with enough digits to restore every bit.
 ///
-/// A date is a `Double` of seconds, and its shortest decimal description tells it from its neighbours. That decimal is
-/// carried into the calendar and back digit by digit, never through binary arithmetic, so nothing is rounded on the way.
-/// What the calendar cannot say (no number, infinite, hundreds of millions of years away, minus zero) is written as the
-/// plain count of seconds.
+/// A date is a `Double` of seconds, and its shortest decimal description distinguishes it from its neighbors. That
+/// decimal is converted to the calendar and back digit by digit, never in binary arithmetic, so nothing is rounded. A
+/// date that the calendar cannot represent (NaN, infinite, hundreds of millions of years away, minus zero) is written
+/// as a number of seconds.
 enum DateText {
     static let suffix = " s since 2001-01-01T00:00:00Z"
 
-    /// The seconds up to which a date has a calendar text: some 285 million years.
+    /// The limit of dates that have a calendar form, in seconds: about 285 million years.
     ///
-    /// Beyond it a `Double` has no room for every second.
+    /// Beyond it, a `Double` cannot represent every second.
     static let limit = 9e15
 
-    /// The text of a date.
+    /// Returns the string for a date.
     static func text(for date: Date) -> String {
         let interval = date.timeIntervalSinceReferenceDate
         guard interval.magnitude < limit, !(interval.sign == .minus && interval.isZero),
@@ -29,7 +29,7 @@ enum DateText {
 
         let fraction = decimal.parts.fraction
         guard decimal.isNegative else { return calendarText(seconds: whole, fraction: fraction) }
-        // Before 2001 the calendar still counts forwards: a second down, and what is missing to it up.
+        // The calendar counts forward before 2001 too: round the second down, and add the complement of the fraction.
         return fraction.isEmpty
             ? calendarText(seconds: -whole, fraction: [])
             : calendarText(seconds: -whole - 1, fraction: complement(of: fraction))
@@ -53,7 +53,7 @@ enum DateText {
         return String(repeating: "0", count: max(0, width - text.count)) + text
     }
 
-    /// The digits of one minus a fraction that is not zero.
+    /// Returns the digits of one minus a fraction that is not zero.
     static func complement(of fraction: [UInt8]) -> [UInt8] {
         var complement = fraction.map { 9 - $0 }
         var index = complement.count - 1
@@ -66,13 +66,14 @@ enum DateText {
     }
 }
 
-/// A day of the Gregorian calendar, carried back before its invention, with a year 0.
+/// A day of the proleptic Gregorian calendar, which has a year 0.
 struct CalendarDay: Equatable {
     let year: Int
     let month: Int
     let day: Int
 
-    // Years are counted from March here, so that the leap day is a year's last, and days from 1 March of the year 0.
+    // Years begin in March here, so that the leap day is the last day of a year. Days are counted from 1 March of year
+    // 0.
     private static let dayOf2001 = 730_791
 
     init(daysSince2001 days: Int) {
@@ -85,7 +86,7 @@ struct CalendarDay: Equatable {
         year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
     }
 
-    /// A day that is in the calendar, or nil.
+    /// Creates a day; `nil` when the calendar has no such day.
     init?(year: Int, month: Int, day: Int) {
         self.year = year
         self.month = month
@@ -104,7 +105,7 @@ struct CalendarDay: Equatable {
 }
 
 extension Int {
-    /// The quotient rounded down and the remainder that is never negative, for a positive divisor.
+    /// Returns the quotient, rounded down, and the nonnegative remainder, for a positive divisor.
     fileprivate func dividedDown(by divisor: Int) -> (quotient: Int, remainder: Int) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

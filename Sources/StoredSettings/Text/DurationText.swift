@@ -1,68 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Durations as text: decimal seconds such as `1.5s`, exact to the attosecond over all that a `Duration` can hold.
+/// The string format of durations: decimal seconds such as `1.5s`.
+///
+/// It is exact to the attosecond over the range of `Duration`.
 enum DurationText {
     private static let attosecondsPerSecond: UInt128 = 1_000_000_000_000_000_000
 
-    /// The units that people may write: the power of ten of their attoseconds, and what that is to be multiplied by.
+    /// The accepted units, each `factor` times ten to the `power` attoseconds.
     private static let units: [(name: String, power: Int, factor: UInt128)] = [
         ("ns", 9, 1), ("us", 12, 1), ("ms", 15, 1), ("s", 18, 1), ("m", 19, 6), ("h", 20, 36), ("d", 20, 864),
     ]
 
-    /// The text of a duration.
+    /// Returns the string for a duration.
     static func text(for duration: Duration) -> String {
         let attoseconds = duration.attoseconds
         let (seconds, rest) = attoseconds.magnitude.quotientAndRemainder(dividingBy: attosecondsPerSecond)
         var fraction = ""
         if rest > 0 {
-            // A one in front keeps the zeros that the fraction begins with.
+            // Adding one second preserves the leading zeros of the fraction; its digit is dropped.
             fraction = "." + String(attosecondsPerSecond + rest).dropFirst()
             while fraction.last == "0" { fraction.removeLast() }
         }
         return "\(attoseconds < 0 ? "-" : "")\(seconds)\(fraction)s"
     }
 
-    /// Reads a decimal number with its unit.
+    /// Parses a decimal number with a unit.
     static func duration(from text: String) throws -> Duration {
         for unit in units where text.hasSuffix(unit.name) {
             guard let number = DecimalText(text.dropLast(unit.name.count)) else { continue }
             return try duration(number, power: unit.power, factor: unit.factor)
         }
         throw SettingsError.invalidValue(
-            "the text is not a duration like 1.5s, with a unit of ns, us, ms, s, m, h or d"
+            "the string is not a duration such as 1.5s, with one of the units ns, us, ms, s, m, h or d"
         )
     }
 
-    /// Reads a decimal number of seconds.
+    /// Parses a decimal number of seconds.
     static func duration(secondsText: String) throws -> Duration {
-        guard let seconds = DecimalText(secondsText) else { throw unheld }
+        guard let seconds = DecimalText(secondsText) else { throw unrepresentable }
         return try duration(seconds, power: 18, factor: 1)
     }
 
     private static func duration(_ number: DecimalText, power: Int, factor: UInt128) throws -> Duration {
-        guard var magnitude = number.digits.number(as: UInt128.self)?.scaled(by: factor) else { throw unheld }
+        guard var magnitude = number.digits.number(as: UInt128.self)?.scaled(by: factor) else { throw unrepresentable }
         var exponent = number.exponent + power
         while magnitude != 0, exponent != 0 {
             if exponent > 0 {
-                guard let larger = magnitude.scaled(by: 10) else { throw unheld }
+                guard let larger = magnitude.scaled(by: 10) else { throw unrepresentable }
                 magnitude = larger
                 exponent -= 1
             } else {
-                guard magnitude.isMultiple(of: 10) else { throw unheld }
+                guard magnitude.isMultiple(of: 10) else { throw unrepresentable }
                 magnitude /= 10
                 exponent += 1
             }
         }
         guard number.isNegative else {
-            guard let attoseconds = Int128(exactly: magnitude) else { throw unheld }
+            guard let attoseconds = Int128(exactly: magnitude) else { throw unrepresentable }
             return Duration(attoseconds: attoseconds)
         }
-        // The least value has no positive counterpart to be negated.
-        guard magnitude <= Int128.min.magnitude else { throw unheld }
+        // The smallest value has no positive counterpart that could be negated.
+        guard magnitude <= Int128.min.magnitude else { throw unrepresentable }
         return Duration(attoseconds: Int128(truncatingIfNeeded: 0 &- magnitude))
     }
 
-    private static var unheld: SettingsError {
+    private static var unrepresentable: SettingsError {
         .invalidValue("the duration is outside ±170141183460469231731 seconds, or finer than an attosecond")
     }
 }

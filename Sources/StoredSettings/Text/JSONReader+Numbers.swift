@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSONReader {
-    /// Reads the number whose sign or first digit stands at the position.
+    /// Reads the number whose sign or first digit is at the position.
     mutating func readNumber() throws(JSONSyntaxError) -> StoredValue {
         let start = position
         let isNegative = byte(at: position) == JSONByte.minus
         if isNegative { position += 1 }
 
-        // The digits as one integer, the point left out. It wraps past 19 digits, and is not used then.
+        // The digits as one integer, without the point. It wraps beyond 19 digits, and is then not used.
         var digits: UInt64 = 0
         let firstDigit = position
         try readDigits(into: &digits, else: "expected a digit after '-'")
         var digitCount = position - firstDigit
         if digitCount > 1, byte(at: firstDigit) == JSONByte.zero {
-            throw failure("a number begins with a zero that it does not need", at: firstDigit)
+            throw failure("a number has a leading zero", at: firstDigit)
         }
 
         var scale = 0
@@ -35,12 +35,12 @@ extension JSONReader {
             return .double(try double(from: start, isNegative: isNegative, digits: digits, scale: scale))
         }
         guard digitCount <= 19 else { return .integer(try integer(from: start, isNegative: isNegative)) }
-        // An integer has no negative zero. A double has, and keeps it.
+        // An integer has no negative zero, so it is read as a double.
         if isNegative, digits == 0 { return .double(-0.0) }
         return .integer(isNegative ? -Int128(digits) : Int128(digits))
     }
 
-    /// Reads one digit at least, and all that follow.
+    /// Reads one or more digits.
     private mutating func readDigits(into number: inout UInt64, else problem: String) throws(JSONSyntaxError) {
         let start = position
         while true {
@@ -52,9 +52,9 @@ extension JSONReader {
         guard position > start else { throw failure(problem, at: position) }
     }
 
-    /// Reads the exponent whose `e` stands at the position.
+    /// Reads the exponent whose `e` is at the position.
     ///
-    /// One out of all reach is given as another such.
+    /// An exponent of more than nine digits is returned as ±1,000,000,000, which the fast conversion does not accept.
     private mutating func readExponent() throws(JSONSyntaxError) -> Int {
         position += 1
         let sign = byte(at: position)
@@ -62,14 +62,14 @@ extension JSONReader {
         let start = position
         var exponent: UInt64 = 0
         try readDigits(into: &exponent, else: "expected a digit in an exponent")
-        // Too many digits may have wrapped; a form with zeros in front is rare enough for the slow way.
+        // More digits may have wrapped. `double(from:isNegative:digits:scale:)` then parses the original characters.
         let magnitude = position - start <= 9 ? Int(exponent) : 1_000_000_000
         return sign == JSONByte.minus ? -magnitude : magnitude
     }
 
-    /// The integer that stands between an offset and the position.
+    /// Returns the integer between an offset and the position.
     private func integer(from start: Int, isNegative: Bool) throws(JSONSyntaxError) -> Int128 {
-        // Built below zero, where there is room for one more than above.
+        // Computed as a negative number, because the negative range is larger by one.
         var number: Int128 = 0
         var isTooLarge = false
         for offset in (isNegative ? start + 1 : start)..<position where !isTooLarge {
@@ -80,19 +80,19 @@ extension JSONReader {
         }
         isTooLarge = isTooLarge || !isNegative && number == .min
         guard !isTooLarge else {
-            throw failure("an integer is larger than can be kept exactly; write it as a string", at: start)
+            throw failure("an integer is too large to be stored exactly; write it as a string", at: start)
         }
         return isNegative ? number : -number
     }
 
-    /// The number that stands between an offset and the position, correctly rounded: `digits` times ten to the `scale`.
+    /// Returns the correctly rounded number between an offset and the position: `digits` times ten to the `scale`.
     private func double(
         from start: Int,
         isNegative: Bool,
         digits: UInt64?,
         scale: Int
     ) throws(JSONSyntaxError) -> Double {
-        // Integers to 2^53 and powers of ten to 10^22 are exact, so that one operation on them rounds only once.
+        // Integers to 2^53 and powers of ten to 10^22 are exact, so one operation on them rounds only once.
         if let digits, digits <= 1 << 53, (-22...22).contains(scale) {
             var power = 1.0
             for _ in 0..<abs(scale) { power *= 10 }
@@ -100,7 +100,7 @@ extension JSONReader {
             return isNegative ? -magnitude : magnitude
         }
         guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)), number.isFinite else {
-            throw failure("a number is larger than can be kept; write it as a string", at: start)
+            throw failure("a number is too large to be stored; write it as a string", at: start)
         }
         return number
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension JSONReader {
-    /// Reads the string whose opening quotation mark stands at the position.
+    /// Reads the string whose opening quotation mark is at the position.
     mutating func readString() throws(JSONSyntaxError) -> String {
         let start = position + 1
         var end = start
@@ -13,13 +13,13 @@ extension JSONReader {
             end += 1
         }
         guard let text = String(validating: bytes[start..<end], as: UTF8.self) else {
-            throw invalidText(from: start, to: end)
+            throw invalidUTF8(from: start, to: end)
         }
         position = end + 1
         return text
     }
 
-    /// Reads, from its first byte on, a string that has an escape in it.
+    /// Reads a string that contains an escape, from its first byte.
     private mutating func readStringWithEscapes(from start: Int) throws(JSONSyntaxError) -> String {
         var text: [UInt8] = []
         position = start
@@ -32,7 +32,7 @@ extension JSONReader {
             }
             if byte < 0x20 { throw controlCharacter(at: position) }
             let length = scalarLength(at: position)
-            guard length > 0 else { throw invalidText(from: position, to: position + 1) }
+            guard length > 0 else { throw invalidUTF8(from: position, to: position + 1) }
             text.append(contentsOf: bytes[position..<(position + length)])
             position += length
         }
@@ -40,7 +40,7 @@ extension JSONReader {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Reads the escape whose backslash stands at the position.
+    /// Reads the escape whose backslash is at the position.
     private mutating func readEscape(into text: inout [UInt8]) throws(JSONSyntaxError) {
         switch byte(at: position + 1) {
         case JSONByte.quote: text.append(JSONByte.quote)
@@ -56,12 +56,12 @@ extension JSONReader {
             return
         default:
             guard position + 1 < bytes.count else { throw endInString }
-            throw failure("a '\\' begins no escape that JSON has", at: position)
+            throw failure("a '\\' does not begin a valid escape", at: position)
         }
         position += 2
     }
 
-    /// Reads the `\u` escape, or the pair of them, that stands at the position.
+    /// Reads the `\u` escape, or the pair of escapes, at the position.
     private mutating func readScalarEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
         let start = position
         let unit = try readUnitEscape()
@@ -71,14 +71,14 @@ extension JSONReader {
         let isCutOff = byte(at: position) == JSONByte.backslash && position + 1 >= bytes.count
         if isFirstOfPair, position >= bytes.count || isCutOff { throw endInString }
         guard isFirstOfPair, byte(at: position) == JSONByte.backslash, byte(at: position + 1) == 0x75 else {
-            throw failure("an escaped surrogate stands without its other half", at: start)
+            throw failure("a '\\u' escape is an unpaired surrogate", at: start)
         }
         let other = try readUnitEscape()
         guard
             (0xDC00...0xDFFF).contains(other),
             let scalar = Unicode.Scalar(0x1_0000 + (UInt32(unit - 0xD800) << 10) + UInt32(other - 0xDC00))
         else {
-            throw failure("an escaped surrogate stands without its other half", at: start)
+            throw failure("a '\\u' escape is an unpaired surrogate", at: start)
         }
         return scalar
     }
@@ -106,22 +106,22 @@ extension JSONReader {
 
 extension JSONReader {
     private var endInString: JSONSyntaxError {
-        JSONSyntaxError("the file ends inside a string", at: bytes.count, in: bytes)
+        JSONSyntaxError("unexpected end of input in a string", at: bytes.count, in: bytes)
     }
 
-    /// The error of a string that meets a byte below 0x20, or the end.
+    /// The error for a string that contains a byte below 0x20 or is not terminated.
     private func controlCharacter(at offset: Int) -> JSONSyntaxError {
         guard offset < bytes.count else { return endInString }
         switch byte(at: offset) {
         case JSONByte.lineFeed, JSONByte.carriageReturn:
-            return failure("a string does not end on its line; is its closing quotation mark missing?", at: offset)
+            return failure("a string contains a line break; is its closing quotation mark missing?", at: offset)
         default:
-            return failure("a control character stands in a string where its escape should", at: offset)
+            return failure("a string contains a control character that is not escaped", at: offset)
         }
     }
 
-    /// The error of bytes that are known not to be UTF-8, at the first of them that is not.
-    private func invalidText(from start: Int, to end: Int) -> JSONSyntaxError {
+    /// The error for bytes that are known not to be valid UTF-8, at the first invalid byte.
+    private func invalidUTF8(from start: Int, to end: Int) -> JSONSyntaxError {
         var offset = start
         while offset < end {
             let length = scalarLength(at: offset)
@@ -131,12 +131,12 @@ extension JSONReader {
         return failure("a string is not valid UTF-8", at: offset)
     }
 
-    /// How many bytes the UTF-8 of the scalar at an offset has; none when it is not valid.
+    /// The number of bytes of the UTF-8 scalar at an offset; 0 when it is not valid.
     private func scalarLength(at offset: Int) -> Int {
         let first = byte(at: offset)
         if first < 0x80 { return 1 }
-        // The second byte has a narrower range where the first alone would allow an overlong form, a surrogate, or a
-        // scalar past the last.
+        // The range of the second byte is narrower after some first bytes, to exclude overlong forms, surrogates and
+        // scalars above U+10FFFF.
         let second: ClosedRange<UInt8>
         let length: Int
         switch first {

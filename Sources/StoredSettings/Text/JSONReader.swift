@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Values-and-JSON.md, "The library has its own JSON reader and writer".
 
-/// Reads the text of `settings.json`: RFC 8259 to the letter, after one byte order mark if there is one.
+/// A strict JSON parser (RFC 8259) for the contents of `settings.json`, which may begin with a byte order mark.
 ///
-/// It refuses what could not be written again as it was: an integer wider than `Int128`, a number that overflows, and
-/// a name that stands twice in one object. It does not recurse, so how deep a text is nested costs no stack.
+/// It rejects input that could not be written again without loss: an integer wider than `Int128`, a number that
+/// overflows, and a duplicate name in an object. It does not recurse, so deep nesting needs no stack.
 ///
-/// The bytes are read through a pointer, which is as fast without optimisation as with it. Two things make that safe.
-/// A reader lives only inside a call of `read` or `readObject`, and the caller holds the bytes that long. And every byte
-/// is read by ``byte(at:)``, which checks its offset in every build and gives 0, which is no part of any JSON, past the end.
+/// The bytes are read through a pointer, which is fast in debug builds too. Two things make that safe. A reader exists
+/// only during a call of `read` or `readObject`, and the caller holds the bytes during that call. Every byte is read by
+/// ``byte(at:)``, which checks the offset in every build and returns 0, which is not valid in any JSON, beyond the end.
 package struct JSONReader {
-    /// How many arrays and objects may stand one in another, the outermost included.
+    /// The maximum number of nested arrays and objects, including the outermost one.
     package static let maximumDepth = StoredValue.maximumDepth + 1
 
     let bytes: UnsafeBufferPointer<UInt8>
-    /// The byte to be read next, never negative, as it only ever grows.
+    /// The offset of the next byte, which only grows and is never negative.
     var position: Int
 
-    /// The containers that are open, outermost first.
+    /// The open containers, outermost first.
     private var open: [Container] = []
-    /// The values of all open containers, those of the innermost last.
+    /// The values of all open containers, those of the innermost container last.
     private var values: [StoredValue] = []
-    /// The names of all open objects, those of the innermost last.
+    /// The names of all open objects, those of the innermost object last.
     private var names: [Name] = []
     private let maximumDepth: Int
 
@@ -42,69 +42,69 @@ package struct JSONReader {
         position = bytes.startsWithByteOrderMark ? 3 : 0
     }
 
-    /// The byte at an offset, which is not negative; 0 past the end.
+    /// The byte at a nonnegative offset; 0 beyond the end.
     @inline(__always)
     func byte(at offset: Int) -> UInt8 {
         offset < bytes.count ? bytes[offset] : 0
     }
 
-    /// The error at an offset, unless the text has ended there, which is then the problem.
+    /// Returns the error for a problem at an offset, or an unexpected end of input if the bytes end there.
     func failure(_ problem: String, at offset: Int) -> JSONSyntaxError {
         guard offset < bytes.count else {
-            return JSONSyntaxError("the file ends too early", at: bytes.count, in: bytes)
+            return JSONSyntaxError("unexpected end of input", at: bytes.count, in: bytes)
         }
         return JSONSyntaxError(problem, at: offset, in: bytes)
     }
 }
 
 extension JSONReader {
-    /// Reads a text that is one value of any kind.
+    /// Parses one value of any kind.
     package static func read(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONSyntaxError) -> StoredValue {
         var reader = JSONReader(bytes)
-        return try reader.readText(isObject: false)
+        return try reader.readDocument(isObject: false)
     }
 
-    /// Reads a text that is one value of any kind.
+    /// Parses one value of any kind.
     package static func read(_ bytes: [UInt8]) throws(JSONSyntaxError) -> StoredValue {
         try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in try read(bytes) }
     }
 
-    /// Reads a text that is one object.
+    /// Parses one object.
     ///
     /// - Parameters:
-    ///   - bytes: The text.
-    ///   - maximumDepth: How many arrays and objects may stand one in another, the outermost included.
-    /// - Returns: The entries.
-    /// - Throws: ``JSONSyntaxError``, with the place.
+    ///   - bytes: The UTF-8 bytes.
+    ///   - maximumDepth: The maximum number of nested arrays and objects, including the outermost one.
+    /// - Returns: The entries of the object.
+    /// - Throws: ``JSONSyntaxError``.
     package static func readObject(
         _ bytes: UnsafeBufferPointer<UInt8>,
         maximumDepth: Int = JSONReader.maximumDepth
     ) throws(JSONSyntaxError) -> [String: StoredValue] {
         var reader = JSONReader(bytes, maximumDepth: maximumDepth)
-        guard case .dictionary(let entries) = try reader.readText(isObject: true) else { return [:] }
+        guard case .dictionary(let entries) = try reader.readDocument(isObject: true) else { return [:] }
         return entries
     }
 
-    /// Reads a text that is one object.
+    /// Parses one object.
     package static func readObject(_ bytes: [UInt8]) throws(JSONSyntaxError) -> [String: StoredValue] {
         try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in try readObject(bytes) }
     }
 }
 
 extension JSONReader {
-    private mutating func readText(isObject: Bool) throws(JSONSyntaxError) -> StoredValue {
+    private mutating func readDocument(isObject: Bool) throws(JSONSyntaxError) -> StoredValue {
         skipWhitespace()
         guard position < bytes.count else { throw JSONSyntaxError("the file is empty", at: 0, in: bytes) }
         if isObject, byte(at: position) != JSONByte.leftBrace {
-            throw failure("expected '{', as the file holds one object", at: position)
+            throw failure("expected '{', because the file must contain one object", at: position)
         }
         let value = try readValue()
         skipWhitespace()
-        guard position >= bytes.count else { throw failure("something stands after the value", at: position) }
+        guard position >= bytes.count else { throw failure("unexpected characters after the value", at: position) }
         return value
     }
 
-    /// Reads a value and all that it contains.
+    /// Reads a value, including its contents.
     private mutating func readValue() throws(JSONSyntaxError) -> StoredValue {
         while true {
             skipWhitespace()
@@ -125,7 +125,7 @@ extension JSONReader {
                 value = try readLeaf()
             }
 
-            // The value may be the last of its container, which then is the last of the one around it, and so on.
+            // The value may end its container, which may in turn end the enclosing container, and so on.
             var isNext = false
             while !isNext {
                 guard let isObject = open.last?.isObject else { return value }
@@ -136,8 +136,9 @@ extension JSONReader {
         }
     }
 
-    /// Reads what follows a value: a comma, and in an object the name after it, or the end of the container, which is
-    /// left standing.
+    /// Reads the comma after a value, and in an object the name after the comma.
+    ///
+    /// - Returns: `false` when the container ends here. Its closing bracket is not consumed.
     private mutating func readComma(inObject isObject: Bool) throws(JSONSyntaxError) -> Bool {
         skipWhitespace()
         let next = byte(at: position)
@@ -175,7 +176,7 @@ extension JSONReader {
         skipWhitespace()
     }
 
-    /// Steps over the end of the innermost container and gives the container's value.
+    /// Consumes the closing bracket of the innermost container, and returns the container's value.
     private mutating func closeContainer() throws(JSONSyntaxError) -> StoredValue {
         position += 1
         guard let container = open.popLast() else { return .null }
@@ -187,9 +188,9 @@ extension JSONReader {
         }
         var entries = [String: StoredValue](minimumCapacity: count)
         for (name, value) in zip(names.suffix(count), values.suffix(count)) {
-            // One of the two would be lost when the file is written again.
+            // One of the two values would be lost when the file is written again.
             guard entries.updateValue(value, forKey: name.text) == nil else {
-                throw failure("a name stands twice in one object", at: name.offset)
+                throw failure("an object contains a name twice", at: name.offset)
             }
         }
         values.removeLast(count)
@@ -203,13 +204,13 @@ extension JSONReader {
             return .string(try readString())
         case JSONByte.minus, JSONByte.zero...JSONByte.nine:
             return try readNumber()
-        case 0x74 where stands(0x72, 0x75, 0x65, at: position + 1):  // true
+        case 0x74 where matches(0x72, 0x75, 0x65, at: position + 1):  // true
             position += 4
             return .bool(true)
-        case 0x66 where stands(0x61, 0x6C, 0x73, at: position + 1) && byte(at: position + 4) == 0x65:  // false
+        case 0x66 where matches(0x61, 0x6C, 0x73, at: position + 1) && byte(at: position + 4) == 0x65:  // false
             position += 5
             return .bool(false)
-        case 0x6E where stands(0x75, 0x6C, 0x6C, at: position + 1):  // null
+        case 0x6E where matches(0x75, 0x6C, 0x6C, at: position + 1):  // null
             position += 4
             return .null
         default:
@@ -217,7 +218,7 @@ extension JSONReader {
         }
     }
 
-    private func stands(_ first: UInt8, _ second: UInt8, _ third: UInt8, at offset: Int) -> Bool {
+    private func matches(_ first: UInt8, _ second: UInt8, _ third: UInt8, at offset: Int) -> Bool {
         byte(at: offset) == first && byte(at: offset + 1) == second && byte(at: offset + 2) == third
     }
 

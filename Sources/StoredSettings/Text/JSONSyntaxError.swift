@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a text is not the JSON that it should be, and why.
+/// The error for invalid JSON, with its position.
 ///
-/// The problem names nothing from the text but a structural character, so it can be logged whatever the text holds.
+/// The problem quotes nothing from the input except structural characters, so it can be logged even if the input is
+/// secret.
 package struct JSONSyntaxError: Error, Sendable, Hashable {
-    /// How many bytes stand before the place, a byte order mark included.
+    /// The number of bytes before the position, including a byte order mark.
     package let offset: Int
-    /// The line, counted from one, where LF, CR LF and CR each end one.
+    /// The line, counted from one; LF, CR LF and CR each end a line.
     package let line: Int
-    /// The column, counted from one in Unicode scalars, of which a leading byte order mark is none.
+    /// The column, counted from one in Unicode scalars, without a leading byte order mark.
     package let column: Int
-    /// What is wrong, in one sentence without a full stop.
+    /// The problem, in one sentence without a period.
     package let problem: String
 }
 
 extension JSONSyntaxError {
-    /// Creates an error, counting the lines and columns before it.
+    /// Creates an error, and counts the lines and columns before it.
     ///
-    /// It walks the text from its start, which is done once for a text that is not read after all.
+    /// The count starts at the beginning of the input, which happens at most once per parse.
     init(_ problem: String, at offset: Int, in bytes: UnsafeBufferPointer<UInt8>) {
         var line = 1
         var column = 1
@@ -46,9 +47,9 @@ extension UnsafeBufferPointer<UInt8> {
     }
 }
 
-/// The bytes that mean something in JSON.
+/// The bytes that have a meaning in JSON.
 ///
-/// Computed and inlined, so that a comparison is one instruction and waits for no initialiser.
+/// The properties are computed and inlined, so that a comparison is one instruction and needs no lazy initialization.
 enum JSONByte {
     @inline(__always) static var tab: UInt8 { 0x09 }
     @inline(__always) static var lineFeed: UInt8 { 0x0A }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Values-and-JSON.md, "The file and the records are JSON".
 
-/// Writes the text of `settings.json`.
+/// A JSON serializer for the contents of `settings.json`.
 ///
-/// Reading what was written gives the same values, save that JSON has no dates, bytes, infinities or NaN: those come
-/// back as the strings that stand for them. Equal values are written as equal texts. It does not recurse, so how
-/// deep a value is nested costs no stack.
+/// Reading the output returns the same values, except dates, bytes, infinities and NaN, which JSON cannot represent:
+/// they are read as strings. Equal values are written as equal bytes. The writer does not recurse, so deep nesting
+/// needs no stack.
 package struct JSONWriter {
     var text: [UInt8] = []
     private let isPretty: Bool
-    /// What is left to write of the containers that are open, outermost first.
+    /// The open containers with their remaining contents, outermost first.
     private var open: [Container] = []
 
     /// A container that is being written.
     private struct Container {
         let isObject: Bool
-        /// What is left to write, in reverse, so that taking the next moves nothing.
+        /// The remaining contents in reverse order, so that removing the next one moves no others.
         var rest: [(name: String, value: StoredValue)]
     }
 
@@ -26,11 +26,14 @@ package struct JSONWriter {
         self.maximumDepth = maximumDepth
     }
 
-    /// Gives the text of a file: one object, a line for each entry and element, names in order, a final newline.
+    /// Returns the contents of a file: one object.
     ///
-    /// - Parameter entries: What the file is to hold.
-    /// - Returns: UTF-8.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
+    /// The names are sorted, each entry and element has its own line, and the output ends with a newline.
+    ///
+    /// - Parameter entries: The entries of the object.
+    /// - Returns: The UTF-8 bytes.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
+    ///   again.
     package static func text(of entries: [String: StoredValue]) throws -> [UInt8] {
         var writer = JSONWriter(isPretty: true)
         try writer.write(.dictionary(entries))
@@ -38,27 +41,29 @@ package struct JSONWriter {
         return writer.text
     }
 
-    /// Gives the text of one value on one line, without spaces and without a newline.
+    /// Returns one value on one line, without spaces or a newline.
     ///
     /// - Parameter value: The value.
-    /// - Returns: UTF-8.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
+    /// - Returns: The UTF-8 bytes.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
+    ///   again.
     package static func compactText(of value: StoredValue) throws -> [UInt8] {
         var writer = JSONWriter(isPretty: false)
         try writer.write(value)
         return writer.text
     }
 
-    /// Gives the text of some changes: an object on one line, in which a key has an array of its new value, or an empty one.
+    /// Returns changes as an object on one line, in which each key has an array of its new value or an empty array.
     ///
     /// - Parameters:
-    ///   - changes: The changes, one for a key.
-    ///   - room: How many bytes to leave before the text.
-    ///   - maximumDepth: How many arrays and objects may stand one in another, the outermost included.
-    /// - Returns: UTF-8, behind so many zeros.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
+    ///   - changes: The changes, one per key.
+    ///   - room: The number of bytes to reserve before the output.
+    ///   - maximumDepth: The maximum number of nested arrays and objects, including the outermost one.
+    /// - Returns: `room` zeros, followed by the UTF-8 bytes.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
+    ///   again.
     package static func text(of changes: [StoreChange], after room: Int, maximumDepth: Int) throws -> [UInt8] {
-        // The object and the arrays, which are written here.
+        // Two levels for the object and the arrays that are written here.
         var writer = JSONWriter(isPretty: false, maximumDepth: maximumDepth - 2)
         writer.text.reserveCapacity(room + 64 * changes.count)
         writer.text.append(contentsOf: repeatElement(0, count: room))
@@ -87,7 +92,7 @@ extension JSONWriter {
                 text.append(isObject ? JSONByte.rightBrace : JSONByte.rightBracket)
                 continue
             }
-            // A container's first element stands right behind the mark that opens it.
+            // The first element directly follows the opening bracket of its container.
             if text.last != (isObject ? JSONByte.leftBrace : JSONByte.leftBracket) { text.append(JSONByte.comma) }
             writeLineBreak()
             if isObject {
@@ -99,7 +104,7 @@ extension JSONWriter {
         }
     }
 
-    /// Writes a value that contains no others, or the beginning of one that does.
+    /// Writes a leaf or an empty container, or opens a container.
     private mutating func begin(_ value: StoredValue) throws {
         switch value {
         case .array(let elements):
@@ -141,7 +146,7 @@ extension JSONWriter {
 extension Collection<String> {
     /// The strings in the order of their Unicode scalars.
     ///
-    /// `<` is much faster and mostly has that order, so the slow comparison only has to make sure.
+    /// Sorting with `<` is much faster and mostly has the same result, so the slow comparison usually only verifies it.
     fileprivate func sortedByScalars() -> [String] {
         let strings = sorted()
         for index in strings.indices.dropFirst() where strings[index].precedesInScalars(strings[index - 1]) {
@@ -152,11 +157,11 @@ extension Collection<String> {
 }
 
 extension String {
-    /// Whether this string stands before another one in the order of their Unicode scalars, which UTF-8 has as well.
+    /// Whether this string precedes another one in the order of their Unicode scalars.
     ///
-    /// `<` has another order: it compares as if both were normalised.
+    /// The order of the UTF-8 bytes is the same. `<` has a different order, because it compares normalized forms.
     fileprivate func precedesInScalars(_ other: String) -> Bool {
-        // Both pointers are used inside the closures only, and within their own bounds.
+        // Both pointers are used only inside the closures and within their bounds.
         let precedes = utf8.withContiguousStorageIfAvailable { left in
             other.utf8.withContiguousStorageIfAvailable { right in
                 let common = min(left.count, right.count)

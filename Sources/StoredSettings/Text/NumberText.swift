@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A finite decimal number as its text says it, before any type has rounded it.
+/// A finite decimal number, parsed from a string without rounding.
 ///
-/// Dates, durations and decimals are all exact decimals at heart. They share this one reading of a text, so that none of
-/// them goes through a binary fraction on the way.
+/// Dates, durations and decimals are all exact decimals. They share this parser, so that none of them is converted to a
+/// binary fraction on the way.
 struct DecimalText: Equatable {
-    /// Whether the number is below zero.
-    ///
-    /// Zero has no sign here.
+    /// Whether the number is below zero; `false` for negative zero.
     let isNegative: Bool
 
-    /// The digits, as numbers of 0...9, without zeros at either end.
-    ///
-    /// None for zero.
+    /// The digits as numbers in 0...9, without leading or trailing zeros; empty for zero.
     let digits: [UInt8]
 
     /// The power of ten of the last digit.
     ///
-    /// Held within ±10¹², so that arithmetic on it cannot overflow.
+    /// The written exponent is clamped to ±10¹², so that arithmetic on it cannot overflow.
     let exponent: Int
 
-    /// Reads a sign, digits with or without a point, and a power of ten (`-12.5e3`); nothing else, no spaces.
+    /// Parses a sign, digits with or without a point, and an exponent (`-12.5e3`); nothing else, and no spaces.
     init?(_ text: some StringProtocol) {
         var bytes = Array(text.utf8)[...]
         let isNegative = bytes.first == UInt8(ascii: "-")
@@ -57,9 +53,9 @@ struct DecimalText: Equatable {
         self.exponent = digits.isEmpty ? 0 : exponent
     }
 
-    /// The digits before and after the point, those after it without zeros at the end.
+    /// The digits before the point, and those after it without trailing zeros.
     ///
-    /// Only for numbers whose power of ten is known to be small: the zeros are written out.
+    /// Use it only for numbers with a small exponent, because all zeros are materialized.
     var parts: (whole: [UInt8], fraction: [UInt8]) {
         let point = digits.count + exponent
         if point <= 0 { return ([], Array(repeating: 0, count: -point) + digits) }
@@ -69,7 +65,7 @@ struct DecimalText: Equatable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Takes the decimal digits off the front, as numbers.
+    /// Removes the leading decimal digits, and returns them as numbers.
     mutating func removeDigits() -> [UInt8] {
         let digits = prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
         removeFirst(digits.count)
@@ -78,7 +74,7 @@ extension ArraySlice<UInt8> {
 }
 
 extension [UInt8] {
-    /// The number that these digits spell, or nil when it is too wide for the type.
+    /// Returns the number with these digits; `nil` when it overflows the type.
     func number<Integer: FixedWidthInteger>(as type: Integer.Type = Integer.self) -> Integer? {
         var number: Integer = 0
         for digit in self {
@@ -90,20 +86,20 @@ extension [UInt8] {
         return number
     }
 
-    /// These digits as text.
+    /// These digits as a string.
     var digitText: String {
         String(decoding: map { $0 + UInt8(ascii: "0") }, as: UTF8.self)
     }
 }
 
 extension Double {
-    /// The shortest text that reads as this number again; `nan`, `inf` and `-inf` for what JSON has no numbers for.
+    /// The shortest string that is read as this number; `nan`, `inf` and `-inf` for the numbers that JSON lacks.
     var storedText: String {
-        // All NaNs are one to a store, and the description of some tells them apart.
+        // A store considers all NaNs equal, but the description of some contains a payload.
         isNaN ? "nan" : description
     }
 
-    /// Reads the three texts that stand for what JSON has no numbers for, and no other text.
+    /// Parses the three strings for the numbers that JSON lacks, and no other string.
     init?(nonFiniteText text: String) {
         switch text {
         case "nan": self = .nan
@@ -113,12 +109,12 @@ extension Double {
         }
     }
 
-    /// Reads what ``storedText`` writes, and any other decimal number.
+    /// Parses the output of ``storedText``, and any other decimal number.
     init?(storedText text: String) {
         if let value = Double(nonFiniteText: text) {
             self = value
         } else {
-            // The reading of the standard library takes more than decimal numbers: hexadecimal ones, "infinity".
+            // The standard library also accepts hexadecimal numbers and "infinity".
             guard DecimalText(text) != nil, let value = Double(text) else { return nil }
             self = value
         }

@@ -7,8 +7,9 @@ import Foundation
 #endif
 
 extension StoredValue {
-    /// This value in the form in which it is read back from JSON, which has no dates, bytes, infinities or NaN: those
-    /// are strings there.
+    /// This value as it is read back from JSON.
+    ///
+    /// JSON has no dates, bytes, infinities or NaN, so those become strings.
     package var storedAsJSON: StoredValue {
         switch self {
         case .null, .bool, .integer, .string: self
@@ -20,7 +21,7 @@ extension StoredValue {
         }
     }
 
-    /// Whether the value certainly has the same form in JSON.
+    /// Whether the value has the same form in JSON; `false` also for arrays and dictionaries, which are not examined.
     var isStoredAsItself: Bool {
         switch self {
         case .null, .bool, .integer, .string: true
@@ -31,15 +32,15 @@ extension StoredValue {
 }
 
 extension JSONWriter {
-    /// Writes a value that contains no others and is in a form that JSON has.
+    /// Writes a value that is not an array or a dictionary.
     mutating func writeLeaf(_ value: StoredValue) {
         switch value {
         case .null: text.append(contentsOf: "null".utf8)
         case .bool(let value): text.append(contentsOf: (value ? "true" : "false").utf8)
-        // Most integers are small, whose digits are found much faster.
+        // Most integers are small, and formatting an `Int64` is much faster.
         case .integer(let value):
             text.append(contentsOf: (Int64(exactly: value)?.description ?? value.description).utf8)
-        // The shortest text that reads back as the same bits. It always has a point or an exponent.
+        // The shortest string that is read back as the same bits. It always has a point or an exponent.
         case .double(let value) where value.isFinite: text.append(contentsOf: value.description.utf8)
         case .string(let value): write(value)
         case .double, .date, .data: writeLeaf(value.storedAsJSON)
@@ -47,11 +48,11 @@ extension JSONWriter {
         }
     }
 
-    /// Writes a string in its quotation marks, with no more escapes than JSON requires.
+    /// Writes a string in quotation marks, with only the escapes that JSON requires.
     mutating func write(_ string: String) {
         text.append(JSONByte.quote)
         var string = string
-        // The pointer is used inside the closure only, and within its own bounds.
+        // The pointer is used only inside the closure and within its bounds.
         string.withUTF8 { bytes in
             var written = 0
             for index in 0..<bytes.count {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A collection type of your own, which is stored as an array of its elements.
+/// A custom collection type that is stored as an array of its elements.
 ///
-/// A type that is a `RangeReplaceableCollection` has nothing more to write. Any other has one initialiser:
+/// A `RangeReplaceableCollection` needs only the conformance. Any other collection adds one initializer:
 ///
 /// ```swift
 /// struct Deck: Collection, StoredCollection {
@@ -13,33 +13,34 @@
 /// }
 /// ```
 ///
-/// A generic type that is one only for some elements names what it inherits, too, since the compiler does not infer that:
+/// A generic type that conforms conditionally also lists the inherited protocols, which the compiler does not infer:
 ///
 /// ```swift
-/// extension Pile: StoredCollection, StoredRepresentable, StoredValueConvertible where Element: StoredValueConvertible { … }
+/// extension Pile: StoredCollection, StoredRepresentable, StoredValueConvertible
+/// where Element: StoredValueConvertible { … }
 /// ```
 ///
-/// The initialiser may throw, for a collection that does not take any elements. One element that cannot be read fails
-/// the whole, and is named by its index.
+/// The initializer may throw, for a collection that does not accept all elements. If an element cannot be read, reading
+/// the collection throws an error that names the element's index.
 public protocol StoredCollection: Collection, StoredRepresentable
 where Element: StoredValueConvertible, Stored == [Element] {}
 
 extension StoredCollection {
-    /// The elements in their order.
+    /// The elements, in order.
     public var stored: [Element] { Array(self) }
 }
 
 extension StoredCollection where Self: RangeReplaceableCollection {
-    /// Takes the elements in their order.
+    /// Creates a collection of the elements, in order.
     public init(stored elements: [Element]) {
         self.init(elements)
     }
 }
 
-/// A set type of your own, which is stored as the set of its elements.
+/// A custom set type that is stored as the set of its elements.
 ///
-/// A type that is a `Sequence` has nothing more to write. Any other has one property, since a `SetAlgebra` need not know
-/// its elements:
+/// A `Sequence` needs only the conformance. Any other type adds one property, because a `SetAlgebra` need not be able
+/// to list its elements:
 ///
 /// ```swift
 /// struct Flags: SetAlgebra, StoredSetAlgebra {
@@ -50,19 +51,19 @@ extension StoredCollection where Self: RangeReplaceableCollection {
 /// }
 /// ```
 ///
-/// A generic type that is one only for some elements names ``StoredRepresentable`` and ``StoredValueConvertible``, too, as with
-/// ``StoredCollection``.
+/// A generic type that conforms conditionally also lists ``StoredRepresentable`` and ``StoredValueConvertible``, as
+/// with ``StoredCollection``.
 ///
-/// It is stored as a list in an order that is the same for equal sets. One element that cannot be read fails the whole,
-/// and is named by its index.
+/// The set is stored as an array, in an order that is the same for equal sets. If an element cannot be read, reading
+/// the set throws an error that names the element's index.
 ///
-/// This is not for an `OptionSet`, which is its own element: let that declare ``StoredValueConvertible``, and its raw
-/// value is stored.
+/// Do not use this protocol for an `OptionSet`, which is its own element. Declare ``StoredValueConvertible`` instead;
+/// its raw value is then stored.
 public protocol StoredSetAlgebra: SetAlgebra, StoredRepresentable
 where Element: StoredValueConvertible & Hashable, Stored == Set<Element> {}
 
 extension StoredSetAlgebra {
-    /// Takes the elements.
+    /// Creates a set of the elements.
     public init(stored elements: Set<Element>) {
         self.init(elements)
     }

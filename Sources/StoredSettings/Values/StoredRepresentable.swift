@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A type that is stored as a value of another type that can be stored.
+/// A type that is stored as a value of another storable type.
 ///
 /// ```swift
 /// struct Percentage: StoredRepresentable {
@@ -15,34 +15,35 @@
 /// }
 /// ```
 ///
-/// That one initialiser and one property are all. The other type may be stored indirectly in turn, in chains of any
-/// length. These conversions win where the type has raw values or is `Codable` as well.
+/// The initializer and the property are the only requirements. The other type may itself be a `StoredRepresentable`, in
+/// chains of any length. These conversions take precedence if the type also has raw values or is `Codable`.
 ///
-/// They keep the law of ``StoredValueConvertible``: `try Value(stored: value.stored)` is `value` again.
+/// They must satisfy the law of ``StoredValueConvertible``: `try Value(stored: value.stored)` equals `value`.
 public protocol StoredRepresentable: StoredValueConvertible {
-    /// The type that is stored instead: the compiler finds it in the two conversions.
+    /// The type that is stored instead. The compiler infers it from the two conversions.
     associatedtype Stored: StoredValueConvertible
 
-    /// Makes a value of what is stored instead of it.
+    /// Creates a value from the value that is stored instead of it.
     ///
-    /// - Parameter stored: What was stored.
-    /// - Throws: ``SettingsError/invalidValue(_:)``, or any other error, when it makes no value of this type.
+    /// - Parameter stored: The value that was stored.
+    /// - Throws: ``SettingsError/invalidValue(_:)``, or any other error, when `stored` is not a valid value of this
+    ///   type.
     init(stored: Stored) throws
 
-    /// What is stored instead of this value.
+    /// The value that is stored instead of this value.
     ///
-    /// Equal values give equal ones. It may throw ``SettingsError/unstorable(_:underlying:)``, or any other error, when
-    /// there is none.
+    /// Equal values must have equal stored values. The getter may throw ``SettingsError/unstorable(_:underlying:)``, or
+    /// any other error, when there is no such value.
     var stored: Stored { get throws }
 }
 
 extension StoredRepresentable {
-    /// Reads the value that is stored instead of one of this type.
+    /// Creates a value from the stored value of the other type.
     public init(storedValue: StoredValue) throws {
         self = try .value(in: storedValue)
     }
 
-    /// What the value that is stored instead gives.
+    /// Returns the stored value of the other type.
     public func storedValue() throws -> StoredValue {
         try stored.storedValue()
     }
@@ -52,39 +53,40 @@ extension StoredRepresentable {
     }
 }
 
-// What follows says the same again, for types that could be stored in some other way: the compiler asks for it.
+// These extensions repeat the one above for types that could also be stored in another way. Without them, the compiler
+// reports an ambiguity.
 
 extension StoredRepresentable where Self: Codable {
-    /// Reads the value that is stored instead, and not the coded structure.
+    /// Creates a value from the stored value of the other type, ignoring the `Codable` conformance.
     public init(storedValue: StoredValue) throws {
         self = try .value(in: storedValue)
     }
 
-    /// What the value that is stored instead gives, and not the coded structure.
+    /// Returns the stored value of the other type, ignoring the `Codable` conformance.
     public func storedValue() throws -> StoredValue {
         try stored.storedValue()
     }
 }
 
 extension StoredRepresentable where Self: RawRepresentable, RawValue: StoredValueConvertible {
-    /// Reads the value that is stored instead, and not the raw value.
+    /// Creates a value from the stored value of the other type, ignoring the raw value.
     public init(storedValue: StoredValue) throws {
         self = try .value(in: storedValue)
     }
 
-    /// What the value that is stored instead gives, and not the raw value.
+    /// Returns the stored value of the other type, ignoring the raw value.
     public func storedValue() throws -> StoredValue {
         try stored.storedValue()
     }
 }
 
 extension StoredRepresentable where Self: RawRepresentable & Codable, RawValue: StoredValueConvertible {
-    /// Reads the value that is stored instead, and neither the raw value nor the coded structure.
+    /// Creates a value from the stored value of the other type, ignoring the raw value and the `Codable` conformance.
     public init(storedValue: StoredValue) throws {
         self = try .value(in: storedValue)
     }
 
-    /// What the value that is stored instead gives, and neither the raw value nor the coded structure.
+    /// Returns the stored value of the other type, ignoring the raw value and the `Codable` conformance.
     public func storedValue() throws -> StoredValue {
         try stored.storedValue()
     }

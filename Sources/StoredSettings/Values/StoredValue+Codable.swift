@@ -9,8 +9,8 @@ import Foundation
 extension StoredValue: Encodable {
     /// Encodes the value in its natural shape, with any encoder.
     ///
-    /// ``StoredValueEncoder`` keeps it exactly as it is. Elsewhere dates and bytes become text, and so do numbers that
-    /// JSON has not got; an integer that the other encoder has no room for fails.
+    /// ``StoredValueEncoder`` preserves it exactly. Other encoders receive strings for dates, bytes and the numbers
+    /// that JSON cannot represent. An integer that is too wide for the other encoder makes the encoding fail.
     public func encode(to encoder: any Encoder) throws {
         if encoder is NodeEncoder {
             var container = encoder.singleValueContainer()
@@ -41,7 +41,7 @@ extension StoredValue: Encodable {
         case .double(let value) where value.isFinite: try container.encode(value)
         case .double(let value): try container.encode(value.storedText)
         case .integer(let value):
-            // The narrowest that fits: few coders know the widest.
+            // The narrowest type that fits, because few encoders support `Int128`.
             if let narrow = Int64(exactly: value) {
                 try container.encode(narrow)
             } else if let narrow = UInt64(exactly: value) {
@@ -54,10 +54,10 @@ extension StoredValue: Encodable {
 }
 
 extension StoredValue: Decodable {
-    /// Decodes whatever there is, with any decoder.
+    /// Decodes a value of any shape, with any decoder.
     ///
-    /// ``StoredValueDecoder`` gives it exactly as it is. Elsewhere a number without a fraction is an integer wherever the
-    /// decoder says so, and dates and bytes are the text that they are there.
+    /// ``StoredValueDecoder`` preserves it exactly. With other decoders, a number is an integer if the decoder can
+    /// decode it as one, and dates and bytes are strings.
     public init(from decoder: any Decoder) throws {
         if decoder is NodeDecoder {
             self = try decoder.singleValueContainer().decode(StoredValue.self)
@@ -94,12 +94,12 @@ extension StoredValue: Decodable {
     }
 }
 
-/// The result of one reading among several, or nil where the decoder says that the value is something else.
+/// Returns the result of one way to decode a value; `nil` when the decoder throws, so that another way can be tried.
 private func attempt<Result>(_ read: () throws -> Result) throws -> Result? {
     do {
         return try read()
     } catch {
-        // Of any type: the JSON decoder of Foundation throws one of its own where a number does not fit.
+        // An error of any type counts: Foundation's JSON decoder throws its own type when a number does not fit.
         return nil
     }
 }

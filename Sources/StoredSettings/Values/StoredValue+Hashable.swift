@@ -8,10 +8,10 @@ import Foundation
 #endif
 
 extension StoredValue: Hashable {
-    /// Whether two values would be stored as the same bytes.
+    /// Returns whether two values are stored as the same bytes.
     public static func == (left: StoredValue, right: StoredValue) -> Bool {
         if let isEqual = leavesAreEqual(left, right) { return isEqual }
-        // A list of work instead of recursion: a value of any depth can be compared on any stack.
+        // An explicit stack instead of recursion, so that values of any depth can be compared on any thread.
         var work = [(left, right)]
         while let pair = work.popLast() {
             switch pair {
@@ -43,7 +43,7 @@ extension StoredValue: Hashable {
         return true
     }
 
-    /// Whether two values are equal; `nil` for two arrays or two dictionaries, whose contents have to be compared.
+    /// Returns whether two values are equal; `nil` for two arrays or two dictionaries, whose contents must be compared.
     private static func leavesAreEqual(_ left: StoredValue, _ right: StoredValue) -> Bool? {
         switch (left, right) {
         case (.null, .null): true
@@ -58,7 +58,7 @@ extension StoredValue: Hashable {
         }
     }
 
-    /// Feeds the kind and the contents to the hasher, down to the depth that a store takes.
+    /// Hashes the kind and the contents, down to the depth that a store accepts.
     public func hash(into hasher: inout Hasher) {
         hash(into: &hasher, levels: Self.maximumDepth)
     }
@@ -80,7 +80,7 @@ extension StoredValue: Hashable {
         case .dictionary(let values):
             hasher.combine(values.count)
             guard levels > 0 else { return }
-            // Equal dictionaries may have their entries in different orders.
+            // Equal dictionaries may enumerate their entries in different orders.
             var combined = 0
             for (name, value) in values {
                 var entry = hasher
@@ -94,9 +94,9 @@ extension StoredValue: Hashable {
 }
 
 extension Double {
-    /// The bits that a store keeps.
+    /// The bits that a store preserves.
     ///
-    /// A NaN's payload is not among them, so all NaNs are one.
+    /// The payload of a NaN is not preserved, so all NaNs are equal.
     var storedBits: UInt64 {
         isNaN ? Double.nan.bitPattern : bitPattern
     }
@@ -107,16 +107,18 @@ extension Date {
 }
 
 extension String {
-    /// Whether the scalars are the same, where `==` already holds for strings that merely look the same.
+    /// Whether the scalars are the same.
+    ///
+    /// `==` also holds for strings that are only canonically equivalent.
     fileprivate func hasSameScalars(as other: String) -> Bool {
         self == other && utf8.elementsEqual(other.utf8)
     }
 }
 
 extension [StoredValue] {
-    /// Whether both arrays are one in memory, so that they need not be compared.
+    /// Whether both arrays share their storage, so that their elements need not be compared.
     fileprivate func hasStorage(of other: [StoredValue]) -> Bool {
-        // The addresses are compared and not used.
+        // The addresses are compared, never dereferenced.
         withUnsafeBufferPointer { left in
             other.withUnsafeBufferPointer { right in
                 left.baseAddress == right.baseAddress && left.count == right.count

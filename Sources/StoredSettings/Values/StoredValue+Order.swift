@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension StoredValue {
-    /// Whether this value comes before another in an order that is total and agrees with `==`.
+    /// Whether this value precedes another in a total order that agrees with `==`.
     ///
-    /// By kind, then by contents; text by its bytes. The order means nothing to users, it only has to be always the same.
+    /// The order is by kind, then by contents; strings are ordered by their UTF-8 bytes. It has no meaning for users,
+    /// but it must never change.
     func isOrdered(before other: StoredValue) -> Bool {
         compared(to: other) < 0
     }
 
-    /// Below zero, zero or above zero, as this value comes before the other, is the same, or comes after it.
+    /// Returns a negative number, zero or a positive number when this value precedes, equals or follows the other.
     private func compared(to other: StoredValue) -> Int {
         if let order = leafOrder(to: other) { return order }
-        // A list of open containers instead of recursion: values of any depth can be compared on any stack.
+        // An explicit stack instead of recursion, so that values of any depth can be compared on any thread.
         var open = [Pair(self, other)]
         while let innermost = open.indices.last {
             let step = open[innermost].next()
@@ -26,7 +27,7 @@ extension StoredValue {
         return 0
     }
 
-    /// The order of two values; `nil` for two arrays or two dictionaries, whose contents have to be compared.
+    /// Returns the order of two values; `nil` for two arrays or two dictionaries, whose contents must be compared.
     fileprivate func leafOrder(to other: StoredValue) -> Int? {
         switch (self, other) {
         case (.bool(let left), .bool(let right)): Self.compare(left ? 1 : 0, right ? 1 : 0)
@@ -55,9 +56,9 @@ extension StoredValue {
         enum Step {
             /// The order of two names or two values.
             case order(Int)
-            /// Two values whose contents decide.
+            /// Two values whose contents decide the order.
             case containers(StoredValue, StoredValue)
-            /// The order of two containers that are the same as far as both reach.
+            /// The order of two containers of which one is a prefix of the other.
             case end(Int)
         }
 
@@ -83,7 +84,7 @@ extension StoredValue {
         }
     }
 
-    /// The values in an array or a dictionary, those of a dictionary in the order of their names.
+    /// The values in an array, or in a dictionary in the order of their names.
     private struct Contents {
         var names: [String]?
         var values: [StoredValue] = []
@@ -117,7 +118,7 @@ extension StoredValue.Kind {
 }
 
 extension UInt64 {
-    /// The bits of a floating-point number as an integer that is ordered as the numbers are, -0.0 before 0.0.
+    /// The bits of a floating-point number as an integer with the same order as the numbers, -0.0 before 0.0.
     fileprivate var orderKey: Int64 {
         let bits = Int64(bitPattern: self)
         return bits < 0 ? bits ^ Int64.max : bits

@@ -7,53 +7,56 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a store can hold: the closed set of shapes that every setting is converted to and from.
+/// A value that a store can hold.
 ///
-/// The set is closed on purpose. A store, a bridge or a migration that switches over a stored value has handled
-/// everything there is.
+/// Every setting is converted to and from one of these cases. The set of cases is closed, so that a store, a bridge or
+/// a migration can switch over a stored value exhaustively.
 ///
-/// Two stored values are equal when they would be stored as the same bytes. So `.double(0.0)` differs from
-/// `.double(-0.0)`, a NaN equals itself, and two spellings of `é` that Swift's `String` calls equal are different
-/// stored values: assigning one over the other is a change, and it is kept.
+/// Two stored values are equal when they are stored as the same bytes. So `.double(0.0)` differs from `.double(-0.0)`,
+/// and a NaN equals itself. Two spellings of `é` that Swift's `String` considers equal are different stored values:
+/// replacing one by the other is a change, and is stored.
 ///
-/// A store takes values in which at most 127 arrays and dictionaries are nested in one another, and refuses deeper ones with
-/// ``SettingsError/Code/unstorable``. Comparing, hashing and describing a value is safe at any depth. But Swift frees nested
-/// arrays and dictionaries by recursion, about 150 bytes of stack a level: the last reference to a value of more than about
-/// 3,000 levels must not be released on a thread with a stack of 512 KB, nor one of more than 50,000 on a stack of 8 MB.
+/// A store accepts values in which at most 127 arrays and dictionaries are nested. It rejects deeper values with
+/// ``SettingsError/Code/unstorable``. Comparing, hashing and describing a value is safe at any depth. Releasing it is
+/// not, because Swift frees nested arrays and dictionaries by recursion, which needs about 150 bytes of stack per
+/// level. Do not release the last reference to a value of more than about 3,000 levels on a thread with a stack of 512
+/// KB, or of more than 50,000 levels on a stack of 8 MB.
 ///
 /// ```swift
 /// let value: StoredValue = ["retries": 3, "hosts": ["a.example", "b.example"]]
 /// let retries = try value["retries"]?.as(Int.self)
 /// ```
 public enum StoredValue: Sendable {
-    /// A stored nothing: what `nil` becomes where `nil` is a value of its own. Absence of a key is not this.
+    /// A stored null: the stored value of `nil` where `nil` is a value in its own right. A missing key is not null.
     case null
-    /// A truth value.
+    /// A Boolean.
     case bool(Bool)
-    /// An integer. Every store holds all of `Int64` and `UInt64` exactly, and refuses a wider one that it cannot hold.
+    /// An integer.
+    ///
+    /// Every store holds all of `Int64` and `UInt64` exactly, and rejects a wider integer that it cannot hold.
     case integer(Int128)
     /// A floating-point number, infinities and NaN included.
     case double(Double)
-    /// A string, kept scalar by scalar.
+    /// A string. Its Unicode scalars are preserved.
     case string(String)
-    /// A point in time, to the last bit of its seconds.
+    /// A point in time. Every bit of its seconds is preserved.
     case date(Date)
     /// Bytes.
     case data(Data)
-    /// A list, in order.
+    /// An ordered list of values.
     case array([StoredValue])
-    /// Named values. The names are in no order.
+    /// Named values, without an order.
     case dictionary([String: StoredValue])
 }
 
 extension StoredValue {
-    /// How many arrays and dictionaries may be nested in one another in what is read, written or coded.
+    /// The maximum number of nested arrays and dictionaries in a value that is read, written or coded.
     ///
-    /// More than settings need, and few enough that what recurses over such a value is safe on the smallest stacks that
-    /// threads have.
+    /// It is more than settings need, and low enough that recursion over such a value is safe on the smallest thread
+    /// stacks.
     package static let maximumDepth = 127
 
-    /// Whether no more than so many arrays and dictionaries are nested in one another.
+    /// Whether at most `levels` arrays and dictionaries are nested.
     func isNested(within levels: Int) -> Bool {
         switch self {
         case .array(let values): levels > 0 && values.allSatisfy { $0.isNested(within: levels - 1) }
@@ -62,15 +65,19 @@ extension StoredValue {
         }
     }
 
-    /// Throws ``SettingsError`` if the value is nested too deep to be stored under a key.
+    /// Throws ``SettingsError`` if the value is nested too deeply to be stored.
     func checkDepth(forKey key: String) throws {
         guard !isNested(within: Self.maximumDepth) else { return }
-        var error = SettingsError.unstorable("the value is nested deeper than \(Self.maximumDepth) levels")
-        error.key = key
-        throw error
+        throw SettingsError(
+            .unstorable,
+            fact: "the value is nested deeper than \(Self.maximumDepth) levels",
+            consequence: "the value is not stored",
+            remedy: "use a value with fewer nested arrays and dictionaries",
+            key: key
+        )
     }
 
-    /// The name of a stored value's shape, without its contents.
+    /// The kind of a stored value, without its contents.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// ``StoredValue/null``
         case null
@@ -92,7 +99,7 @@ extension StoredValue {
         case dictionary
     }
 
-    /// The shape of this value.
+    /// The kind of this value.
     public var kind: Kind {
         switch self {
         case .null: .null
@@ -107,22 +114,22 @@ extension StoredValue {
         }
     }
 
-    /// This value read as a type of yours.
+    /// Converts this value to a type.
     ///
-    /// - Parameter type: The type to read.
+    /// - Parameter type: The type to convert to.
     /// - Returns: The converted value.
-    /// - Throws: ``SettingsError`` when the value has not got the shape that the type needs.
+    /// - Throws: ``SettingsError`` when this is not a valid value of the type.
     public func `as`<Value: StoredValueConvertible>(_ type: Value.Type = Value.self) throws -> Value {
         try Value(storedValue: self)
     }
 
-    /// The value under a name, when this is a dictionary that has one.
+    /// The value for a name; `nil` when this is not a dictionary or has no such name.
     public subscript(name: String) -> StoredValue? {
         guard case .dictionary(let values) = self else { return nil }
         return values[name]
     }
 
-    /// The value at a position, when this is an array that reaches so far.
+    /// The value at an index; `nil` when this is not an array or the index is out of bounds.
     public subscript(index: Int) -> StoredValue? {
         guard case .array(let values) = self, values.indices.contains(index) else { return nil }
         return values[index]
@@ -174,29 +181,29 @@ extension StoredValue: ExpressibleByArrayLiteral {
 extension StoredValue: ExpressibleByDictionaryLiteral {
     /// Creates ``dictionary(_:)``.
     ///
-    /// Of two entries with one name the later stays.
+    /// If a name occurs twice, the later entry is used.
     public init(dictionaryLiteral elements: (String, StoredValue)...) {
         self = .dictionary(Dictionary(elements) { _, later in later })
     }
 }
 
 extension StoredValue: StoredValueConvertible {
-    /// The stored value itself, whatever it is.
+    /// Creates the stored value itself.
     public init(storedValue: StoredValue) {
         self = storedValue
     }
 
-    /// The value itself.
+    /// Returns the value itself.
     public func storedValue() -> StoredValue {
         self
     }
 }
 
 extension StoredValue: CustomStringConvertible {
-    /// The value as a literal would spell it, for debugging.
+    /// The value in the form of a literal, for debugging.
     ///
-    /// It holds the contents, so it is not for logs. Any value has one, where Foundation's own description of a date
-    /// that is infinitely far away traps. What is nested deeper than a store takes is left out.
+    /// The description contains the stored data, so do not log it. It never traps, unlike Foundation's description of
+    /// an infinitely distant date. Contents that are nested deeper than a store accepts are omitted.
     public var description: String {
         description(levels: Self.maximumDepth)
     }

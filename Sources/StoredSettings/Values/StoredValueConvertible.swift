@@ -2,16 +2,15 @@
 
 /// A type whose values can be stored.
 ///
-/// Declaring the conformance is all that an enum with raw values, another `RawRepresentable` type or a `Codable` type
-/// needs:
+/// An enum with raw values, another `RawRepresentable` type or a `Codable` type needs only the conformance:
 ///
 /// ```swift
 /// enum LogLevel: String, StoredValueConvertible { case debug, info, warning, error }
 /// struct Limits: Codable, StoredValueConvertible { var perSecond = 100 }
 /// ```
 ///
-/// A type that is both is stored by its raw value. For any other type, write the two conversions. They keep one law:
-/// `try Value(storedValue: value.storedValue())` is `value` again.
+/// A type that has raw values and is `Codable` is stored as its raw value. For any other type, implement the two
+/// conversions. They must satisfy one law: `try Value(storedValue: value.storedValue())` equals `value`.
 ///
 /// ```swift
 /// struct Percentage: StoredValueConvertible {
@@ -27,20 +26,21 @@
 /// }
 /// ```
 ///
-/// JSON has neither dates nor bytes nor NaN, so a conversion accepts the text that a file holds in their place as well
-/// as the value itself; the conversions of this library do. Conversions run on whichever thread reads or writes the
-/// setting, never under a lock of this library.
+/// JSON can represent neither dates nor bytes nor NaN: a settings file holds strings instead. A conversion should
+/// accept that string as well as the value itself, as the conversions of this library do. Conversions run on the thread
+/// that reads or writes the setting, never under a lock of this library.
 public protocol StoredValueConvertible: Sendable {
-    /// Reads a value from what is stored.
+    /// Creates a value from a stored value.
     ///
-    /// - Parameter storedValue: What the store holds.
-    /// - Throws: ``SettingsError`` when the stored value is not one of this type: ``SettingsError/typeMismatch(expected:found:)``
-    ///   for a wrong kind, ``SettingsError/invalidValue(_:)`` for a right kind with contents that do not fit.
+    /// - Parameter storedValue: The value in the store.
+    /// - Throws: ``SettingsError`` when the stored value is not valid for this type:
+    ///   ``SettingsError/typeMismatch(expected:found:)`` for a wrong kind, ``SettingsError/invalidValue(_:)`` for the
+    ///   right kind with invalid contents.
     init(storedValue: StoredValue) throws
 
-    /// Gives what is to be stored for this value.
+    /// Returns the stored value for this value.
     ///
-    /// - Returns: The value in a form that a store can hold. Equal values give equal stored values.
+    /// - Returns: The value in a form that a store can hold. Equal values must have equal stored values.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when this value has no stored form.
     func storedValue() throws -> StoredValue
 }

@@ -129,7 +129,7 @@ struct OverrideTests {
         #expect(
             message
                 == "setting 'port' of suite 'in memory': --port cannot be used: expected an integer, found a string. "
-                + "It is ignored, and the next layer serves. Give --port an integer that the setting takes, or leave it out."
+                + "It is ignored, and the next layer is used. Give --port an integer that the setting accepts, or omit it."
         )
     }
 

@@ -137,7 +137,7 @@ struct OverrideTextTests {
     func duplicateName() {
         let numbers = ["d": 4]
         #expect(read("a=1,a=2", default: numbers) == numbers)
-        #expect(reporter.errors.map(\.fact) == ["--key cannot be used: a name is given twice"])
+        #expect(reporter.errors.map(\.fact) == ["--key cannot be used: a name occurs twice"])
         #expect(read("a=1,a=2", default: ["x"]) == ["a=1", "a=2"])
         #expect(reporter.errors.count == 1)
     }

@@ -87,7 +87,7 @@ struct JSONReaderTests {
         #expect(try JSONReader.readObject(Array("\u{feff} {\"a\": 1} \n".utf8)) == ["a": 1])
         for text in ["[1]", "1", "\"a\"", "null", "x"] {
             let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.readObject(Array("\n \(text)".utf8)) }
-            #expect(error?.problem == "expected '{', as the file holds one object")
+            #expect(error?.problem == "expected '{', because the file must contain one object")
             #expect(error?.line == 2 && error?.column == 2 && error?.offset == 2)
         }
     }

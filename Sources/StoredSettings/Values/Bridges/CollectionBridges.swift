@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bridge serves collections of its type too.
+/// Bridges for collections of a bridged type.
 ///
 /// ```swift
 /// @DefaultStorage(key: "starts", as: UnixSeconds().array) var starts: [Date] = []
@@ -9,26 +9,26 @@
 extension StoredValueBridge {
     /// A bridge for arrays of the type.
     ///
-    /// One element that cannot be read fails the whole, and is named by its index.
+    /// If an element cannot be read, reading the array throws an error that names the element's index.
     public var array: some StoredValueBridge<[Value]> {
         ArrayBridge(element: self)
     }
 
-    /// A bridge for optionals of the type, with null for `nil`.
+    /// A bridge for optionals of the type, which stores null for `nil`.
     public var optional: some StoredValueBridge<Value?> {
         OptionalBridge(wrapped: self)
     }
 
     /// A bridge for dictionaries whose keys are strings.
     ///
-    /// One entry that cannot be read fails the whole, and is named by its key.
+    /// If an entry cannot be read, reading the dictionary throws an error that names the entry's key.
     public var dictionary: some StoredValueBridge<[String: Value]> {
         dictionary(keyedBy: String.self)
     }
 
-    /// A bridge for dictionaries whose keys have a text.
+    /// Returns a bridge for dictionaries whose keys can be converted to strings.
     ///
-    /// - Parameter keys: The type of the keys, as a dictionary stores them.
+    /// - Parameter keys: The type of the keys.
     /// - Returns: The bridge.
     public func dictionary<Key: StoredValueConvertible & Hashable>(
         keyedBy keys: Key.Type
@@ -38,9 +38,9 @@ extension StoredValueBridge {
 }
 
 extension StoredValueBridge where Value: Hashable {
-    /// A bridge for sets of the type, in an order that is the same for equal sets.
+    /// A bridge for sets of the type, which stores equal sets in the same order.
     ///
-    /// One element that cannot be read fails the whole, and is named by its index.
+    /// If an element cannot be read, reading the set throws an error that names the element's index.
     public var set: some StoredValueBridge<Set<Value>> {
         SetBridge(element: self)
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The two conversions for a type that cannot conform to ``StoredValueConvertible``, or that should be stored otherwise
-/// in one place.
+/// The conversions of a type to and from stored values, as an object of their own.
+///
+/// Use a bridge for a type that cannot conform to ``StoredValueConvertible``, or for one setting that should be stored
+/// in another form than other values of its type.
 ///
 /// ```swift
 /// struct UnixSeconds: StoredValueBridge {
@@ -17,19 +19,19 @@
 /// @DefaultStorage(key: "startedAt", as: UnixSeconds()) var startedAt = Date()
 /// ```
 ///
-/// A bridge keeps the law of ``StoredValueConvertible``, and like its conversions a bridge is never called under a lock.
+/// A bridge must satisfy the law of ``StoredValueConvertible``. It is never called under a lock of this library.
 public protocol StoredValueBridge<Value>: Sendable {
     /// The type that is read and written.
     associatedtype Value: Sendable
 
-    /// Reads a value from what is stored.
+    /// Returns the value for a stored value.
     ///
-    /// - Parameter storedValue: What the store holds.
+    /// - Parameter storedValue: The value in the store.
     /// - Returns: The value.
-    /// - Throws: ``SettingsError`` when it is not a value of this type.
+    /// - Throws: ``SettingsError`` when the stored value is not valid for this type.
     func value(from storedValue: StoredValue) throws -> Value
 
-    /// Gives what is to be stored for a value.
+    /// Returns the stored value for a value.
     ///
     /// - Parameter value: The value to store.
     /// - Returns: The value in a form that a store can hold.
@@ -39,23 +41,23 @@ public protocol StoredValueBridge<Value>: Sendable {
 
 /// A bridge that stores the structure of a `Codable` type.
 ///
-/// It serves a type that has raw values as well, which would be stored by those, and a type of somebody else's:
+/// Use it for a type from another module, or for a type that also has raw values, which would be stored otherwise:
 ///
 /// ```swift
 /// @DefaultStorage(key: "version", as: CodableBridge()) var version = SemanticVersion(1, 0, 0)
 /// ```
 ///
-/// What is stored is what a type that declares ``StoredValueConvertible`` and is `Codable` stores by itself.
+/// The stored form is the same as that of a `Codable` type that declares ``StoredValueConvertible``.
 public struct CodableBridge<Value: Codable & Sendable>: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
 
-    /// Reads the structure that a ``StoredValueEncoder`` gives.
+    /// Decodes a value with a ``StoredValueDecoder``.
     public func value(from storedValue: StoredValue) throws -> Value {
         try StoredValueDecoder().decode(Value.self, from: storedValue)
     }
 
-    /// What a ``StoredValueEncoder`` gives.
+    /// Encodes a value with a ``StoredValueEncoder``.
     public func storedValue(from value: Value) throws -> StoredValue {
         try StoredValueEncoder().encode(value)
     }
@@ -63,25 +65,24 @@ public struct CodableBridge<Value: Codable & Sendable>: StoredValueBridge {
 
 /// A bridge that stores the raw value of a type.
 ///
-/// It serves a type of somebody else's, and one with conversions of its own that should be stored by its raw value in
-/// one place:
+/// Use it for a type from another module, or for one setting of a type that has its own conversions:
 ///
 /// ```swift
 /// @DefaultStorage(key: "priority", as: RawValueBridge()) var priority = TaskPriority.medium
 /// ```
 ///
-/// What is stored is what a type that declares ``StoredValueConvertible`` and has raw values stores by itself.
+/// The stored form is the same as that of a type with raw values that declares ``StoredValueConvertible``.
 public struct RawValueBridge<Value: RawRepresentable & Sendable>: StoredValueBridge
 where Value.RawValue: StoredValueConvertible {
     /// Creates the bridge.
     public init() {}
 
-    /// Reads the raw value.
+    /// Creates a value from its stored raw value.
     public func value(from storedValue: StoredValue) throws -> Value {
         try .value(ofRaw: storedValue)
     }
 
-    /// What the raw value gives.
+    /// Returns the stored value of the raw value.
     public func storedValue(from value: Value) throws -> StoredValue {
         try value.rawValue.storedValue()
     }

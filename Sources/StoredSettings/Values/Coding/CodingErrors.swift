@@ -2,13 +2,13 @@
 
 extension SettingsError {
     static var tooDeep: SettingsError {
-        .invalidValue("the value is nested more than \(CodingPlace.depthLimit) levels deep")
+        .invalidValue("the value is nested deeper than \(CodingPlace.depthLimit) levels")
     }
 
-    /// What a decoder gives for whatever a type's own decoding threw.
+    /// Returns the error to throw for an error that a type's decoding threw.
     ///
-    /// Only the facts that this library has stated are repeated. What others write into their errors may quote the value:
-    /// of those the kind, the path and the types are told.
+    /// The message repeats only facts that this library has stated. The message of any other error may quote the value,
+    /// so only the kind, the path and the types are taken from it.
     static func decoding(_ error: any Error, of root: StoredValue, as type: Any.Type) -> SettingsError {
         guard let error = error as? DecodingError else { return wrapping(error, as: .invalidValue) }
         switch error {
@@ -24,7 +24,7 @@ extension SettingsError {
             return stated(by: context, of: error) { path in
                 .init(
                     .invalidValue,
-                    fact: "found \(root.phrase(at: path)) that the decoding of \(type) refuses",
+                    fact: "found \(root.phrase(at: path)) that the decoding of \(type) rejected",
                     underlying: error
                 )
             }
@@ -42,7 +42,7 @@ extension SettingsError {
         return restated(context.underlyingError, under: path, underlying: original, otherwise: otherwise(path))
     }
 
-    /// What an encoder gives for whatever a type's own encoding threw.
+    /// Returns the error to throw for an error that a type's encoding threw.
     static func encoding(_ error: any Error) -> SettingsError {
         guard case EncodingError.invalidValue(let value, let context)? = error as? EncodingError else {
             return wrapping(error, as: .unstorable)
@@ -56,7 +56,7 @@ extension SettingsError {
         )
     }
 
-    /// An error of this library that comes out of a coding error, or else another one, under the path of the coding error.
+    /// Returns the error of this library that a coding error wraps, or another one, with the path of the coding error.
     private static func restated(
         _ cause: (any Error)?,
         under path: [PathComponent],
@@ -83,7 +83,7 @@ extension SettingsError {
 }
 
 extension DecodingError {
-    /// An error of this library as `Codable` types know errors; ``SettingsError/decoding(_:of:as:)`` gets it out again.
+    /// Wraps an error of this library in a `DecodingError`; ``SettingsError/decoding(_:of:as:)`` unwraps it.
     static func stating(_ error: SettingsError, reading type: Any.Type, at place: CodingPlace) -> DecodingError {
         let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
         return error.code == .typeMismatch ? .typeMismatch(type, context) : .dataCorrupted(context)
@@ -105,7 +105,7 @@ extension DecodingError {
 }
 
 extension EncodingError {
-    /// An error of this library as `Codable` types know errors; ``SettingsError/encoding(_:)`` gets it out again.
+    /// Wraps an error of this library in an `EncodingError`; ``SettingsError/encoding(_:)`` unwraps it.
     static func stating(_ error: SettingsError, writing value: Any, at place: CodingPlace) -> EncodingError {
         .invalidValue(
             value,
@@ -121,7 +121,7 @@ extension String {
 }
 
 extension StoredValue {
-    /// The kind of what is at the end of a path, with its article.
+    /// The kind of the value at a path, with its article.
     fileprivate func phrase(at path: [SettingsError.PathComponent]) -> String {
         var value = self
         for component in path {

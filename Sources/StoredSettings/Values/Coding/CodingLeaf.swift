@@ -6,10 +6,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The types that the coders convert as ``StoredValueConvertible`` says, and never take apart.
+/// A type that the coders convert with its ``StoredValueConvertible`` conformance instead of its `Codable` conformance.
 ///
-/// The list is closed: numbers, text and Booleans, so that there is one logic for them, and what a store has a form of its
-/// own for. A user's type inside another `Codable` one is coded by its `Codable` conformance.
+/// The set of types is closed. It contains numbers, strings and Booleans, so that their conversions exist only once,
+/// and the types that have a stored form of their own. A user's type inside another `Codable` type is coded with its
+/// `Codable` conformance.
 protocol CodingLeaf: StoredValueConvertible {}
 
 extension Bool: CodingLeaf {}
@@ -36,9 +37,9 @@ extension Decimal: CodingLeaf {}
 extension Duration: CodingLeaf {}
 extension StoredValue: CodingLeaf {}
 
-/// A collection that codes its elements in an order of its own making, which differs from one process to the next.
+/// A collection that encodes its elements in an arbitrary order, which differs between processes.
 protocol StablyOrdered {
-    /// The same elements in an order that is the same for equal collections.
+    /// Returns the elements in an order that is the same for equal collections.
     static func ordered(_ elements: [StoredValue]) -> [StoredValue]
 }
 
@@ -49,7 +50,7 @@ extension Set: StablyOrdered {
 }
 
 extension Dictionary: StablyOrdered {
-    /// Keys and values by turns, as the standard library codes a dictionary whose keys are no strings.
+    /// Sorts alternating keys and values, the encoded form of a dictionary whose keys are not strings.
     static func ordered(_ elements: [StoredValue]) -> [StoredValue] {
         guard elements.count.isMultiple(of: 2) else { return elements }
         return stride(from: 0, to: elements.count, by: 2)

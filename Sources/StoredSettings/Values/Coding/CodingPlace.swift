@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a coder is: the keys on the way there, and how deep that is.
+/// The place of a coder in the value: its coding path and its depth.
 struct CodingPlace: Sendable {
-    /// How many containers may be nested in one another.
+    /// The maximum number of nested containers.
     static let depthLimit = StoredValue.maximumDepth
 
-    /// How many conversions may be under way at once.
+    /// The maximum number of nested conversions.
     ///
-    /// More than the containers, since an optional or a wrapper that codes itself as its only value is one more
-    /// without being a container.
+    /// It is higher than the limit for containers, because an optional, or a wrapper that codes itself as a single
+    /// value, adds a conversion without adding a container.
     static let callLimit = 2 * depthLimit
 
     private indirect enum Step: Sendable {
@@ -16,7 +16,7 @@ struct CodingPlace: Sendable {
         case key(any CodingKey, Step)
     }
 
-    // A list that shares its tail, because most places are never asked for their path.
+    // A linked list that shares its tail, because the path of most places is never read.
     private var step = Step.root
     private var depth = 0
     private var calls = 0
@@ -34,11 +34,11 @@ struct CodingPlace: Sendable {
         return path.reversed()
     }
 
-    /// Whether this is deeper than anything sensible, so that going on might exhaust the stack.
+    /// Whether a limit is exceeded, so that further recursion could exhaust the stack.
     var isTooDeep: Bool { depth > Self.depthLimit || calls > Self.callLimit }
 
     func inside(_ key: any CodingKey) -> CodingPlace {
-        // The list is freed recursively, so it is not to grow for as long as a type cares to nest containers.
+        // The list is freed recursively, so its length is bounded even if a type nests containers without end.
         guard !isTooDeep else { return self }
         var place = self
         place.step = .key(key, step)
@@ -50,7 +50,7 @@ struct CodingPlace: Sendable {
         inside(PlainCodingKey(index))
     }
 
-    /// The same place, one call further.
+    /// The same place, inside one more conversion.
     var entered: CodingPlace {
         var place = self
         place.calls += 1
@@ -58,7 +58,7 @@ struct CodingPlace: Sendable {
     }
 }
 
-/// A key that is what it says, for lists, for dictionaries and for the part of a superclass.
+/// A coding key for array elements, dictionary entries and the part of a superclass.
 struct PlainCodingKey: CodingKey {
     static let superclass = PlainCodingKey(stringValue: "super")
 

@@ -11,7 +11,7 @@ final class EncodingNode {
         case dictionary
     }
 
-    /// What is done already, or what another container is still writing.
+    /// A finished value, or a container that is still being written.
     enum Part {
         case value(StoredValue)
         case node(EncodingNode)
@@ -29,13 +29,17 @@ final class EncodingNode {
     var elements: [Part] = []
     var entries: [String: Part] = [:]
 
-    /// Settles what this is, unless it is something else already.
+    /// Sets the form, unless the node already has another one.
+    ///
+    /// - Returns: Whether the node has that form.
     func become(_ form: Form) -> Bool {
         if self.form == .empty { self.form = form }
         return self.form == form
     }
 
-    /// Makes this a single value, unless it is anything already.
+    /// Makes this node a single value, unless it already has a form.
+    ///
+    /// - Returns: Whether the value was stored.
     func become(_ value: StoredValue) -> Bool {
         guard form == .empty else { return false }
         form = .value
@@ -43,9 +47,9 @@ final class EncodingNode {
         return true
     }
 
-    /// What was written.
+    /// The value that was written.
     ///
-    /// A type that writes nothing at all is an empty structure.
+    /// A type that encodes nothing is an empty dictionary.
     var storedValue: StoredValue {
         switch form {
         case .value: value
@@ -55,11 +59,11 @@ final class EncodingNode {
     }
 }
 
-/// What all encoders of one call share.
+/// The state that all encoders of one call share.
 final class EncodingRun {
     let userInfo: [CodingUserInfoKey: Any]
 
-    /// What went wrong where the protocols let nothing be thrown: a container that is asked for in vain.
+    /// The first failure that could not be thrown, because requesting a container does not throw.
     private(set) var failure: EncodingError?
 
     init(userInfo: [CodingUserInfoKey: any Sendable]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What all decoders of one call share.
+/// The state that all decoders of one call share.
 struct DecodingRun {
     let userInfo: [CodingUserInfoKey: any Sendable]
 
@@ -31,7 +31,7 @@ struct DecodingRun {
     }
 }
 
-/// The decoder that a type's `init(from:)` is given, and the single value container of it.
+/// The decoder that a type's `init(from:)` receives, which is its own single-value container.
 struct NodeDecoder: Decoder, SingleValueDecodingContainer {
     let storedValue: StoredValue
     let place: CodingPlace

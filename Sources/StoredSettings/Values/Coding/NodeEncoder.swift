@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The encoder that a type's `encode(to:)` is given, and the single value container of it.
+/// The encoder that a type's `encode(to:)` receives, which is its own single-value container.
 struct NodeEncoder: Encoder, SingleValueEncodingContainer {
     let node: EncodingNode
     let place: CodingPlace
@@ -21,18 +21,20 @@ struct NodeEncoder: Encoder, SingleValueEncodingContainer {
         self
     }
 
-    /// The node, or where it is of another form already, one whose contents go nowhere: `encode` throws in the end.
+    /// Returns the node, or a node whose contents are discarded if the node already has another form.
+    ///
+    /// In the second case the failure is recorded, and the call that encodes the value throws it.
     private func claimed(as form: EncodingNode.Form) -> EncodingNode {
         if place.isTooDeep {
             run.fail(.tooDeep, at: place)
         } else if node.become(form) {
             return node
         } else {
-            run.fail("a type asked for two different containers to encode itself into", at: place)
+            run.fail("a type requested containers of two kinds to encode itself", at: place)
         }
-        let nowhere = EncodingNode()
-        _ = nowhere.become(form)
-        return nowhere
+        let discarded = EncodingNode()
+        _ = discarded.become(form)
+        return discarded
     }
 
     func encodeNil() throws {
@@ -53,7 +55,7 @@ struct NodeEncoder: Encoder, SingleValueEncodingContainer {
 
     private func write(_ storedValue: StoredValue, of value: Any) throws {
         guard node.become(storedValue) else {
-            let error = SettingsError.unstorable("a type encoded a single value beside something else")
+            let error = SettingsError.unstorable("a type encoded a single value in addition to other data")
             throw EncodingError.stating(error, writing: value, at: place)
         }
     }
@@ -102,7 +104,7 @@ struct KeyedNodeEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 
     private func nested(_ key: any CodingKey) -> NodeEncoder {
-        // Asked for again, a container goes on where it was.
+        // A container that is requested again continues with its previous contents.
         if case .node(let nested) = node.entries[key.stringValue] {
             return NodeEncoder(node: nested, place: place.inside(key), run: run)
         }

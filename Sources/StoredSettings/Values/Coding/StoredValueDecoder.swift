@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads `Codable` values from stored values.
+/// Decodes `Decodable` types from stored values.
 ///
 /// ```swift
 /// let limits = try StoredValueDecoder().decode(Limits.self, from: ["perSecond": 100, "burst": 20])
 /// ```
 ///
-/// It reads what a ``StoredValueEncoder`` writes, and what becomes of that in a file: dates, bytes and numbers such as
-/// NaN as their text. An absent property and a null one are the same to an optional.
+/// The decoder reads the output of a ``StoredValueEncoder``, also after it was stored in a file, which holds strings
+/// for dates, bytes and numbers such as NaN. An optional property is `nil` if it is missing or null.
 public struct StoredValueDecoder: Sendable {
-    /// What the types that are decoded find in their decoder's `userInfo`.
+    /// The `userInfo` of the decoders that are passed to the decoded types.
     public var userInfo: [CodingUserInfoKey: any Sendable]
 
     /// Creates a decoder.
     ///
-    /// - Parameter userInfo: What the types that are decoded find in their decoder's `userInfo`.
+    /// - Parameter userInfo: The `userInfo` of the decoders that are passed to the decoded types.
     public init(userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
         self.userInfo = userInfo
     }
 
-    /// Decodes a value, which may be a fragment: a number, an array, `nil`.
+    /// Decodes a value.
+    ///
+    /// The stored value may be a fragment: a number, an array or null.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - storedValue: Its structure.
-    /// - Returns: The value.
-    /// - Throws: ``SettingsError`` with the path to the part that does not fit. Its ``SettingsError/underlying`` error is
-    ///   the `DecodingError`, or what else a type threw; it may quote the value.
+    ///   - storedValue: The stored value to decode.
+    /// - Returns: The decoded value.
+    /// - Throws: ``SettingsError`` with the path to the invalid part. Its ``SettingsError/underlying`` error is the
+    ///   `DecodingError`, or another error that a type threw. The underlying error may quote the value.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self,
         from storedValue: StoredValue

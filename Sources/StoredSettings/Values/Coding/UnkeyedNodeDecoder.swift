@@ -61,7 +61,7 @@ struct UnkeyedNodeDecoder: UnkeyedDecodingContainer {
         return elements[currentIndex]
     }
 
-    /// Goes on to the next element only when this one was read, so that a type can try another reading of it.
+    /// Advances to the next element only when this one was decoded, so that a type can try to decode it differently.
     private mutating func advance<Result>(
         _ type: Any.Type,
         _ read: (StoredValue, CodingPlace, DecodingRun) throws -> Result

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension StoredValueConvertible where Self: Codable {
-    /// Reads the structure that a ``StoredValueEncoder`` gives.
+    /// Decodes a value with a ``StoredValueDecoder``.
     public init(storedValue: StoredValue) throws {
         self = try StoredValueDecoder().decode(Self.self, from: storedValue)
     }
 
-    /// What a ``StoredValueEncoder`` gives: the structure itself, not a text of it.
+    /// Encodes the value with a ``StoredValueEncoder``, as a structure and not as a string of JSON.
     public func storedValue() throws -> StoredValue {
         try StoredValueEncoder().encode(self)
     }
 }
 
 extension StoredValueConvertible where Self: RawRepresentable, RawValue: StoredValueConvertible {
-    /// Reads the raw value.
+    /// Creates a value from its stored raw value.
     public init(storedValue: StoredValue) throws {
         self = try .value(ofRaw: storedValue)
     }
 
-    /// What the raw value gives.
+    /// Returns the stored value of the raw value.
     public func storedValue() throws -> StoredValue {
         try rawValue.storedValue()
     }
 }
 
 extension StoredValueConvertible where Self: RawRepresentable & Codable, RawValue: StoredValueConvertible {
-    /// Reads the raw value.
+    /// Creates a value from its stored raw value.
     ///
-    /// A type that is `Codable` as well is stored by its raw value.
+    /// A type that has raw values and is `Codable` is stored as its raw value.
     public init(storedValue: StoredValue) throws {
         self = try .value(ofRaw: storedValue)
     }
 
-    /// What the raw value gives.
+    /// Returns the stored value of the raw value.
     ///
-    /// A type that is `Codable` as well is stored by its raw value.
+    /// A type that has raw values and is `Codable` is stored as its raw value.
     public func storedValue() throws -> StoredValue {
         try rawValue.storedValue()
     }
@@ -43,9 +43,9 @@ extension StoredValueConvertible where Self: RawRepresentable & Codable, RawValu
 extension RawRepresentable where RawValue: StoredValueConvertible {
     static func value(ofRaw storedValue: StoredValue) throws -> Self {
         guard let value = Self(rawValue: try RawValue(storedValue: storedValue)) else {
-            var error = SettingsError.invalidValue("found \(storedValue.kind.phrase) that is no \(Self.self)")
+            var error = SettingsError.invalidValue("found \(storedValue.kind.phrase) that is not a valid \(Self.self)")
             if let type = Self.self as? any (CaseIterable & RawRepresentable).Type, let cases = type.fewRawValues {
-                error.remedy = "give one of \(cases.joined(separator: ", "))"
+                error.remedy = "use one of \(cases.joined(separator: ", "))"
             }
             throw error
         }
@@ -54,7 +54,7 @@ extension RawRepresentable where RawValue: StoredValueConvertible {
 }
 
 extension CaseIterable where Self: RawRepresentable {
-    /// The raw values of all cases, if they are texts or integers and can be taken in at a glance.
+    /// The raw values of all cases, if they are strings or integers and there are at most 10.
     fileprivate static var fewRawValues: [String]? {
         let values = allCases.prefix(11)
             .compactMap { value -> String? in
@@ -69,21 +69,22 @@ extension CaseIterable where Self: RawRepresentable {
 }
 
 extension Optional: StoredValueConvertible where Wrapped: StoredValueConvertible {
-    /// Reads ``StoredValue/null`` as `nil`, and anything else as the wrapped type does.
+    /// Reads ``StoredValue/null`` as `nil`, and any other value as the wrapped type.
     public init(storedValue: StoredValue) throws {
         try self.init(storedValue) { try Wrapped(storedValue: $0) }
     }
 
-    /// ``StoredValue/null`` for `nil`, and otherwise what the wrapped value gives.
+    /// Returns ``StoredValue/null`` for `nil`, and otherwise the stored value of the wrapped value.
     ///
-    /// Where the wrapped value gives null itself, as in an `Int??`, it is put into an array, so that the two stay apart.
+    /// If the stored value of the wrapped value is itself null, as in an `Int??`, it is wrapped in an array to
+    /// distinguish the two.
     public func storedValue() throws -> StoredValue {
         try storedValue { try $0.storedValue() }
     }
 }
 
 extension Optional {
-    /// Reads null as `nil`, and anything else with a conversion.
+    /// Reads null as `nil`, and any other value with a conversion.
     init(_ storedValue: StoredValue, _ convert: (StoredValue) throws -> Wrapped) throws {
         if case .null = storedValue {
             self = nil
@@ -94,23 +95,24 @@ extension Optional {
                 self = try convert(inner)
                 return
             } catch is SettingsError {
-                // A list that merely looks like a nested nothing, written by hand: it is read as what it is.
+                // The array is not a marked null but a value of its own, such as one in an edited file.
             }
         }
         self = try convert(storedValue)
     }
 
-    /// Null for `nil`, and otherwise what a conversion gives, told apart from it.
+    /// Returns null for `nil`, and otherwise the result of a conversion, marked if it could be mistaken for `nil`.
     func storedValue(_ convert: (Wrapped) throws -> StoredValue) throws -> StoredValue {
         guard let wrapped = self else { return .null }
         let inner = try convert(wrapped)
-        // What already is a null in arrays gets one more, or [nil] in an [Int?]? would be read as the mark of a null.
+        // A null that is already inside arrays is marked too. Otherwise [nil] in an [Int?]? would be read as a marked
+        // null.
         return inner.isNestedNull ? .array([inner]) : inner
     }
 }
 
 extension StoredValue {
-    /// Whether this is null, or null in an array, or that in an array, and so on.
+    /// Whether this is null, or a null inside any number of arrays of one element.
     fileprivate var isNestedNull: Bool {
         var value = self
         while case .array(let elements) = value, elements.count == 1 {

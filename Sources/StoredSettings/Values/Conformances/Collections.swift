@@ -8,35 +8,35 @@ import Foundation
 #endif
 
 extension Array: StoredValueConvertible where Element: StoredValueConvertible {
-    /// Reads a list.
+    /// Reads an array.
     ///
-    /// One element that cannot be read fails the whole, and is named by its index.
+    /// If an element cannot be read, the error names its index.
     public init(storedValue: StoredValue) throws {
         self = try storedValue.elements { try Element(storedValue: $0) }
     }
 
-    /// ``StoredValue/array(_:)``.
+    /// Returns ``StoredValue/array(_:)``.
     public func storedValue() throws -> StoredValue {
         .array(try storedElements { try $0.storedValue() })
     }
 }
 
 extension ContiguousArray: StoredValueConvertible where Element: StoredValueConvertible {
-    /// Reads a list.
+    /// Reads an array.
     ///
-    /// One element that cannot be read fails the whole, and is named by its index.
+    /// If an element cannot be read, the error names its index.
     public init(storedValue: StoredValue) throws {
         self = ContiguousArray(try storedValue.elements { try Element(storedValue: $0) })
     }
 
-    /// ``StoredValue/array(_:)``.
+    /// Returns ``StoredValue/array(_:)``.
     public func storedValue() throws -> StoredValue {
         .array(try storedElements { try $0.storedValue() })
     }
 }
 
 extension StoredValue {
-    /// The elements of a list, each of them or an error that names the one that cannot be read.
+    /// Returns the converted elements of an array; an error of the conversion names the element's index.
     func elements<Element>(_ convert: (StoredValue) throws -> Element) throws -> [Element] {
         guard case .array(let values) = self else {
             throw SettingsError.typeMismatch(expected: "an array", found: self)
@@ -49,7 +49,7 @@ extension StoredValue {
 }
 
 extension Sequence {
-    /// The stored values of the elements, or an error that names the one that has none.
+    /// Returns the stored values of the elements; an error of the conversion names the element's index.
     func storedElements(_ convert: (Element) throws -> StoredValue) throws -> [StoredValue] {
         try enumerated()
             .map { index, element in
@@ -59,48 +59,47 @@ extension Sequence {
 }
 
 extension Set: StoredValueConvertible where Element: StoredValueConvertible {
-    /// Reads a list.
+    /// Reads a set from an array, which may contain duplicates.
     ///
-    /// One element that cannot be read fails the whole, and is named by its index.
-    ///
-    /// An element that is listed twice is in the set once.
+    /// If an element cannot be read, the error names its index.
     public init(storedValue: StoredValue) throws {
         self = Set(try storedValue.elements { try Element(storedValue: $0) })
     }
 
-    /// ``StoredValue/array(_:)``, in an order that is the same for equal sets.
+    /// Returns ``StoredValue/array(_:)``, in an order that is the same for equal sets.
     public func storedValue() throws -> StoredValue {
         .array(try orderedElements { try $0.storedValue() })
     }
 }
 
 extension Set {
-    /// The stored values of the elements, in an order that is the same for equal sets.
+    /// Returns the stored values of the elements, in an order that is the same for equal sets.
     func orderedElements(_ convert: (Element) throws -> StoredValue) throws -> [StoredValue] {
         try storedElements(convert).sorted { $0.isOrdered(before: $1) }
     }
 }
 
 extension Dictionary: StoredValueConvertible where Key: StoredValueConvertible, Value: StoredValueConvertible {
-    /// Reads named values.
+    /// Reads a dictionary.
     ///
-    /// One that cannot be read fails the whole, and is named by its key.
+    /// If an entry cannot be read, the error names its key.
     public init(storedValue: StoredValue) throws {
         try self.init(storedValue) { try Value(storedValue: $0) }
     }
 
-    /// ``StoredValue/dictionary(_:)`` under the texts of the keys.
+    /// Returns ``StoredValue/dictionary(_:)``, with the keys converted to strings.
     ///
-    /// Strings are their own text; integers, numbers, Booleans, dates and bytes have one.
+    /// Keys that are stored as strings, integers, numbers, Booleans, dates or bytes can be converted.
     ///
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` for a key that has no text, or not one of its own.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when a key cannot be converted to a unique
+    ///   string.
     public func storedValue() throws -> StoredValue {
         try storedEntries { try $0.storedValue() }
     }
 }
 
 extension Dictionary where Key: StoredValueConvertible {
-    /// Reads named values, each of them or an error that names the one that cannot be read.
+    /// Creates a dictionary with a conversion for the values; an error of the conversion names the key.
     init(_ storedValue: StoredValue, _ convert: (StoredValue) throws -> Value) throws {
         guard case .dictionary(let entries) = storedValue else {
             throw SettingsError.typeMismatch(expected: "a dictionary", found: storedValue)
@@ -112,13 +111,13 @@ extension Dictionary where Key: StoredValueConvertible {
                 let key = try readInteger?(text) ?? Key(keyText: text)
                 let earlier = updateValue(try convert(value), forKey: key)
                 guard earlier == nil else {
-                    throw SettingsError.invalidValue("two keys of the dictionary mean the same")
+                    throw SettingsError.invalidValue("two names in the dictionary convert to the same key")
                 }
             }
         }
     }
 
-    /// The stored values under the texts of the keys, or an error that names the one that has none.
+    /// Returns the stored values with the keys converted to strings; an error of the conversion names the key.
     func storedEntries(_ convert: (Value) throws -> StoredValue) throws -> StoredValue {
         var entries = [String: StoredValue](minimumCapacity: count)
         let integerText = IntegerKeys<Key>.text
@@ -126,7 +125,7 @@ extension Dictionary where Key: StoredValueConvertible {
             let text = try integerText?(key) ?? key.keyText()
             try SettingsError.at(.key(text)) {
                 guard entries.updateValue(try convert(value), forKey: text) == nil else {
-                    throw SettingsError.unstorable("two keys of the dictionary have the same text")
+                    throw SettingsError.unstorable("two keys of the dictionary convert to the same string")
                 }
             }
         }
@@ -135,7 +134,7 @@ extension Dictionary where Key: StoredValueConvertible {
 }
 
 extension StoredValueConvertible {
-    /// Reads a key from its text: as a string if the type takes one, and else as the number or Boolean that it spells.
+    /// Creates a key from a string if the type accepts one, and otherwise from the integer, Boolean or number in it.
     fileprivate init(keyText text: String) throws {
         var candidates: [StoredValue] = [.string(text)]
         if let integer = Int128(text) { candidates.append(.integer(integer)) }
@@ -151,11 +150,11 @@ extension StoredValueConvertible {
                 failures.append(.wrapping(error, as: .invalidValue))
             }
         }
-        // That 300 is outside the range says more than that a string is no integer.
+        // An out-of-range error is more helpful than the error that a string is not an integer.
         throw failures.first { $0.code != .typeMismatch } ?? failures[0]
     }
 
-    /// The text of a key, which is read as the same key again.
+    /// Returns the string for a key, from which the same key can be created.
     fileprivate func keyText() throws -> String {
         let storedValue = try storedValue()
         let text: String
@@ -168,12 +167,12 @@ extension StoredValueConvertible {
         case .data(let value): text = value.base64EncodedString()
         case .null, .array, .dictionary:
             throw SettingsError.unstorable(
-                "a key of a dictionary needs a text, and \(storedValue.kind.phrase) has none"
+                "a dictionary key must convert to a string, and \(storedValue.kind.phrase) does not"
             )
         }
-        // A type that takes strings as well as numbers would read the text of its numbers as a string.
+        // A type that accepts strings as well as numbers would read its numbers as strings.
         guard try Self(keyText: text).storedValue() == storedValue else {
-            throw SettingsError.unstorable("the text of a key does not read as the same key again")
+            throw SettingsError.unstorable("the string for a dictionary key does not convert back to the same key")
         }
         return text
     }
@@ -181,24 +180,24 @@ extension StoredValueConvertible {
 
 // MARK: - Integers
 
-/// The ways between the keys of a dictionary and their texts, if the keys are integers.
+/// The conversions between the keys of a dictionary and strings, if the keys are integers.
 ///
-/// They give what the general way gives, which tries each text as a string first, and takes four times as long.
+/// The results are those of the general conversions, which try each key as a string first and take four times as long.
 private enum IntegerKeys<Key> {
-    /// Reads a key; `nil` for other keys.
+    /// Creates a key from a string; `nil` for other types of keys.
     ///
-    /// It returns `nil` for a text that is no integer of the type, about which the general way decides.
+    /// The closure returns `nil` for a string that is not an integer of the type; the general conversion then applies.
     static var read: ((String) -> Key?)? {
         (Key.self as? any IntegerKey.Type).flatMap { $0.read as? (String) -> Key? }
     }
 
-    /// The text of a key; `nil` for other keys.
+    /// Returns the string for a key; `nil` for other types of keys.
     static var text: ((Key) -> String)? {
         (Key.self as? any IntegerKey.Type).flatMap { $0.text as? (Key) -> String }
     }
 }
 
-/// An integer type that reads no strings, so that the text of an integer can only mean that integer.
+/// An integer type that is never stored as a string, so that the digits of an integer can only mean that integer.
 private protocol IntegerKey: FixedWidthInteger {}
 
 extension IntegerKey {

@@ -7,36 +7,36 @@ public import Foundation
 #endif
 
 extension Data: StoredValueConvertible {
-    /// Reads bytes, or their base64 text.
+    /// Reads bytes, or a base64 string.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .data(let data):
             self = data
         case .string(let text):
             guard let data = Data(base64Encoded: text) else {
-                throw SettingsError.invalidValue("the text is not base64")
+                throw SettingsError.invalidValue("the string is not valid base64")
             }
             self = data
         default:
-            throw SettingsError.typeMismatch(expected: "bytes as base64 text", found: storedValue)
+            throw SettingsError.typeMismatch(expected: "bytes as a base64 string", found: storedValue)
         }
     }
 
-    /// ``StoredValue/data(_:)``.
+    /// Returns ``StoredValue/data(_:)``.
     public func storedValue() -> StoredValue {
         .data(self)
     }
 }
 
 extension Date: StoredValueConvertible {
-    /// Reads a date, or the text of one: ISO 8601 with an offset, such as `2026-11-21T13:00:00Z`.
+    /// Reads a date, or an ISO 8601 string with an offset, such as `2026-11-21T13:00:00Z`.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .date(let date):
             self = date
         case .string(let text):
             guard let date = DateText.date(from: text) else {
-                throw SettingsError.invalidValue("the text is not a date like 2026-11-21T13:00:00Z")
+                throw SettingsError.invalidValue("the string is not a date such as 2026-11-21T13:00:00Z")
             }
             self = date
         default:
@@ -44,25 +44,25 @@ extension Date: StoredValueConvertible {
         }
     }
 
-    /// ``StoredValue/date(_:)``.
+    /// Returns ``StoredValue/date(_:)``.
     public func storedValue() -> StoredValue {
         .date(self)
     }
 }
 
 extension URL: StoredValueConvertible {
-    /// Reads the text of a URL, or a dictionary of `base` and `relative` text.
+    /// Reads a URL string, or a dictionary of the strings `base` and `relative`.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .string(let text):
-            guard let url = URL(string: text) else { throw Self.invalidText }
+            guard let url = URL(string: text) else { throw Self.invalidString }
             self = url
         case .dictionary:
             let base = try Self.text(under: "base", of: storedValue)
             let relative = try Self.text(under: "relative", of: storedValue)
             let baseURL = try SettingsError.at(.key("base")) { try URL(storedValue: .string(base)) }
             self = try SettingsError.at(.key("relative")) {
-                guard let url = URL(string: relative, relativeTo: baseURL) else { throw Self.invalidText }
+                guard let url = URL(string: relative, relativeTo: baseURL) else { throw Self.invalidString }
                 return url
             }
         default:
@@ -70,9 +70,10 @@ extension URL: StoredValueConvertible {
         }
     }
 
-    /// The text of the URL, or where it is relative to another one, a dictionary of `base` and `relative` text.
+    /// Returns the URL string, or a dictionary of the strings `base` and `relative` for a relative URL.
     ///
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` for a URL whose text is not read as itself again.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when reading the string would not result in
+    ///   the same URL.
     public func storedValue() throws -> StoredValue {
         let storedValue: StoredValue =
             if let baseURL {
@@ -80,9 +81,10 @@ extension URL: StoredValueConvertible {
             } else {
                 .string(absoluteString)
             }
-        // Foundation makes URLs in more ways than from text. One that would come back as another is not kept at all.
+        // Foundation can create URLs that no string represents. Such a URL is rejected, because it would change when
+        // read.
         guard let again = try readable(storedValue), again == self else {
-            throw SettingsError.unstorable("the text of the URL does not read as the same URL again")
+            throw SettingsError.unstorable("the string for the URL does not convert back to the same URL")
         }
         return storedValue
     }
@@ -97,36 +99,37 @@ extension URL: StoredValueConvertible {
 
     private static func text(under name: String, of storedValue: StoredValue) throws -> String {
         guard let value = storedValue[name] else {
-            throw SettingsError.invalidValue("expected a URL's base and relative text, found no '\(name)'")
+            throw SettingsError.invalidValue("expected the 'base' and 'relative' strings of a URL, found no '\(name)'")
         }
         return try SettingsError.at(.key(name)) { try String(storedValue: value) }
     }
 
-    private static var invalidText: SettingsError { .invalidValue("the text is not a URL") }
+    private static var invalidString: SettingsError { .invalidValue("the string is not a valid URL") }
 }
 
 extension UUID: StoredValueConvertible {
-    /// Reads the text of a UUID, in capital or small letters.
+    /// Reads a UUID string, in uppercase or lowercase.
     public init(storedValue: StoredValue) throws {
         guard case .string(let text) = storedValue else {
-            throw SettingsError.typeMismatch(expected: "the text of a UUID", found: storedValue)
+            throw SettingsError.typeMismatch(expected: "a UUID string", found: storedValue)
         }
         guard let uuid = UUID(uuidString: text) else {
-            throw SettingsError.invalidValue("the text is not a UUID")
+            throw SettingsError.invalidValue("the string is not a valid UUID")
         }
         self = uuid
     }
 
-    /// The text of the UUID, in capital letters.
+    /// Returns the UUID string, in uppercase.
     public func storedValue() -> StoredValue {
         .string(uuidString)
     }
 }
 
 extension Decimal: StoredValueConvertible {
-    /// Reads decimal text, or a number, exactly; what a `Decimal` has not the digits for is refused, not rounded.
+    /// Reads a decimal string, or a number, exactly.
     ///
-    /// A number with a fraction is taken as its shortest text, so 0.1 is a tenth.
+    /// A number that a `Decimal` cannot represent is rejected, not rounded. A number with a fraction is read by its
+    /// shortest description, so 0.1 is exactly one tenth.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .string("NaN"), .string("nan"):
@@ -142,21 +145,22 @@ extension Decimal: StoredValueConvertible {
         }
     }
 
-    /// The decimal text, since a JSON number is no decimal to most of those who read one.
+    /// Returns the decimal string, because most readers of JSON round its numbers to binary fractions.
     ///
-    /// `NaN` for no number.
+    /// The string is `NaN` if this is not a number.
     public func storedValue() -> StoredValue {
         .string(description)
     }
 
     private static func exactly(_ text: String) throws -> Decimal {
-        // Foundation takes the number off the front of any text, and rounds what is too long. This takes it whole.
+        // Foundation parses the longest valid prefix of a string and rounds. Here the whole string must be an exact
+        // number.
         guard let wanted = DecimalText(text) else {
-            throw SettingsError.invalidValue("the text is not a decimal number")
+            throw SettingsError.invalidValue("the string is not a decimal number")
         }
         guard let value = Decimal(string: text), DecimalText(value.description) == wanted else {
             throw SettingsError.invalidValue(
-                "the number has more digits than the 38 of a decimal, or is out of its range"
+                "the number has more than the 38 digits of a decimal, or is outside its range"
             )
         }
         return value

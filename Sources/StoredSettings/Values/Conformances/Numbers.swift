@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FixedWidthInteger {
-    /// Reads an integer that fits, whether it is stored as one or as a number without a fraction.
+    /// Reads an integer in the range of the type, stored as an integer or as a number without a fraction.
     fileprivate static func exactly(_ storedValue: StoredValue) throws -> Self {
         let result: Self?
         switch storedValue {
@@ -14,7 +14,7 @@ extension FixedWidthInteger {
         return result
     }
 
-    /// The same, and decimal text too, for types that are wider than what every store can hold.
+    /// Reads an integer like `exactly`, or a decimal string, for types that are wider than some stores support.
     fileprivate static func exactlyOrText(_ storedValue: StoredValue) throws -> Self {
         guard case .string(let text) = storedValue else { return try exactly(storedValue) }
         guard let decimal = DecimalText(text), decimal.exponent >= 0 else {
@@ -30,153 +30,153 @@ extension FixedWidthInteger {
 }
 
 extension Int: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension Int8: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension Int16: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension Int32: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension Int64: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension UInt: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension UInt8: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension UInt16: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension UInt32: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension UInt64: StoredValueConvertible {
-    /// Reads an integer that fits.
+    /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(Int128(self))
     }
 }
 
 extension Int128: StoredValueConvertible {
-    /// Reads an integer, or the decimal text of one.
+    /// Reads an integer, or a decimal string.
     public init(storedValue: StoredValue) throws {
         self = try .exactlyOrText(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``.
+    /// Returns ``StoredValue/integer(_:)``.
     public func storedValue() -> StoredValue {
         .integer(self)
     }
 }
 
 extension UInt128: StoredValueConvertible {
-    /// Reads an integer that is not negative, or the decimal text of one.
+    /// Reads an integer in the range of the type, or a decimal string.
     public init(storedValue: StoredValue) throws {
         self = try .exactlyOrText(storedValue)
     }
 
-    /// ``StoredValue/integer(_:)``, or the decimal text of what is too wide for it.
+    /// Returns ``StoredValue/integer(_:)``, or a decimal string for a value above `Int128.max`.
     public func storedValue() -> StoredValue {
         Int128(exactly: self).map(StoredValue.integer) ?? .string(String(self))
     }
 }
 
 extension Double: StoredValueConvertible {
-    /// Reads a number, or one of the texts `nan`, `inf` and `-inf` that a file holds for what JSON has no numbers for.
+    /// Reads a number, or one of the strings `nan`, `inf` and `-inf`.
     ///
-    /// An integer becomes the nearest number.
+    /// A file holds these strings for the numbers that JSON lacks. An integer is rounded to the nearest representable number.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .double(let value):
@@ -191,14 +191,14 @@ extension Double: StoredValueConvertible {
         }
     }
 
-    /// ``StoredValue/double(_:)``.
+    /// Returns ``StoredValue/double(_:)``.
     public func storedValue() -> StoredValue {
         .double(self)
     }
 }
 
 extension Float: StoredValueConvertible {
-    /// Reads a number as a `Double` does, and rounds it to the nearest `Float`.
+    /// Reads a number like a `Double`, and rounds it to the nearest `Float`.
     public init(storedValue: StoredValue) throws {
         let wide = try Double(storedValue: storedValue)
         let value = Float(wide)
@@ -208,9 +208,9 @@ extension Float: StoredValueConvertible {
         self = value
     }
 
-    /// ``StoredValue/double(_:)``, so chosen that a file reads 0.1 for 0.1.
+    /// Returns ``StoredValue/double(_:)`` with the shortest decimal description, so that a file contains 0.1 for 0.1.
     public func storedValue() -> StoredValue {
-        // The plain conversion of 0.1 would be written as 0.10000000149011612.
+        // `Double(self)` of 0.1 would be written as 0.10000000149011612.
         if let shortest = Double(description), Float(shortest).bitPattern == bitPattern { return .double(shortest) }
         return .double(Double(self))
     }

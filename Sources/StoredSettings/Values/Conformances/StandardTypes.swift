@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Bool: StoredValueConvertible {
-    /// Reads a Boolean, and nothing that merely looks like one: no 0 or 1, no text.
+    /// Reads a Boolean; numbers and strings are rejected.
     public init(storedValue: StoredValue) throws {
         guard case .bool(let value) = storedValue else {
             throw SettingsError.typeMismatch(expected: "a Boolean", found: storedValue)
@@ -9,7 +9,7 @@ extension Bool: StoredValueConvertible {
         self = value
     }
 
-    /// ``StoredValue/bool(_:)``.
+    /// Returns ``StoredValue/bool(_:)``.
     public func storedValue() -> StoredValue {
         .bool(self)
     }
@@ -24,7 +24,7 @@ extension String: StoredValueConvertible {
         self = text
     }
 
-    /// ``StoredValue/string(_:)``.
+    /// Returns ``StoredValue/string(_:)``.
     public func storedValue() -> StoredValue {
         .string(self)
     }
@@ -42,7 +42,7 @@ extension Character: StoredValueConvertible {
         self = character
     }
 
-    /// ``StoredValue/string(_:)``.
+    /// Returns ``StoredValue/string(_:)``.
     public func storedValue() -> StoredValue {
         .string(String(self))
     }
@@ -51,8 +51,8 @@ extension Character: StoredValueConvertible {
 extension Duration: StoredValueConvertible {
     /// Reads a number with a unit, such as `1.5s`, or a number of seconds.
     ///
-    /// The units are `ns`, `us`, `ms`, `s`, `m`, `h` and `d`, for days of 24 hours. Nothing is rounded: a duration that is
-    /// finer than an attosecond is refused.
+    /// The units are `ns`, `us`, `ms`, `s`, `m`, `h` and `d`, for days of 24 hours. The duration is never rounded: a
+    /// finer resolution than an attosecond is rejected.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .string(let text):
@@ -62,44 +62,44 @@ extension Duration: StoredValueConvertible {
         case .double(let value):
             self = try DurationText.duration(secondsText: value.description)
         default:
-            throw SettingsError.typeMismatch(expected: "a duration like 1.5s", found: storedValue)
+            throw SettingsError.typeMismatch(expected: "a duration such as 1.5s", found: storedValue)
         }
     }
 
-    /// The exact decimal seconds, such as `1.5s`.
+    /// Returns the exact number of seconds as a string, such as `1.5s`.
     public func storedValue() -> StoredValue {
         .string(DurationText.text(for: self))
     }
 }
 
 extension Range: StoredValueConvertible where Bound: StoredValueConvertible {
-    /// Reads a list of the lower and the upper bound.
+    /// Reads an array of the lower and the upper bound.
     public init(storedValue: StoredValue) throws {
         let bounds = try storedValue.bounds(as: Bound.self)
         self = bounds.lower..<bounds.upper
     }
 
-    /// ``StoredValue/array(_:)`` of the lower and the upper bound.
+    /// Returns ``StoredValue/array(_:)`` of the lower and the upper bound.
     public func storedValue() throws -> StoredValue {
         .array(try [lowerBound, upperBound].storedElements { try $0.storedValue() })
     }
 }
 
 extension ClosedRange: StoredValueConvertible where Bound: StoredValueConvertible {
-    /// Reads a list of the lower and the upper bound.
+    /// Reads an array of the lower and the upper bound.
     public init(storedValue: StoredValue) throws {
         let bounds = try storedValue.bounds(as: Bound.self)
         self = bounds.lower...bounds.upper
     }
 
-    /// ``StoredValue/array(_:)`` of the lower and the upper bound.
+    /// Returns ``StoredValue/array(_:)`` of the lower and the upper bound.
     public func storedValue() throws -> StoredValue {
         .array(try [lowerBound, upperBound].storedElements { try $0.storedValue() })
     }
 }
 
 extension StoredValue {
-    /// Two bounds that a range can be made of.
+    /// Returns two valid bounds of a range.
     fileprivate func bounds<Bound>(as type: Bound.Type) throws -> (lower: Bound, upper: Bound)
     where Bound: StoredValueConvertible & Comparable {
         guard case .array(let values) = self else {

@@ -52,7 +52,7 @@ struct CodingDepthTests {
 
     @Test("values beyond the maximum depth fail instead of exhausting the stack")
     func tooDeep() throws {
-        let fact = "the value is nested more than 127 levels deep"
+        let fact = "the value is nested deeper than 127 levels"
         #expect(settingsError { try StoredValueEncoder().encode(Tree(depth: 64)) }?.fact == fact)
         #expect(settingsError { try StoredValueEncoder().encode(Endless()) }?.fact == fact)
         #expect(settingsError { try StoredValueDecoder().decode(Endless.self, from: 1) }?.fact == fact)

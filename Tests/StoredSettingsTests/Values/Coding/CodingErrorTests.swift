@@ -46,11 +46,13 @@ struct CodingErrorTests {
             ([7], "at list[1]: expected a dictionary, found an array.", .typeMismatch),
             (["port": 1.5], "at list[1].port: expected an integer, found a number with a fraction.", .typeMismatch),
             (
-                ["port": 1, "when": "hunter2"], "at list[1].when: the text is not a date like 2026-11-21T13:00:00Z.",
+                ["port": 1, "when": "hunter2"],
+                "at list[1].when: the string is not a date such as 2026-11-21T13:00:00Z.",
                 .invalidValue
             ),
             (
-                ["port": 1, "level": "hunter2"], "at list[1].level: found a string that the decoding of Outer refuses.",
+                ["port": 1, "level": "hunter2"],
+                "at list[1].level: found a string that the decoding of Outer rejected.",
                 .invalidValue
             ),
             (

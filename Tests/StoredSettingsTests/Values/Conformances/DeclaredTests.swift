@@ -14,18 +14,20 @@ import Foundation
 struct DeclaredTests {
     @Test("an invalid raw value is reported with the type and without the value")
     func rawValue() {
-        #expect(settingsError { try Level(storedValue: "loud") }?.message == "found a string that is no Level.")
+        #expect(
+            settingsError { try Level(storedValue: "loud") }?.message == "found a string that is not a valid Level."
+        )
         #expect(settingsError { try Level(storedValue: "loud") }?.code == .invalidValue)
         #expect(settingsError { try Level(storedValue: 3) }?.message == "expected a string, found an integer.")
-        #expect(settingsError { try Rank(storedValue: -3) }?.message == "found an integer that is no Rank.")
+        #expect(settingsError { try Rank(storedValue: -3) }?.message == "found an integer that is not a valid Rank.")
         #expect(settingsError { try Rank(storedValue: 300) }?.message == "the integer is outside -128...127.")
     }
 
     @Test("an error for an invalid raw value lists the raw values of the cases if there are few")
     func rawValueOfFew() {
         let error = settingsError { try Few(storedValue: "loud") }
-        #expect(error?.message == "found a string that is no Few. Give one of low, very-high.")
-        #expect(settingsError { try FewNumbers(storedValue: 9) }?.remedy == "give one of 1, 2")
+        #expect(error?.message == "found a string that is not a valid Few. Use one of low, very-high.")
+        #expect(settingsError { try FewNumbers(storedValue: 9) }?.remedy == "use one of 1, 2")
         #expect(settingsError { try Many(storedValue: 99) }?.remedy == "")
     }
 
@@ -34,7 +36,7 @@ struct DeclaredTests {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(["few": "loud"], reporter: reporter)
         #expect(Setting("few", default: Few.low, suite: suite).value == .low)
-        #expect(reporter.errors.map(\.remedy) == ["assign a new value; give one of low, very-high"])
+        #expect(reporter.errors.map(\.remedy) == ["assign a new value; use one of low, very-high"])
     }
 
     @Test("a type with a raw value and a Codable conformance is stored by its raw value")

@@ -37,7 +37,7 @@ struct FoundationTypesTests {
     @Test("an error in a URL's dictionary contains its key")
     func urlParts() {
         let missing = settingsError { try URL(storedValue: ["base": "a:b"]) }
-        #expect(missing?.fact == "expected a URL's base and relative text, found no 'relative'")
+        #expect(missing?.fact == "expected the 'base' and 'relative' strings of a URL, found no 'relative'")
         #expect(settingsError { try URL(storedValue: ["base": 1, "relative": "b"]) }?.path == [.key("base")])
         #expect(settingsError { try URL(storedValue: ["base": "", "relative": "b"]) }?.path == [.key("base")])
         #expect(settingsError { try URL(storedValue: ["base": "a:b", "relative": nil]) }?.path == [.key("relative")])
