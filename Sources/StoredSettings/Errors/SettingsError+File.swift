@@ -99,6 +99,17 @@ extension SettingsError {
         )
     }
 
+    static func outdatedCopy(_ path: FilePath, because cause: SettingsError) -> SettingsError {
+        SettingsError(
+            cause.code,
+            fact: "\(path.name) can be neither replaced nor removed: \(cause.fact)",
+            consequence: "the settings file is written, but \(path.name) has values that were replaced or removed since",
+            remedy: "remove \(path.name), or let this user remove it",
+            location: Location(file: path.description),
+            underlying: cause.underlying
+        )
+    }
+
     static func checkpointLockLost(_ path: FilePath) -> SettingsError {
         SettingsError(
             .writeFailed,

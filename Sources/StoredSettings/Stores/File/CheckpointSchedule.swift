@@ -150,12 +150,15 @@ extension FileStore {
     }
 
     private func checkpointFailed(_ error: any Error) {
-        var error = writeError(error)
+        let isCopyOutdated = error is OutdatedCopyError
+        var error = (error as? OutdatedCopyError)?.error ?? writeError(error)
         // Who has set nothing need not be able to checkpoint, and a file that is broken was told of.
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
         let isFirst = schedule.noteFailure(error)
         if isFirst, ![.malformedFile, .readFailed].contains(error.code) {
-            error.consequence = "what was set is safe in the journal, and the file is written later"
+            if !isCopyOutdated {
+                error.consequence = "what was set is safe in the journal, and the file is written later"
+            }
             deliver(Effects(errors: [error]))
         }
         guard !schedule.isScheduled.exchange(true, ordering: .relaxed) else { return }
@@ -171,7 +174,8 @@ extension FileStore {
     private var isCheckpointed: Bool {
         state.withLock { state in
             guard let journal = state.journal.journal, let (epoch, position) = journal.current else { return true }
-            return state.isClosed || epoch.checkpointed >= position.end
+            let isCopyOutdated = LastGoodCopy.condition(in: journal.page) == .outdated
+            return state.isClosed || (epoch.checkpointed >= position.end && !isCopyOutdated)
         }
     }
 
@@ -183,6 +187,8 @@ extension FileStore {
         do {
             let patience = CheckpointSchedule.patienceAtEnd
             try checkpoint(under: lockForCheckpoint(patience: patience), patience: patience)
+        } catch let error as OutdatedCopyError {
+            deliver(Effects(errors: [error.error]))
         } catch {
             var error = writeError(error)
             // Another process checkpoints, and when it is done it sees that there is more.

@@ -23,6 +23,8 @@ extension FileStore {
             let lock = try lockForCheckpoint(patience: patience, slowPatience: FileLock.slowPatience)
             try checkpoint(under: lock, patience: patience)
             schedule.noteSuccess()
+        } catch let error as OutdatedCopyError {
+            throw error.error
         } catch {
             throw writeError(error)
         }
@@ -101,6 +103,11 @@ extension FileStore {
     }
 }
 
+/// A checkpoint has written the settings file, but could neither replace nor remove the last good copy.
+struct OutdatedCopyError: Error {
+    var error: SettingsError
+}
+
 /// One checkpoint, by the process that has the lock for it.
 private struct Checkpointer {
     let store: FileStore
@@ -128,13 +135,9 @@ private struct Checkpointer {
             try plan.journal.synchronize()
             notePace(plan.journal)
             guard plan.isNeeded else { return try reuse(plan) }
-            var draft = try file.draft(
-                plan.contents,
-                replacing: plan.status,
-                lastGoodInode: plan.journal.page[JournalHeader.lastGoodWord]
-            )
+            let draft = try file.draft(plan.contents, replacing: plan.status) { try makeRoom(plan) }
             notePace(plan.journal)
-            if try carryOut(plan, &draft) { return }
+            if try carryOut(plan, draft) { return }
         }
         throw SettingsError.alwaysEdited(file.path)
     }
@@ -190,7 +193,8 @@ private struct Checkpointer {
             let end = state.journal.position.end
             // A file that is missing is written again: there is nothing that could be destroyed.
             let isMissing = state.readFailure?.isMissing == true
-            let isNeeded = epoch.checkpointed < end || isMissing
+            let isCopyDue = LastGoodCopy.condition(in: journal.page) != .current && state.readFailure == nil
+            let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue
             if let readFailure = state.readFailure, isNeeded, !isMissing || readFailure.isUnknown { throw readFailure.error }
             return Plan(
                 journal: journal,
@@ -205,23 +209,30 @@ private struct Checkpointer {
 
     /// Puts the draft in its place, and then says so in the journal, once the disk has it.
     ///
-    /// - Returns: `false` when the file was changed by somebody else since the plan was made.
-    private mutating func carryOut(_ plan: Plan, _ draft: inout SettingsFile.Draft) throws -> Bool {
+    /// - Returns: `false` when the file was changed by another program since the plan was made.
+    /// - Throws: ``OutdatedCopyError`` when all of this is done, and only the last good copy is outdated.
+    private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
+        var copy = LastGoodCopy(directory: draft.directory, knownInode: plan.journal.page[JournalHeader.lastGoodWord])
+        var copyDraft: LastGoodCopy.Draft?
+        var copyError: (any Error)?
         do {
-            // Where no file is, none can be broken; and a copy would be taken for a sign that there was one.
-            let isFirst = plan.status == nil
-            if !isFirst { keepLastGood(&draft, plan) }
-            guard let reading = try place(draft, plan) else {
+            do {
+                copyDraft = try copy.draft(draft.bytes, like: draft.reading.status)
+            } catch {
+                copyError = error
+            }
+            guard let reading = try place(draft, &copy, copyDraft, &copyError, plan) else {
                 file.discard(draft)
+                if let copyDraft { draft.directory.discardDraft(copyDraft.name) }
                 return false
             }
-            if isFirst { keepLastGood(&draft, plan) }
             try plan.journal.narrowPermissions(to: reading.status)
             notePace(plan.journal)
             try file.synchronize(reading)
             notePace(plan.journal)
         } catch {
             file.discard(draft)
+            if let copyDraft { draft.directory.discardDraft(copyDraft.name) }
             throw error
         }
         try withJournalAlone { journal, state, _ in
@@ -236,40 +247,54 @@ private struct Checkpointer {
         // What is checkpointed is not to be applied again after the disk has lost what follows.
         try plan.journal.synchronize()
         try reuse(plan)
+        if copyError != nil { try replaceOutdatedCopy(&copy, draft, plan) }
         return true
     }
 
-    /// Copies the draft, before it takes the file's place: the copy is never to be older than a file that is broken later.
-    private mutating func keepLastGood(_ draft: inout SettingsFile.Draft, _ plan: Plan) {
-        do {
-            guard try file.keepLastGood(&draft) else {
-                let path = draft.directory.handle.path
-                    .appending(draft.directory.name.adding(SettingsFile.lastGoodSuffix))
-                return effects.errors.append(.foreignSibling(path))
-            }
-            plan.journal.page[JournalHeader.lastGoodWord] = draft.lastGoodInode
-        } catch {
-            var error = store.writeError(error)
-            error.consequence = "the file is written; should somebody break it, older values serve"
-            effects.errors.append(error)
-        }
-    }
-
+    /// Puts the draft and its copy in place.
+    ///
+    /// The copy is first, so that it is never older than a file that is broken later. Where there is no file yet, it is last:
+    /// a copy proves that there was a file.
+    ///
     /// - Returns: `nil` when the file is not the one that the draft was made of, or another process may be writing a
     ///   draft at the same time.
-    private mutating func place(_ draft: SettingsFile.Draft, _ plan: Plan) throws -> SettingsFile.Reading? {
-        try withJournalAlone { [store, file, lock] journal, state, _ in
+    private mutating func place(
+        _ draft: SettingsFile.Draft,
+        _ copy: inout LastGoodCopy,
+        _ copyDraft: LastGoodCopy.Draft?,
+        _ copyError: inout (any Error)?,
+        _ plan: Plan
+    ) throws -> SettingsFile.Reading? {
+        var (newCopy, error) = (copy, copyError)
+        defer { (copy, copyError) = (newCopy, error) }
+        return try withJournalAlone { [store, file, lock] journal, state, _ in
             guard journal === plan.journal, try file.status() == plan.status else { return nil }
             guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
+            func placeCopy() {
+                guard let copyDraft else { return newCopy.store(.outdated, in: journal.page) }
+                do {
+                    try newCopy.place(copyDraft)
+                    newCopy.store(.current, in: journal.page)
+                } catch let failure {
+                    error = failure
+                    newCopy.store(.outdated, in: journal.page)
+                }
+            }
+            if plan.status != nil { placeCopy() }
             // The words of the header first: a process that sees the file finds them.
             let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: journal.page)
             PlacedFile.noteChange(of: nil, in: journal.page)
             placed.store(in: journal.page)
-            guard var reading = try file.place(draft, over: plan.status) else { return nil }
+            guard let (placedReading, isOverwritten) = try file.place(draft, over: plan.status, &newCopy) else { return nil }
+            if plan.status == nil { placeCopy() }
+            var reading = placedReading
             reading.contents = [:]
-            // A file that was written over in place has other times.
-            let written = PlacedFile.fingerprint(of: reading.status)
-            if written != placed.fingerprint { placed.with(fingerprint: written).store(in: journal.page) }
+            if isOverwritten {
+                // It has other times than the draft.
+                placed.with(fingerprint: PlacedFile.fingerprint(of: reading.status)).store(in: journal.page)
+                newCopy.store(.current, in: journal.page)
+                error = nil
+            }
             PlacedFile.noteChange(of: reading.status, in: journal.page)
             state.reading = reading
             state.lineage = placed.lineage
@@ -278,6 +303,55 @@ private struct Checkpointer {
             state.missingSince = nil
             return reading
         }
+    }
+
+    /// Replaces or removes a copy that could not be replaced together with the file.
+    ///
+    /// - Parameters:
+    ///   - copy: The copy.
+    ///   - draft: The file, which is in its place.
+    ///   - plan: The plan that was carried out.
+    /// - Throws: ``OutdatedCopyError`` when the copy is still there.
+    private mutating func replaceOutdatedCopy(
+        _ copy: inout LastGoodCopy,
+        _ draft: SettingsFile.Draft,
+        _ plan: Plan
+    ) throws {
+        var newCopy = copy
+        try withJournalAlone { [store, lock] journal, _, effects in
+            guard journal === plan.journal, try store.isInPlace(lock) else { return }
+            do {
+                // The space of the old copy may be all that the new one lacks.
+                try newCopy.remove()
+                newCopy.store(.missing, in: journal.page)
+            } catch let failure as SettingsError where [.untrustedFile, .malformedFile].contains(failure.code) {
+                // No process uses such a file as the copy.
+                newCopy.store(.missing, in: journal.page)
+                return effects.errors.append(failure)
+            } catch {
+                throw OutdatedCopyError(error: .outdatedCopy(newCopy.path, because: store.writeError(error)))
+            }
+            do {
+                try newCopy.place(newCopy.draft(draft.bytes, like: draft.reading.status))
+                newCopy.store(.current, in: journal.page)
+            } catch {
+                var failure = store.writeError(error)
+                failure.consequence =
+                    "the settings file is written; there is no last good copy of it until a later checkpoint succeeds"
+                effects.errors.append(failure)
+            }
+        }
+    }
+
+    /// Removes the last good copy, whose space the draft of the file may lack.
+    ///
+    /// The settings file and the journal have all values. The new copy is written as soon as the file is in its place.
+    private func makeRoom(_ plan: Plan) throws {
+        guard plan.status != nil else { return }
+        var copy = LastGoodCopy(directory: try file.directory(), knownInode: plan.journal.page[JournalHeader.lastGoodWord])
+        guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
+        try copy.remove()
+        copy.store(.missing, in: plan.journal.page)
     }
 
     /// Begins a new epoch at the front of the journal, where there are records that are in the file, on the disk too, and

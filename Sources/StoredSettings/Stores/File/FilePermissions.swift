@@ -11,6 +11,7 @@ import Darwin
 extension SystemCalls {
     private static let permissionsOfOwner: mode_t = 0o700
     private static let permissionsOfGroup: mode_t = 0o070
+    private static let permissionsOfOthers: mode_t = 0o007
     private static let permissionsOfAll: mode_t = 0o777
 
     /// Gives a file the owner, the group and the mode of another, as far as the user of this process may.
@@ -28,8 +29,28 @@ extension SystemCalls {
             try setPermissions(current, of: file)
         }
         if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group) }
-        if isGroupChanged, try !mayGive(file, to: nil, model.group) { mode &= ~Self.permissionsOfGroup }
+        if isGroupChanged, try !mayGive(file, to: nil, model.group) {
+            // The members of the lost group become other users, who must not gain permissions by that.
+            mode &= ~Self.permissionsOfGroup & ~(~(mode >> 3) & Self.permissionsOfOthers)
+        }
         if current != mode { try setPermissions(mode, of: file) }
+    }
+
+    /// Removes the permissions that a model does not have from a file.
+    ///
+    /// - Throws: ``SystemError`` when a user who may change the permissions fails to.
+    func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) {
+        let status = try status(of: file)
+        var mode = status.permissions & model.writableByOwner.permissions
+        // The permissions of the group are another group's.
+        if status.group != model.group { mode &= ~Self.permissionsOfGroup }
+        guard mode != status.permissions else { return }
+        do {
+            try setPermissions(mode, of: file)
+        } catch {
+            // The owner does so with the next checkpoint.
+            guard error.number == EPERM else { throw error }
+        }
     }
 
     /// Changes the owner, if given, and the group, if this user may.

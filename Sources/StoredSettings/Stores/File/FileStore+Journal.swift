@@ -55,13 +55,21 @@ extension FileStore {
     }
 
     /// Keeps the journal from being readable by more users than the file, whose permissions may have been changed.
-    func narrowJournal(to status: FileStatus, _ state: State, _ effects: inout Effects) {
+    func narrowJournal(to status: FileStatus, _ state: inout State, _ effects: inout Effects) {
         guard let journal = state.journal.journal, journal.isWritable else { return }
+        // The copy is given the permissions of the file by each checkpoint; only another program changes them in between.
+        let isCopyDue = state.narrowedTo != status.permissions
+        state.narrowedTo = status.permissions
         do {
             try journal.narrowPermissions(to: status)
+            if isCopyDue {
+                try LastGoodCopy(directory: file.directory(), knownInode: 0).narrowPermissions(to: status)
+            }
+        } catch let error as SettingsError where error.code == .untrustedFile {
+            // It is not the copy.
         } catch {
             var error = writeError(error)
-            error.consequence = "the journal can be read by users who cannot read the file"
+            error.consequence = "the journal or the last good copy can be read by users who cannot read the file"
             effects.errors.append(error)
         }
     }

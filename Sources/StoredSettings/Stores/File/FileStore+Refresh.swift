@@ -114,7 +114,7 @@ extension FileStore {
             }
             state.reading = reading
             state.lineage = placed.lineage
-            narrowJournal(to: reading.status, state, &effects)
+            narrowJournal(to: reading.status, &state, &effects)
             // Those that the journal overrides may be others than before.
             state.fileValues = [:]
             if !reading.isCertain { effects.isUnsettled = true }

@@ -203,7 +203,7 @@ extension FileStore {
         } else {
             state.reading = base.reading
             if state.readFailure != nil { schedule.retryNow() }
-            if let status = base.reading?.status { narrowJournal(to: status, state, &effects) }
+            if let status = base.reading?.status { narrowJournal(to: status, &state, &effects) }
             state.readFailure = nil
             state.hasBase = true
             let placed = state.journal.journal.flatMap { PlacedFile(in: $0.page) }

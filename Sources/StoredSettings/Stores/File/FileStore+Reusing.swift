@@ -27,10 +27,6 @@ extension FileStore {
         state.journal.dropCheckpointed(upTo: epoch.checkpointed)
         let new = try journal.begin(at: front, with: tail, checkpointed: epoch.checkpointed, previousEnd: end, limit: limit)
         state.journal.enter(new)
-        if state.journal.cleared?.epoch == epoch.epoch {
-            // What is behind the records of the old epoch is clear, so what has to be cleared ends where they did.
-            state.journal.cleared = JournalState.Cleared(epoch: new.epoch, front: front, end: end)
-        }
         versionStamp.update(journal.page, seen: state.journal.seen, version: state.version)
     }
 
@@ -50,12 +46,8 @@ extension FileStore {
             state.journal.cleared = nil
             return
         }
-        if let end = known?.end, end - min(end, position.end) <= Journal.keptSize {
-            try journal.clear(from: position.end, to: end)
-        } else {
-            try journal.clear(behind: position.end)
-        }
-        state.journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.checkpointed, end: position.end)
+        try journal.clear(behind: position.end)
+        state.journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.checkpointed)
         guard position.end == front, let status = state.reading?.status else { return }
         do {
             try file.system.copyPermissions(of: status.writableByOwner, to: journal.file)

@@ -3,6 +3,14 @@
 
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// The store that keeps a suite in a JSON file which people can read and edit, shared by any number of processes.
 ///
 /// A commit appends one record to the journal beside the file; a little later the journal is checkpointed into the file. So the
@@ -34,6 +42,8 @@ final class FileStore: VersionedStore {
         var missingSince: ContinuousClock.Instant?
         /// When the file was looked at last.
         var lookedAt: ContinuousClock.Instant?
+        /// The permissions of the file that those of its siblings were narrowed to last.
+        var narrowedTo: mode_t?
         var isOpened = false
         var isClosed = false
         weak var observer: (any StoreObserver)?

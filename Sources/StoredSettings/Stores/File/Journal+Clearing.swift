@@ -40,7 +40,10 @@ extension Journal {
         if size - Int(end) > Self.keptSize {
             try system.truncate(file, to: Int(end))
         } else {
-            try clear(from: end, to: UInt32(clamping: size))
+            // Reading is cheaper than writing, and mostly there is nothing to clear. A record that was written in part, by a
+            // process that failed or was killed, is behind the end too.
+            let rest = try system.contents(of: file, in: Int(end)..<max(size, Int(end)))
+            if rest.contains(where: { $0 != 0 }) { try clear(from: end, to: UInt32(clamping: size)) }
         }
     }
 
@@ -52,16 +55,6 @@ extension Journal {
     /// - Parameter model: The settings file.
     /// - Throws: ``SystemError`` when they cannot be taken away by a user who may do so.
     func narrowPermissions(to model: FileStatus) throws(SystemError) {
-        let status = try system.status(of: file)
-        var mode = status.permissions & model.writableByOwner.permissions
-        // The permissions of the group are another group's.
-        if status.group != model.group { mode &= ~0o070 }
-        guard mode != status.permissions else { return }
-        do {
-            try system.setPermissions(mode, of: file)
-        } catch {
-            // Its owner does so with the next checkpoint.
-            guard error.number == EPERM else { throw error }
-        }
+        try system.narrowPermissions(of: file, to: model)
     }
 }

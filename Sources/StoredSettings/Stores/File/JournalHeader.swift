@@ -99,6 +99,8 @@ enum JournalHeader {
     static let checkpointedWord = 13
     /// The inode of the last good copy that was written last; 0 when none was.
     static let lastGoodWord = 14
+    /// The raw value of ``LastGoodCopy/Condition``.
+    static let lastGoodConditionWord = 15
     /// The four words of ``PlacedFile``.
     static let placedFileWord = 192
     /// When the placed file was changed last, in nanoseconds since 1970; 0 while it is being put in place.
@@ -108,7 +110,8 @@ enum JournalHeader {
     /// The four words of the ``LockHolder`` that waits for the disk under the journal's lock.
     static let journalHolderWord = 204
     /// The words about the settings file and its siblings, which a journal takes over from the one that it replaces.
-    static let keptWords = [checkpointedWord, lastGoodWord, placedChangeWord] + (0..<4).map { placedFileWord + $0 }
+    static let keptWords =
+        [checkpointedWord, lastGoodWord, lastGoodConditionWord, placedChangeWord] + (0..<4).map { placedFileWord + $0 }
     /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
     private static let epochWords = [64, 128]
     private static let epochLength = 9

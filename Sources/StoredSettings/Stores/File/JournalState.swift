@@ -35,8 +35,6 @@ struct JournalState {
         var epoch: UInt32
         /// The space of the records before this is cleared.
         var front: UInt32
-        /// Behind this, and behind the last record, there is nothing.
-        var end: UInt32
     }
 
     /// The journal before this one, and how far this process has read it.
@@ -83,7 +81,7 @@ struct JournalState {
     mutating func move(to new: Journal, _ epoch: JournalEpoch) {
         (journal, id, isNamed, isDamaged, stranded) = (new, new.id, false, false, nil)
         (lost, replacingEnd) = (nil, 0)
-        cleared = Cleared(epoch: epoch.epoch, front: epoch.start, end: epoch.firstEnd)
+        cleared = Cleared(epoch: epoch.epoch, front: epoch.start)
         enter(epoch)
     }
 

@@ -127,6 +127,45 @@ struct SettingsDirectory: Sendable {
 
 // MARK: - Drafts
 
+extension SettingsDirectory {
+    /// Writes a file under a name that no other process uses.
+    ///
+    /// - Parameters:
+    ///   - bytes: The contents.
+    ///   - model: The file whose owner and permissions the new one receives; `nil` for those of a new file.
+    ///   - isSynchronized: Whether to wait for the disk.
+    /// - Returns: The file and its name.
+    /// - Throws: ``SystemError``; then no file is left.
+    func writeDraft(
+        _ bytes: [UInt8],
+        like model: FileStatus?,
+        isSynchronized: Bool
+    ) throws -> (file: FileHandle, name: FilePath) {
+        let name = DraftName.random(for: self.name)
+        guard let file = try createSibling(name, O_RDWR) else {
+            throw SystemError(call: .open, path: handle.path.appending(name), number: EEXIST)
+        }
+        do {
+            try system.write(bytes, to: file)
+            if let model { try system.copyPermissions(of: model, to: file) }
+            if isSynchronized { try system.synchronize(file) }
+        } catch {
+            discardDraft(name)
+            throw error
+        }
+        return (file, name)
+    }
+
+    /// Removes a draft that is not going to be used.
+    func discardDraft(_ name: FilePath) {
+        do {
+            try system.unlink(name, in: handle)
+        } catch {
+            // It is removed before the next draft; the error to report is the one that came first.
+        }
+    }
+}
+
 /// Names of files that are about to take the place of another: `.settings.json.0123abcd.new`.
 enum DraftName {
     private static let digits = 8

@@ -120,8 +120,6 @@ extension SettingsFile {
         var bytes: [UInt8]
         var name: FilePath
         var directory: SettingsDirectory
-        /// The inode of the last good copy, as far as it is known to be this library's; 0 when it is not known.
-        var lastGoodInode: UInt64
     }
 
     /// Writes new contents beside the file.
@@ -129,13 +127,13 @@ extension SettingsFile {
     /// - Parameters:
     ///   - contents: What the file is to hold.
     ///   - current: The file that is to be replaced, whose permissions and owner are kept.
-    ///   - lastGoodInode: The inode of the last good copy, as far as it is known; else 0.
+    ///   - makeRoom: Frees space on a full disk.
     /// - Returns: The draft, to be put in the file's place.
     /// - Throws: ``SystemError`` when it cannot be written, ``SettingsError`` when the contents have no JSON form.
     func draft(
         _ contents: [String: StoredValue],
         replacing current: FileStatus?,
-        lastGoodInode: UInt64
+        makeRoom: () throws -> Void
     ) throws -> Draft {
         let directory = try directory()
         try removeAbandonedDrafts(in: directory)
@@ -143,15 +141,15 @@ extension SettingsFile {
         guard bytes.count <= Self.longestFile else {
             throw SystemError(call: .write, path: directory.handle.path.appending(directory.name), number: EFBIG)
         }
-        let (handle, name) = try write(bytes, in: directory, like: current, isSynchronized: true)
+        let (handle, name): (FileHandle, FilePath)
+        do {
+            (handle, name) = try directory.writeDraft(bytes, like: current, isSynchronized: true)
+        } catch let error as SystemError where [ENOSPC, EDQUOT].contains(error.number) {
+            try makeRoom()
+            (handle, name) = try directory.writeDraft(bytes, like: current, isSynchronized: true)
+        }
         let reading = Reading(contents: contents, status: try system.status(of: handle), handle: handle)
-        return Draft(
-            reading: reading,
-            bytes: bytes,
-            name: name,
-            directory: directory,
-            lastGoodInode: lastGoodInode
-        )
+        return Draft(reading: reading, bytes: bytes, name: name, directory: directory)
     }
 
     /// Puts a draft in the file's place.
@@ -161,38 +159,39 @@ extension SettingsFile {
     /// - Parameters:
     ///   - draft: The draft.
     ///   - current: The file that the draft was made of; `nil` when there was none.
-    /// - Returns: What is in the file now; `nil` when the draft is no longer under its name.
+    ///   - copy: The last good copy, which is replaced first if the file is written over.
+    /// - Returns: What is in the file now, and whether it was written over; `nil` when the draft is no longer under its
+    ///   name.
     /// - Throws: ``SystemError``, or ``SettingsError`` when another file is in the place of the last good copy.
-    func place(_ draft: Draft, over current: FileStatus?) throws -> Reading? {
+    func place(
+        _ draft: Draft,
+        over current: FileStatus?,
+        _ copy: inout LastGoodCopy
+    ) throws -> (reading: Reading, isOverwritten: Bool)? {
         guard try draft.directory.holds(draft.reading.handle, as: draft.name) else { return nil }
         do {
             try system.rename(draft.name, to: draft.directory.name, in: draft.directory.handle)
         } catch {
             guard error.number == EBUSY else { throw error }
-            return try overwrite(draft, over: current)
+            return try overwrite(draft, over: current, &copy).map { ($0, true) }
         }
-        return reading(of: draft, in: draft.reading.handle)
-    }
-
-    /// What is in the file now; its status reveals a later change.
-    private func reading(of draft: Draft, in handle: FileHandle) -> Reading {
         var reading = draft.reading
-        reading.handle = handle
         do {
-            reading.status = try system.status(of: handle)
+            let status = try system.status(of: reading.handle)
+            // An edit since the rename must be noticed: then the status stays that of the draft, which is no file's.
+            if (status.size, status.modified) == (reading.status.size, reading.status.modified) {
+                reading.status = status
+            }
         } catch {
-            // The old status is that of no file, so the next look reads the file again.
+            // The same holds when the status is unknown: the next look reads the file.
         }
-        return reading
+        return (reading, false)
     }
 
     /// Writes a draft over the file, or leaves in it what was there.
-    private func overwrite(_ draft: Draft, over current: FileStatus?) throws -> Reading? {
-        var draft = draft
-        guard try keepLastGood(&draft, isSynchronized: true) else {
-            // Without a copy, a crash in the middle would leave nothing that can be read.
-            throw SettingsError.foreignSibling(lastGoodPath(in: draft.directory))
-        }
+    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading? {
+        // Without a copy, a crash in the middle would leave nothing that can be read.
+        try copy.place(copy.draft(draft.bytes, like: draft.reading.status, isSynchronized: true))
         // By its name too: should the power fail in the middle, the copy is all there is.
         try draft.directory.synchronize()
         let handle = try system.open(draft.directory.name, in: draft.directory.handle, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
@@ -206,8 +205,13 @@ extension SettingsFile {
             throw error
         }
         discard(draft)
-        var reading = reading(of: draft, in: handle)
-        reading.isCertain = false
+        var reading = draft.reading
+        (reading.handle, reading.isCertain) = (handle, false)
+        do {
+            reading.status = try system.status(of: handle)
+        } catch {
+            // The status of the draft is no file's, so the next look reads the file.
+        }
         return reading
     }
 
@@ -220,92 +224,19 @@ extension SettingsFile {
 
     /// Removes a draft that is not to be put in the file's place.
     func discard(_ draft: Draft) {
-        discard(draft.name, in: draft.directory)
-    }
-}
-
-// MARK: - The last good copy
-
-extension SettingsFile {
-    private func lastGoodPath(in directory: SettingsDirectory) -> FilePath {
-        directory.handle.path.appending(directory.name.adding(Self.lastGoodSuffix))
-    }
-
-    /// Copies the contents of a draft to where they are found when the file becomes unreadable.
-    ///
-    /// - Returns: `false` when there is another file in the copy's place, which is left as it is.
-    func keepLastGood(_ draft: inout Draft, isSynchronized: Bool = false) throws -> Bool {
-        let directory = draft.directory
-        let name = directory.name.adding(Self.lastGoodSuffix)
-        guard try isLastGood(name, knownAs: draft.lastGoodInode, in: directory) else { return false }
-        let (copy, draftName) = try write(
-            draft.bytes,
-            in: directory,
-            like: draft.reading.status,
-            isSynchronized: isSynchronized
-        )
-        guard try directory.holds(copy, as: draftName) else {
-            throw SystemError(call: .rename, path: copy.path, number: ENOENT)
-        }
-        try system.rename(draftName, to: name, in: directory.handle)
-        draft.lastGoodInode = try system.status(of: copy).inode
-        return true
-    }
-
-    /// Whether a name is free, or that of a copy which this library has written: text in the form that it writes, or
-    /// what a loss of power may leave of it.
-    private func isLastGood(_ name: FilePath, knownAs inode: UInt64, in directory: SettingsDirectory) throws -> Bool {
-        guard let file = try directory.openSibling(name, O_RDONLY) else { return true }
-        guard try system.status(of: file).inode != inode else { return true }
-        let bytes = try system.contents(of: file, limit: Self.longestFile)
-        guard bytes.contains(where: { $0 != 0 }) else { return true }
-        do {
-            return try JSONWriter.text(of: JSONReader.readObject(bytes)) == bytes
-        } catch {
-            return false
-        }
+        draft.directory.discardDraft(draft.name)
     }
 }
 
 // MARK: - Drafts
 
 extension SettingsFile {
-    /// Writes a file under a name that no other process uses.
-    private func write(
-        _ bytes: [UInt8],
-        in directory: SettingsDirectory,
-        like model: FileStatus?,
-        isSynchronized: Bool
-    ) throws -> (file: FileHandle, name: FilePath) {
-        let name = DraftName.random(for: directory.name)
-        guard let file = try directory.createSibling(name, O_RDWR) else {
-            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: EEXIST)
-        }
-        do {
-            try system.write(bytes, to: file)
-            if let model { try system.copyPermissions(of: model, to: file) }
-            if isSynchronized { try system.synchronize(file) }
-        } catch {
-            discard(name, in: directory)
-            throw error
-        }
-        return (file, name)
-    }
-
     /// Removes the drafts that processes have left when they were killed.
     ///
     /// The caller holds the lock for checkpoints. A process that has lost that lock notices that its draft is gone.
     private func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
         for name in try directory.drafts(of: directory.name) {
-            discard(name, in: directory)
-        }
-    }
-
-    private func discard(_ name: FilePath, in directory: SettingsDirectory) {
-        do {
-            try system.unlink(name, in: directory.handle)
-        } catch {
-            // It is removed before the next draft; the error to report is the one that came first.
+            directory.discardDraft(name)
         }
     }
 }

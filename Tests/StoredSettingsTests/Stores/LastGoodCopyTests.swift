@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("The last good copy")
+struct LastGoodCopyTests {
+    private static let secret = "hunter2-does-not-survive"
+
+    /// The files in a directory that contain the secret.
+    private func holders(in directory: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory)
+            .filter { name in
+                let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
+                return bytes.range(of: Data(Self.secret.utf8)) != nil
+            }
+            .sorted()
+    }
+
+    /// Makes a suite whose settings file and copy contain a secret, and then runs a body with a store that has removed it.
+    private func withRemovedSecret(
+        _ faults: Faults = Faults(),
+        _ body: (_ path: String, _ store: FileStore) throws -> Void
+    ) async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            try store.commit { $0["token"] = .string(Self.secret) }
+            try store.checkpoint()
+            try store.commit { $0["other"] = 1 }
+            try store.checkpoint()
+            #expect(try holders(in: directory) == ["settings.json", "settings.json.last-good"])
+            try store.commit { $0["token"] = nil }
+            try body(path, store)
+        }
+    }
+
+    /// Simulates a disk with room for a number of drafts while the old copy exists.
+    private func leaveRoom(for count: Int, _ faults: Faults, _ path: String) {
+        let written = Mutex(0)
+        faults.fail(.write, with: ENOSPC) { called in
+            guard called.hasSuffix(".new"), FileManager.default.fileExists(atPath: path + ".last-good") else {
+                return false
+            }
+            return written.withLock { written in
+                written += 1
+                return written > count
+            }
+        }
+    }
+
+    @Test("a checkpoint on a full disk removes an outdated copy, and uses its space", arguments: [0, 1])
+    func fullDisk(roomForDrafts: Int) async throws {
+        let faults = Faults()
+        try await withRemovedSecret(faults) { path, store in
+            leaveRoom(for: roomForDrafts, faults, path)
+            try store.checkpoint()
+            #expect(try holders(in: String(path.dropLast("/settings.json".count))) == [])
+            #expect(try (path + ".last-good").fileContents == path.fileContents)
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["other": 1])
+        }
+    }
+
+    @Test("a checkpoint throws while an outdated copy can be neither replaced nor removed, and the next one replaces it")
+    func unremovable() async throws {
+        let faults = Faults()
+        try await withRemovedSecret(faults) { path, store in
+            let directory = String(path.dropLast("/settings.json".count))
+            leaveRoom(for: 1, faults, path)
+            faults.fail(.unlink, with: EACCES) { $0.hasSuffix(".last-good") }
+            let error = #expect(throws: SettingsError.self) { try store.checkpoint() }
+            #expect(error?.consequence.contains("settings.json.last-good has values that were") == true)
+            #expect(try holders(in: directory) == ["settings.json.last-good"])
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["other": 1])
+            // Nothing was set since, and yet the checkpoint is due: in another process as well.
+            faults.stop()
+            try FileStore(path: path, checkpointsInBackground: false).checkpoint()
+            #expect(try holders(in: directory) == [])
+        }
+    }
+
+    @Test("a background checkpoint tries again until the outdated copy is replaced")
+    func background() async throws {
+        try await withMemoryDirectory { directory in
+            let (path, faults, catcher) = (directory + "/settings.json", Faults(), FailureCatcher())
+            let store = FileStore(path: path, system: faults.system)
+            store.setObserver(catcher)
+            try store.commit { $0["token"] = .string(Self.secret) }
+            try store.checkpoint()
+            faults.fail(.rename, with: EACCES) { $0.hasSuffix(".last-good") }
+            faults.fail(.unlink, with: EACCES) { $0.hasSuffix(".last-good") }
+            try store.commit { $0["token"] = nil }
+            await eventually("the failure is reported") { !catcher.errors.isEmpty }
+            faults.stop()
+            try await eventually("the copy is replaced") { try holders(in: directory) == [] }
+            #expect(catcher.errors.map(\.code) == [.readOnly])
+            store.close()
+        }
+    }
+
+    @Test("a copy with a second name is replaced")
+    func hardLink() async throws {
+        try await withRemovedSecret { path, store in
+            try FileManager.default.linkItem(atPath: path + ".last-good", toPath: path + ".snapshot")
+            try store.checkpoint()
+            let directory = String(path.dropLast("/settings.json".count))
+            #expect(try holders(in: directory) == ["settings.json.snapshot"])
+        }
+    }
+
+    @Test("a checkpoint that has lost its lock does not replace the copy")
+    func lostLock() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let isPending = Mutex(false)
+            let system = SystemCalls { name, called in
+                guard name == .sync, called.hasSuffix(".journal") else { return nil }
+                let isNow = isPending.withLock { pending in
+                    defer { pending = false }
+                    return pending
+                }
+                guard isNow else { return nil }
+                do {
+                    try FileManager.default.removeItem(atPath: path + ".lock")
+                    try other.commit { $0["token"] = nil }
+                    try other.checkpoint()
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["token"] = .string(Self.secret) }
+            try store.checkpoint()
+            try store.commit { $0["x"] = 1 }
+            isPending.withLock { $0 = true }
+            do {
+                try store.checkpoint()
+            } catch let error as SettingsError {
+                #expect(error.code == .writeFailed)
+            }
+            #expect(!isPending.withLock { $0 })
+            #expect(try holders(in: directory) == [])
+        }
+    }
+
+    @Test("it loses the permissions that the settings file loses")
+    func permissions() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(try (path + ".last-good").filePermissions == 0o644)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+            store.look()
+            #expect(try (path + ".last-good").filePermissions == 0o600)
+            #expect(try (path + ".journal").filePermissions == 0o600)
+        }
+    }
+}
+
+@Suite("Space behind the last record")
+struct UnpublishedRecordTests {
+    @Test("a record that was written in part is cleared by the next checkpoint", arguments: [500, 40_000, 100_000])
+    func partialRecord(length: Int) async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let limit = Mutex<Int?>(nil)
+            let system = SystemCalls(
+                fault: { call, path in
+                    guard call == .write, path.hasSuffix(".journal") else { return nil }
+                    return limit.withLock { limit in
+                        guard let left = limit, left <= 0 else { return nil }
+                        return EFBIG
+                    }
+                },
+                writeLimit: { path, count in
+                    guard path.hasSuffix(".journal") else { return nil }
+                    return limit.withLock { limit in
+                        guard let left = limit else { return nil }
+                        defer { limit = 0 }
+                        return min(left, count)
+                    }
+                }
+            )
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            limit.withLock { $0 = length }
+            let secret = String(repeating: "hunter2-", count: 20_000)
+            #expect(throws: SettingsError.self) { try store.commit { $0["token"] = .string(secret) } }
+            limit.withLock { $0 = nil }
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            let journal = try Data(contentsOf: URL(fileURLWithPath: path + ".journal"))
+            #expect(journal.range(of: Data("hunter2-".utf8)) == nil)
+            #expect(store.contents() == ["a": 2])
+        }
+    }
+
+    @Test("an edit in the moment after a checkpoint has put the file in place is noticed, and kept by the next one")
+    func editAfterRename() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let isPending = Mutex(false)
+            let system = SystemCalls(witness: { call, called in
+                guard call == .rename, called == path else { return }
+                let isNow = isPending.withLock { pending in
+                    defer { pending = false }
+                    return pending
+                }
+                guard isNow else { return }
+                do {
+                    let text = try path.fileContents
+                    try path.overwriteFile(with: text.replacingOccurrences(of: "\"a\": 1", with: "\"a\": 7"))
+                } catch {
+                    Issue.record(error)
+                }
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(other.value(forKey: "a") == 1)
+            try store.commit { $0["b"] = 1 }
+            isPending.withLock { $0 = true }
+            try store.checkpoint()
+            #expect(!isPending.withLock { $0 })
+            for store in [store, other] {
+                store.look()
+                await eventually("the edit is read") { store.value(forKey: "a") == 7 }
+            }
+            try store.commit { $0["c"] = 1 }
+            try store.checkpoint()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 7, "b": 1, "c": 1])
+        }
+    }
+
+    @Test("where the group cannot be kept, its members do not gain permissions as other users")
+    func lostGroup() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/file"
+            try path.overwriteFile(with: "")
+            let faults = Faults()
+            faults.fail(.changeOwner, with: EPERM)
+            for (mode, expected) in [(0o604, 0o600), (0o644, 0o604), (0o660, 0o600), (0o646, 0o604)] {
+                let file = try faults.system.open(path, O_RDWR)
+                var model = try faults.system.status(of: file)
+                model.group += 1
+                model.mode = model.mode & ~0o777 | mode_t(mode)
+                try faults.system.copyPermissions(of: model, to: file)
+                #expect(try path.filePermissions == expected)
+            }
+        }
+    }
+}
