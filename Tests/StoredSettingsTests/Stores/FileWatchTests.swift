@@ -28,7 +28,7 @@ struct FileWatchTests {
             }
             try path.replaceFile(with: #"{"n": 2}"#)
             await eventually("the edit is noticed") {
-                store.versionStamp.version.map { _ in store.withValue(forKey: "n") { $0 } == 2 } ?? false
+                store.versionStamp.contentsVersion.map { _ in store.withValue(forKey: "n") { $0 } == 2 } ?? false
             }
             // A look for each event of the edit, and one when it has settled.
             #expect(store.versionStamp.version.local - before < 20)
