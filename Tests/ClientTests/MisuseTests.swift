@@ -115,7 +115,7 @@ struct MisuseTests {
         Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, error: unstorable),
         Misuse(
             #"let x = Setting("x", default: Unstorable())"#,
-            says: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
+            error: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
         ),
     ]
 
@@ -163,7 +163,7 @@ struct MisuseTests {
             Misuse("func f(_ x: SettingsSuite) { send(x.changes.makeAsyncIterator()) }", error: oneLoop),
             Misuse(
                 #"final class C: Sendable { @DefaultStorage(key: "x") var x = 5 }"#,
-                says: "stored property '_x' of 'Sendable'-conforming class 'C' is mutable"
+                error: "stored property '_x' of 'Sendable'-conforming class 'C' is mutable"
             ),
         ]
         + ["Setting<Int>", "DefaultStorage<Int>", "DefaultStorageOptional<Int>"]

@@ -26,7 +26,7 @@ extension [Double] {
     func quantile(_ fraction: Double) -> Double {
         let sorted = sorted()
         guard let last = sorted.last else { return .nan }
-        let index = Int(Double(sorted.count) * part)
+        let index = Int(Double(sorted.count) * fraction)
         return index < sorted.count ? sorted[index] : last
     }
 }

@@ -36,7 +36,7 @@ extension Rows {
     ]
 
     /// Creates and releases an object repeatedly.
-    private static func made<Value>(_ make: @autoclosure @escaping () -> Value) -> (Int) -> Int {
+    private static func create<Value>(_ make: @autoclosure @escaping () -> Value) -> (Int) -> Int {
         { BlackHole.sum($0) { withExtendedLifetime(make()) { 1 } } }
     }
 

@@ -152,7 +152,7 @@ private final class Stop: Sendable {
         armed.store(true, ordering: .sequentiallyConsistent)
     }
 
-    func copy() {
+    func pass() {
         guard armed.exchange(false, ordering: .sequentiallyConsistent) else { return }
         stopping.store(true, ordering: .sequentiallyConsistent)
         gate.wait()

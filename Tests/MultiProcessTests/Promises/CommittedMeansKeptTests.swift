@@ -26,7 +26,7 @@ struct CommittedMeansKeptTests {
                 let acknowledged = try await withProbe(at: place) { probe in
                     try probe.send("count \(key)")
                     let first = try await probe.line()
-                    await pass(delay)
+                    await wait(delay)
                     await probe.kill()
                     return [first] + probe.remainingLines()
                 }
@@ -51,7 +51,7 @@ struct CommittedMeansKeptTests {
     }
 
     /// Waits for the delay, which is the test's input.
-    private func copy(_ delay: Duration) async {
+    private func wait(_ delay: Duration) async {
         do {
             try await Task.sleep(for: delay)
         } catch {

@@ -140,7 +140,7 @@ struct SecretsTests {
     }
 
     /// Leaves a journal in which the record with the secret is damaged.
-    private func exitProcessBrokenJournal(_ path: String) async throws {
+    private func leaveBrokenJournal(_ path: String) async throws {
         try path.overwriteFile(with: "{}")
         try await withoutCheckpoints(of: path) {
             try await withProbe(at: .file(path)) { probe in
