@@ -103,7 +103,8 @@ enum BusErrors {
         #if canImport(Darwin)
         return UInt(bitPattern: information.pointee.si_addr)
         #else
-        // The field is in a union that Swift does not import. On 64-bit systems, its offset is 16, after three integers.
+        // The field is in a union that Swift does not import. On 64-bit systems, its offset is 16, after three
+        // integers.
         return UnsafeRawPointer(information).load(fromByteOffset: 16, as: UInt.self)
         #endif
     }

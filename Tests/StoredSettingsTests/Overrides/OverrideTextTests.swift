@@ -214,8 +214,8 @@ struct OverrideTextTests {
         #expect(read(#"{"name": "a"}"#, default: numbers) == numbers)
         #expect(
             reporter.errors.map(\.remedy) == [
-                "give --key a JSON object with all of its parts, or leave it out",
-                "give --key a JSON object, or leave it out",
+                "give --key a JSON object with all of its parts, or omit it",
+                "give --key a JSON object, or omit it",
             ]
         )
     }

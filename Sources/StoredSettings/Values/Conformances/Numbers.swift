@@ -176,7 +176,8 @@ extension UInt128: StoredValueConvertible {
 extension Double: StoredValueConvertible {
     /// Reads a number, or one of the strings `nan`, `inf` and `-inf`.
     ///
-    /// A file holds these strings for the numbers that JSON lacks. An integer is rounded to the nearest representable number.
+    /// A file holds these strings for the numbers that JSON lacks. An integer is rounded to the nearest representable
+    /// number.
     public init(storedValue: StoredValue) throws {
         switch storedValue {
         case .double(let value):
