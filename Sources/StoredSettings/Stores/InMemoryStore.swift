@@ -22,14 +22,14 @@ public final class InMemoryStore: SettingsStore {
     /// - Parameters:
     ///   - values: The initial values. A value that is nested too deeply is omitted and reported to the observer.
     ///   - reason: The reason why values are in memory, for ``SettingsPersistence/ephemeral(reason:)``.
-    public init(_ values: [String: StoredValue] = [:], reason: String = "the suite was made in memory") {
+    public init(_ values: [String: StoredValue] = [:], reason: String = "the suite was created in memory") {
         var state = State(values: values)
         for (key, value) in values {
             do {
                 try value.checkDepth(forKey: key)
             } catch {
                 var problem = SettingsError.wrapping(error, as: .unstorable)
-                problem.consequence = "the value is left out of the store"
+                problem.consequence = "the value is not stored"
                 state.problems.append(problem)
                 state.values[key] = nil
             }

@@ -15,8 +15,8 @@
 ///   throws before the body runs, because a change must not be based on older values or on defaults.
 /// - **A blind write does not depend on the stored values.** ``write(_:)`` is as atomic and exclusive as a commit. Its
 ///   result is the same whatever is stored, so a store can accept it while the contents cannot be read.
-/// - **The version shows changes.** After a change, by any process, ``version()`` returns a different number before a
-///   read can return the new value.
+/// - **The version shows changes.** Whenever a read could return a different value than before, ``version()`` returns a
+///   different number, whichever process made the change.
 /// - **Changes are recorded in order.** The store passes every visible change to its ``StoreObserver``, in order, one
 ///   record per commit. No read can occur between a change and its record. A store with a lock records while it holds
 ///   the lock, and performs the returned ``StoreDelivery`` after it has released the lock.
@@ -105,7 +105,7 @@ public protocol SettingsStore: AnyObject, Sendable {
 
     /// Releases files and watches.
     ///
-    /// A commit that begins afterwards throws. Reads return the last contents. Closing again has no effect.
+    /// A commit that begins afterwards may throw. Reads return the last contents. Closing again has no effect.
     func close()
 }
 
@@ -151,9 +151,9 @@ extension SettingsPersistence: CustomStringConvertible {
     /// A textual representation of the persistence.
     public var description: String {
         switch self {
-        case .durable(let path): "kept in \(path)"
-        case .readOnly(let path, let reason): "read from \(path), not to be changed: \(reason)"
-        case .ephemeral(let reason): "kept in memory: \(reason)"
+        case .durable(let path): "stored in \(path)"
+        case .readOnly(let path, let reason): "read from \(path), which cannot be changed: \(reason)"
+        case .ephemeral(let reason): "stored in memory: \(reason)"
         }
     }
 }
