@@ -23,7 +23,7 @@ extension Setting {
     ///
     /// ```swift
     /// print(settings.$port.explain())
-    /// // port = 9090, kept in /home/ada/.config/com.acme.server/settings.json, over the default 8080
+    /// // port = 9090, stored in /home/ada/.config/com.acme.server/settings.json, over the default 8080
     /// ```
     public func explain() -> SettingExplanation<Value> {
         let overrides = box.overrideReadings

@@ -8,7 +8,7 @@ struct QuickstartTests {
     @Test("the first run shows the defaults and the location of the settings, and the second remembers the first")
     func counting() async throws {
         try await withTemporaryDirectory { home in
-            let heading = "Settings of com.example.quickstart, kept in \(home)/com.example.quickstart/settings.json:"
+            let heading = "Settings of com.example.quickstart, stored in \(home)/com.example.quickstart/settings.json:"
             let first = try await run([], home: home)
             #expect(
                 first == [

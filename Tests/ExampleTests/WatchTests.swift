@@ -21,7 +21,7 @@ struct WatchTests {
             let watch = try ExampleProgram("watch", home: home)
             defer { watch.end() }
             try await expect(watch, toShow: 1 + Self.defaults.count)
-            let heading = "Settings of com.example.quickstart, kept in \(home)/com.example.quickstart/settings.json:"
+            let heading = "Settings of com.example.quickstart, stored in \(home)/com.example.quickstart/settings.json:"
             #expect(try watch.lines.first == heading)
             #expect(try watch.lines.dropFirst().sorted() == Self.defaults)
 

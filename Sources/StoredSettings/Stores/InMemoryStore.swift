@@ -2,13 +2,13 @@
 
 import Synchronization
 
-/// A store that lasts as long as the process: for tests, above all.
+/// A store whose values last until the process ends, mainly for tests.
 public final class InMemoryStore: SettingsStore {
     private struct State {
         var values: [String: StoredValue]
         var version: UInt64 = 1
         weak var observer: (any StoreObserver)?
-        /// What is wrong with the first values, until there is an observer to report it to.
+        /// The problems of the initial values, until there is an observer that can report them.
         var problems: [SettingsError] = []
     }
 
@@ -20,16 +20,16 @@ public final class InMemoryStore: SettingsStore {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - values: What it holds at first. A value that is nested too deep is left out, and reported to the observer.
-    ///   - reason: Why it is in memory, for ``SettingsPersistence/ephemeral(reason:)``.
-    public init(_ values: [String: StoredValue] = [:], reason: String = "the suite was made in memory") {
+    ///   - values: The initial values. A value that is nested too deeply is omitted and reported to the observer.
+    ///   - reason: The reason why values are in memory, for ``SettingsPersistence/ephemeral(reason:)``.
+    public init(_ values: [String: StoredValue] = [:], reason: String = "the suite was created in memory") {
         var state = State(values: values)
         for (key, value) in values {
             do {
                 try value.checkDepth(forKey: key)
             } catch {
                 var problem = SettingsError.wrapping(error, as: .unstorable)
-                problem.consequence = "the value is left out of the store"
+                problem.consequence = "the value is not stored"
                 state.problems.append(problem)
                 state.values[key] = nil
             }
@@ -41,7 +41,7 @@ public final class InMemoryStore: SettingsStore {
     /// Always ``SettingsPersistence/ephemeral(reason:)``.
     public var persistence: SettingsPersistence { .ephemeral(reason: reason) }
 
-    /// Sets the observer that hears of every change from now on.
+    /// Sets the observer that records every change from now on.
     public func setObserver(_ observer: any StoreObserver) {
         let problems = state.withLock { state in
             state.observer = observer
@@ -51,22 +51,22 @@ public final class InMemoryStore: SettingsStore {
         for problem in problems { observer.report(problem) }
     }
 
-    /// A number that is another one after every change.
+    /// A number that differs after every change.
     public func version() -> UInt64 {
         state.withLock { $0.version }
     }
 
-    /// Reads a value, and runs a body before any later change can be recorded.
+    /// Reads a value and runs a body with it before a later change can be recorded.
     public func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
         state.withLock { body($0.values[key]) }
     }
 
-    /// All values that are stored.
+    /// All stored values.
     public func contents() -> [String: StoredValue] {
         state.withLock { $0.values }
     }
 
-    /// Runs a body alone among all writers and keeps the changes it makes, all or none.
+    /// Runs a body, without a concurrent writer, and stores either all its changes or none.
     public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let (result, delivery) = try writer.withLock { _ in
             var transaction = StoreTransaction(base: contents())
@@ -90,7 +90,7 @@ public final class InMemoryStore: SettingsStore {
         }
     }
 
-    /// Does nothing: there is nothing that could survive a loss of power.
+    /// Does nothing, because no value can survive a power loss.
     public func synchronize() {}
 }
 

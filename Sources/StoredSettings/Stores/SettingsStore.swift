@@ -1,152 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Settings-file.md, "Unknown contents allow only blind writes".
 
-/// Where a suite keeps its values.
+/// The place where a suite stores its values.
 ///
-/// A store holds stored values under keys and knows nothing of types, defaults or layers. Everything above it (caches,
-/// streams, retries, reports) is the same for every store, and rests on this contract:
+/// A store maps keys to stored values. It knows nothing of types, defaults or layers. Caches, streams, retries and
+/// reports are implemented once, above the store, and rely on this contract:
 ///
-/// - **Reads never fail and never wait for a writer's body.** What cannot be read is reported, and the newest contents
-///   that could be read are served.
-/// - **A commit is atomic and exclusive.** ``commit(_:)`` runs its body alone among all writers, of all processes that
-///   share the store, on the newest contents. Either all its changes are kept, or it throws and nothing has changed.
-///   When it returns, the changes survive the death of the process as far as ``persistence`` says. It throws before the
-///   body runs when the newest contents cannot be read: a change must not be based on older values, or on defaults.
-/// - **A blind write needs no reading.** ``write(_:)`` is as atomic as a commit. Its outcome depends on nothing that is
-///   stored, so that it can be kept while the contents cannot be read.
-/// - **The version tells of change.** ``version()`` gives another number after every change that a later read can
-///   see, whoever made it.
-/// - **Changes are told in order.** Every change that reads can see is recorded with the ``StoreObserver``: in order, one
-///   record per commit, with no read between a change and its record able to see both. A store with a lock records
-///   under it, and performs the ``StoreDelivery`` that it gets back after letting go of it.
-/// - **Equal values are no change.** A commit that leaves every value as it was writes nothing, records nothing and
-///   leaves the version as it was.
+/// - **Reads do not fail.** A store that cannot read its current contents reports the error and returns the newest
+///   contents that it could read. A read never waits for the body of a commit.
+/// - **A commit is atomic and exclusive.** ``commit(_:)`` runs its body on the newest contents. No other writer runs at
+///   the same time, in any thread or process that uses the store. Either all changes of the body are stored, or the
+///   commit throws and nothing has changed. After it returns, the changes survive the death of the process if
+///   ``persistence`` is ``SettingsPersistence/durable(path:)``. If the newest contents cannot be read, the commit
+///   throws before the body runs, because a change must not be based on older values or on defaults.
+/// - **A blind write does not depend on the stored values.** ``write(_:)`` is as atomic and exclusive as a commit. Its
+///   result is the same whatever is stored, so a store can accept it while the contents cannot be read.
+/// - **The version shows changes.** Whenever a read could return a different value than before, ``version()`` returns a
+///   different number, whichever process made the change.
+/// - **Changes are recorded in order.** The store passes every visible change to its ``StoreObserver``, in order, one
+///   record per commit. No read can occur between a change and its record. A store with a lock records while it holds
+///   the lock, and performs the returned ``StoreDelivery`` after it has released the lock.
+/// - **An equal value is not a change.** A commit that leaves every value as it was writes nothing, records nothing and
+///   does not change the version.
 ///
-/// The contract is tested by `StoredSettingsTesting`.
+/// To test an implementation against this contract, use `StoredSettingsTesting`.
 public protocol SettingsStore: AnyObject, Sendable {
-    /// How long what is committed lasts.
+    /// How long committed values last.
     var persistence: SettingsPersistence { get }
 
-    /// Why what is read are not the newest contents of the place but the last good ones; `nil` when all is well.
+    /// The error that prevents a current read, or `nil`.
+    ///
+    /// While there is one, reads return the last good contents.
     var problem: SettingsError? { get }
 
-    /// Sets the observer that hears of every change from now on, in place of any other.
+    /// Sets the observer that records every change from now on, and replaces the previous one.
     ///
-    /// It is set before any other call, and again, perhaps to the same one, whenever a suite over the store is made. The
-    /// store does not keep it alive.
+    /// A suite sets the observer before it makes any other call. Each further suite with the same store sets it again,
+    /// possibly to the same object. The store holds a weak reference.
     func setObserver(_ observer: any StoreObserver)
 
-    /// A number that is another one whenever a read may give another value than before.
+    /// Returns a number that changes whenever a read could return a different value.
     ///
-    /// Asked before every read, so it is cheap.
+    /// It is called before every read, so it must be cheap.
     func version() -> UInt64
 
-    /// Reads a value, and runs a body before any later change can be recorded.
+    /// Reads a value and runs a body with it before a later change can be recorded.
     ///
-    /// The body is the library's own: it is short, calls back into no store, and runs no user code.
+    /// The body belongs to the library: it is short, calls no store and runs no user code.
     ///
     /// - Parameters:
     ///   - key: The key to read.
-    ///   - body: What to do with the value.
-    /// - Returns: What the body returns.
+    ///   - body: Receives the stored value; `nil` if there is none.
+    /// - Returns: The result of the body.
     func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result
 
-    /// What serves under a key while nothing is stored there, before the default of the declaration.
+    /// Returns the store's own default for a key without a stored value.
     ///
-    /// For stores over something that has defaults of its own. They are not stored: no key has a value for them. A change
-    /// of one need not be told, but changes ``version()``. Called under no lock but that of a commit, by its body.
+    /// It takes precedence over the default in the declaration. Implement it for a store whose backend has its own
+    /// defaults. Such a default is not stored: no key has a value because of it. A change of one need not be recorded,
+    /// but changes ``version()``. No lock is held during this call, except by a commit whose body makes the call.
     ///
     /// - Parameter key: The key to read.
-    /// - Returns: The value; `nil` where the store has none.
+    /// - Returns: The default; `nil` if the store has none.
     func fallback(forKey key: String) -> StoredValue?
 
-    /// All values that are stored, as of one moment.
+    /// Returns all stored values, as of one moment.
     func contents() -> [String: StoredValue]
 
-    /// Runs a body alone among all writers, on the newest contents, and keeps the changes it makes, all or none.
+    /// Runs a body on the newest contents, without a concurrent writer, and stores either all its changes or none.
     ///
-    /// - Parameter body: Reads and changes the contents. What it throws is thrown on, and nothing is changed.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws, or ``SettingsError`` when the changes cannot be kept.
+    /// - Parameter body: Reads and changes the contents. If it throws, the commit rethrows the error and nothing
+    ///   changes.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body, or ``SettingsError`` if the changes cannot be stored.
     func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
 
-    /// Stores what a body sets, all or nothing, whatever is stored now.
+    /// Stores either all assignments of a body or none, whatever is stored now.
     ///
-    /// A *blind write*: its outcome depends on nothing that is stored. So a store can keep it while its contents cannot be
-    /// read, where ``commit(_:)`` throws. Otherwise it is the same as ``commit(_:)``.
+    /// This is a *blind write*: its result does not depend on the stored values. So a store can accept it while the
+    /// contents cannot be read, in which case ``commit(_:)`` throws. Otherwise, it is the same as ``commit(_:)``.
     ///
-    /// - Parameter body: Sets values and removes others. It bases nothing on the values there are. It is the library's own
-    ///   and calls back into no store.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws, or ``SettingsError`` when the changes cannot be kept; then nothing has changed.
+    /// - Parameter body: Assigns and removes values without regard to the existing ones. It belongs to the library and
+    ///   calls no store.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body, or ``SettingsError`` if the changes cannot be stored. Nothing has changed then.
     func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
 
-    /// Returns once everything committed so far survives a loss of power.
+    /// Waits until everything committed so far survives a power loss.
     ///
-    /// - Throws: ``SettingsError`` when that cannot be had.
+    /// - Throws: ``SettingsError`` if that cannot be achieved.
     func synchronize() throws
 
-    /// Returns once everything committed so far is where people look for it, for stores that bring it there later.
+    /// Waits until everything committed so far is in its final place, such as the settings file.
     ///
-    /// - Throws: ``SettingsError`` when it cannot be brought there.
+    /// Implement it for a store that writes values there later.
+    ///
+    /// - Throws: ``SettingsError`` if the values cannot be written there.
     func checkpoint() throws
 
-    /// Begins to notice what other processes change without being asked to read.
+    /// Starts to notice changes of other processes without being asked to read.
     ///
-    /// Called with every stream and observation, so more than once.
+    /// Every stream and observation calls it, so the store may already be watching.
     func watch()
 
-    /// Lets go of files and watches.
+    /// Releases files and watches.
     ///
-    /// No commit begins afterwards. Reads may follow, and give what was read last; so may another call of this.
+    /// A commit that begins afterwards may throw. Reads return the last contents. Closing again has no effect.
     func close()
 }
 
 extension SettingsStore {
-    /// The value that is stored under a key.
+    /// Returns the stored value of a key.
     public func value(forKey key: String) -> StoredValue? {
         withValue(forKey: key) { $0 }
     }
 
-    /// Commits what the body sets: for stores whose contents can always be read.
+    /// Commits the assignments of the body. This is sufficient for a store whose contents can always be read.
     public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         try commit(body)
     }
 
-    /// None: for stores without defaults of their own.
+    /// Returns `nil`. This is sufficient for a store without defaults of its own.
     public func fallback(forKey key: String) -> StoredValue? { nil }
 
-    /// None: for stores whose contents cannot be out of reach.
+    /// Always `nil`. This is sufficient for a store whose contents can always be read.
     public var problem: SettingsError? { nil }
 
-    /// Does nothing: for stores whose commits are at once where they stay.
+    /// Does nothing. This is sufficient for a store whose commits write to the final place.
     public func checkpoint() {}
 
-    /// Does nothing: for stores that nobody else can change.
+    /// Does nothing. This is sufficient for a store that no other process can change.
     public func watch() {}
 
-    /// Does nothing: for stores with nothing to let go of.
+    /// Does nothing. This is sufficient for a store without files or watches.
     public func close() {}
 }
 
-/// How long what is stored in a suite lasts.
+/// How long the values of a suite last.
 public enum SettingsPersistence: Sendable, Hashable {
-    /// Values are kept in this file and outlive the process.
+    /// Values are stored in this file and outlive the process.
     case durable(path: String)
-    /// Values are read from this file and cannot be changed, for this reason. What is assigned lasts as long as the
-    /// process.
+    /// Values are read from this file and cannot be saved, for this reason. Assigned values last until the process
+    /// ends.
     case readOnly(path: String, reason: String)
-    /// Values last as long as the process, for this reason.
+    /// Values last until the process ends, for this reason.
     case ephemeral(reason: String)
 }
 
 extension SettingsPersistence: CustomStringConvertible {
-    /// The persistence in words.
+    /// A textual representation of the persistence.
     public var description: String {
         switch self {
-        case .durable(let path): "kept in \(path)"
-        case .readOnly(let path, let reason): "read from \(path), not to be changed: \(reason)"
-        case .ephemeral(let reason): "kept in memory: \(reason)"
+        case .durable(let path): "stored in \(path)"
+        case .readOnly(let path, let reason): "read from \(path), which cannot be changed: \(reason)"
+        case .ephemeral(let reason): "stored in memory: \(reason)"
         }
     }
 }

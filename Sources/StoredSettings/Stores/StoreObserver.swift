@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Streams.md, "Changes are recorded under the lock and delivered outside it".
 
-/// What a store tells of its changes and failures.
+/// Receives the changes and failures of a store.
 public protocol StoreObserver: AnyObject, Sendable {
-    /// Takes down the changes of one commit.
+    /// Records the changes of one commit.
     ///
-    /// Call this in the order of the commits, under the lock that makes the order. It is short and runs no user code.
+    /// The store calls this in the order of the commits, under the lock that determines the order. It returns quickly
+    /// and runs no user code.
     ///
-    /// - Parameter commit: What has changed.
-    /// - Returns: What remains to be done after letting go of the lock. Keep it until then, even if it is dropped after that.
+    /// - Parameter commit: The changes.
+    /// - Returns: The delivery to perform after the lock is released. Retain it until then, even if it is not
+    ///   performed.
     func record(_ commit: StoreCommit) -> StoreDelivery
 
-    /// Takes notice of a failure that no caller can be told of. Call this under no lock: it runs user code.
+    /// Reports a failure that cannot be thrown to a caller.
+    ///
+    /// This runs user code, so the store calls it without holding a lock.
     ///
     /// - Parameter error: The fact, the consequence and the fix.
     func report(_ error: SettingsError)
@@ -19,27 +23,27 @@ public protocol StoreObserver: AnyObject, Sendable {
 
 /// The changes that became visible together.
 public struct StoreCommit: Sendable, Hashable {
-    /// What has changed, one entry a key; in every entry old and new differ.
+    /// The changes, one per key. In each of them, the old and the new value differ.
     public var changes: [StoreChange]
-    /// Who changed it.
+    /// The process that made the changes.
     public var origin: SettingChangeOrigin
 
-    /// Creates a commit of some changes.
+    /// Creates a commit.
     public init(changes: [StoreChange], origin: SettingChangeOrigin) {
         self.changes = changes
         self.origin = origin
     }
 }
 
-/// What has changed under one key.
+/// A change of the stored value of one key.
 ///
-/// `nil` means that nothing is stored.
+/// `nil` means that no value is stored.
 public struct StoreChange: Sendable, Hashable {
     /// The key.
     public var key: String
-    /// What was stored before.
+    /// The value before the change.
     public var old: StoredValue?
-    /// What is stored now.
+    /// The value after the change.
     public var new: StoredValue?
 
     /// Creates a change of one key.
@@ -51,14 +55,14 @@ public struct StoreChange: Sendable, Hashable {
 }
 
 extension [StoreChange] {
-    /// The changes that lead from some contents to others, in the order of their keys.
+    /// Creates the changes that lead from one state of the contents to another, sorted by key.
     package init(from old: [String: StoredValue], to new: [String: StoredValue]) {
         var changes: [StoreChange] = []
         for (key, value) in new {
             let before = old[key]
             if before != value { changes.append(StoreChange(key: key, old: before, new: value)) }
         }
-        // Mostly nothing is gone, which the number of what is new tells: then the old keys need no look.
+        // Usually no key was removed, which the counts show. Then the old keys need no check.
         let added = changes.count { $0.old == nil }
         if new.count - added < old.count {
             for (key, value) in old where new[key] == nil {
@@ -69,24 +73,23 @@ extension [StoreChange] {
     }
 }
 
-/// What remains to be done for a commit once the store's lock is free: waking those who wait for the change.
+/// The rest of the work for a commit after the store's lock is released: waking the subscribers.
 public struct StoreDelivery: Sendable {
     var subscribers: [any ChangeSubscriber] = []
     var origin = SettingChangeOrigin.local
-    /// Failures that the recorder reports.
+    /// The failures that the recorder reports.
     var errors: [SettingsError] = []
-    /// Who has recorded the commit.
+    /// The observer that recorded the commit.
     ///
-    /// The store may have held the last reference to it, for the call alone. What ends with it may be the user's, and must
-    /// not end under the store's lock.
+    /// It may hold the last reference to objects of the user, which must not be deinitialized under the store's lock.
     var recorder: (any StoreObserver)?
 
-    /// A delivery to nobody.
+    /// A delivery without subscribers.
     public static var none: StoreDelivery { StoreDelivery() }
 
-    /// Wakes those who wait.
+    /// Wakes the subscribers.
     ///
-    /// Call it once, under no lock.
+    /// Call it once, without holding a lock.
     public func perform() {
         for subscriber in subscribers {
             subscriber.wake(origin)

@@ -2,26 +2,26 @@
 
 /// The contents of a store while a commit changes them.
 ///
-/// A store makes one for the body of ``SettingsStore/commit(_:)`` and keeps its ``changes`` afterwards.
+/// A store creates a transaction for the body of ``SettingsStore/commit(_:)`` and stores its ``changes`` afterwards.
 public struct StoreTransaction: Sendable {
     private let base: [String: StoredValue]
     private var edits: [(key: String, value: StoredValue?)] = []
-    /// Where the edit of a key stands, once there are too many to be looked through.
+    /// The index of each key's edit. It is used when there are too many edits for a linear search.
     private var places: [String: Int] = [:]
 
-    /// Comparing a few keys is quicker than hashing one.
+    /// Comparing a few keys is faster than hashing one.
     private static let fewEdits = 8
 
-    /// Creates a transaction on some contents.
+    /// Creates a transaction on the contents of a store.
     ///
-    /// - Parameter base: What is stored. It is shared, not copied.
+    /// - Parameter base: The stored values. They are shared, not copied.
     public init(base: [String: StoredValue]) {
         self.base = base
     }
 
-    /// The value under a key, with the changes made so far.
+    /// The value of a key, with the changes made so far.
     ///
-    /// Assigning `nil` removes it.
+    /// Assigning `nil` removes the value.
     public subscript(key: String) -> StoredValue? {
         get {
             place(of: key).map { edits[$0].value } ?? base[key]
@@ -44,7 +44,7 @@ public struct StoreTransaction: Sendable {
         for place in places.count..<edits.count { places[edits[place].key] = place }
     }
 
-    /// The keys that have a value, with the changes made so far, in order.
+    /// The keys that have a value after the changes made so far, sorted.
     public var keys: [String] {
         Set(base.keys).union(edits.map(\.key)).filter { self[$0] != nil }.sorted()
     }
@@ -56,17 +56,17 @@ public struct StoreTransaction: Sendable {
         }
     }
 
-    /// Throws ``SettingsError`` if a value that was set is nested too deep to be stored.
+    /// Throws ``SettingsError`` if an assigned value is nested too deeply to be stored.
     package func checkDepth() throws {
         for (key, value) in edits { try value?.checkDepth(forKey: key) }
     }
 
-    /// What was assigned, whether or not it differs from the contents it began with, in the order of the keys.
+    /// The assigned values, including those that equal the stored ones, sorted by key.
     package var edited: [StoreChange] {
         edits.map { StoreChange(key: $0.key, old: base[$0.key], new: $0.value) }.sorted { $0.key < $1.key }
     }
 
-    /// What differs from the contents it began with, in the order of the keys.
+    /// The differences from the contents at the start of the transaction, sorted by key.
     public var changes: [StoreChange] {
         var changes: [StoreChange] = []
         for (key, new) in edits {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The store of a suite that has no place to store anything in: it stays empty, and every commit throws.
+/// The store of a suite that has no place to store values. It remains empty, and every commit throws.
 ///
-/// What is assigned stays with the engine as a pending write, which is never tried again.
+/// The engine holds assigned values as pending writes and never retries them.
 final class UnavailableStore: VersionedStore {
-    /// Values are read from the engine, which invalidates them here.
+    /// The engine reads these values, and invalidates this stamp when they change.
     let versionStamp = VersionStamp()
     private let cause: SettingsError
 
     /// Creates a store for values that cannot be stored.
     ///
-    /// - Parameter cause: Why there is no place; its fact, its fix and its location are part of every error.
+    /// - Parameter cause: The error that explains why there is no place. Every error of the store has its fact, its fix
+    ///   and its location.
     init(because cause: SettingsError) {
         self.cause = cause
     }
 
-    /// What to report when a suite over this store is opened.
+    /// The error to report when a suite with this store is opened.
     var notice: SettingsError {
         error("assigned values last only as long as the process, and every set, update or transaction fails")
     }

@@ -2,41 +2,41 @@
 
 import Synchronization
 
-/// Tells without a lock whether what was read from a store is still the newest.
+/// Shows without a lock whether values that were read from a store are still current.
 ///
-/// What was read is as new as a *version* that was taken with it. A version is outrun by one of two words: the *local* one,
-/// which changes with whatever this process knows to have changed, and the *shared* one, which other processes change.
-/// The store writes under its lock; anybody reads.
+/// A reader takes a *version* together with the values. Two words invalidate a version when they change. The *local*
+/// word changes with every change that this process knows of. Other processes change the *shared* word. The store
+/// writes the local word under its lock; any thread reads it.
 ///
-/// Unchecked: the two words that are allocated here are only touched through atomics, and last as long as this object.
+/// Unchecked `Sendable`: the two words allocated here are accessed only through atomics and are freed only in `deinit`.
 final class VersionStamp: @unchecked Sendable {
     struct Version: Equatable {
         /// The local word; 0 for a version that is never current.
         var local: UInt64
-        /// Where the shared word is, and what it was.
+        /// The address of the shared word, and its value.
         var address: UInt64
         var shared: UInt64
 
-        /// Whether nothing has changed since the version was taken.
+        /// Returns whether nothing has changed since the version was taken.
         ///
-        /// - Parameter localAddress: That of the object that gave the version, which is still there.
-        /// - Returns: Whether what was read then is the newest.
+        /// - Parameter localAddress: The local address of the stamp that returned the version, which must still exist.
+        /// - Returns: Whether the values that were read then are current.
         func isCurrent(localAddress: UInt64) -> Bool {
             SharedPage.load(at: UInt(address)) == shared && SharedPage.load(at: UInt(localAddress)) == local
         }
     }
 
-    /// The local word, and one that stands for the shared word of a store that shares nothing.
+    /// The local word, and a constant 0 that replaces the shared word of a store that shares nothing.
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
 
-    /// Where the shared word is.
+    /// The address of the shared word.
     private let address: Atomic<UInt64>
-    /// What the shared word was when memory was brought up to it.
+    /// The shared word that the contents in memory correspond to.
     private let seen = Atomic<UInt64>(0)
     private let current = Atomic<UInt64>(0)
-    /// At first, so that the first read looks.
+    /// Initially `true`, so that the first read looks at the file.
     private let isLookDue = Atomic(true)
-    /// Where a page that is shared with other processes is seen, once there is one.
+    /// The mapping of the page that is shared with other processes, once there is one.
     private let window = Locked<PageWindow?>(nil)
 
     init() {
@@ -51,12 +51,12 @@ final class VersionStamp: @unchecked Sendable {
         words.deallocate()
     }
 
-    /// Where the local word is, for as long as this object.
+    /// The address of the local word, valid while this object exists.
     var localAddress: UInt64 { UInt64(UInt(bitPattern: words)) }
 
-    /// What a reader who holds the store's lock has read is as new as this.
+    /// The version of the values that a reader obtains while it holds the store's lock.
     var version: Version {
-        // Where no thread can watch the file, every read is to look: 0 is never current.
+        // When no thread can watch the file, every read has to look at it: 0 is never current.
         Version(
             local: WorkScheduler.shared.isStarved ? 0 : words[0].load(ordering: .acquiring),
             address: address.load(ordering: .acquiring),
@@ -64,19 +64,19 @@ final class VersionStamp: @unchecked Sendable {
         )
     }
 
-    /// Whether nothing has changed since a version was taken.
+    /// Returns whether nothing has changed since a version was taken.
     func isCurrent(_ version: Version) -> Bool {
         version.isCurrent(localAddress: localAddress)
     }
 
-    /// The number of the contents in memory, if those are the newest.
+    /// The version of the contents in memory if they are current; otherwise `nil`.
     var contentsVersion: UInt64? {
         let version = version
         guard !isLookDue.load(ordering: .acquiring), isCurrent(version) else { return nil }
         return current.load(ordering: .acquiring)
     }
 
-    /// Where the journal's records end, as far as was seen, in bytes.
+    /// The end of the journal's records as far as this process has seen them, in bytes.
     var journalEnd: Int {
         Int(JournalPosition(word: seen.load(ordering: .relaxed)).end)
     }
@@ -85,17 +85,17 @@ final class VersionStamp: @unchecked Sendable {
 // MARK: - Changes
 
 extension VersionStamp {
-    /// Outruns all versions.
+    /// Invalidates all versions.
     func invalidate() {
         words[0].add(1, ordering: .sequentiallyConsistent)
     }
 
-    /// Takes down what is in memory now.
+    /// Publishes the state of the contents in memory.
     ///
     /// - Parameters:
     ///   - page: The page that is shared with other processes, if there is one.
-    ///   - word: What its word was.
-    ///   - version: The number of the contents.
+    ///   - word: The shared word that the contents correspond to.
+    ///   - version: The version of the contents.
     func update(_ page: SharedPage?, seen word: UInt64, version: UInt64) {
         var address = UInt64(UInt(bitPattern: words + 1))
         var word = page == nil ? 0 : word
@@ -104,24 +104,25 @@ extension VersionStamp {
             if !page.mayBeSuperseded, let (shown, isNew) = show(page) {
                 (address, isOther) = (shown, isNew)
             } else {
-                // The other word is 0, so every read asks the store.
+                // The constant word is 0, so every read asks the store.
                 word = 1
             }
         }
         if self.address.load(ordering: .relaxed) != address { isOther = true }
         let isChanged = current.load(ordering: .relaxed) != version
         guard isOther || isChanged || seen.load(ordering: .relaxed) != word else { return }
-        // The number first: who finds the new word has the new number, or a later one.
+        // The version first: a reader that finds the new word also finds the new version, or a later one.
         current.store(version, ordering: .releasing)
         self.address.store(address, ordering: .releasing)
         seen.store(word, ordering: .releasing)
-        // Last: who took a version of both old and new words is outrun.
+        // Last: this invalidates a version that was taken of both old and new words.
         if isOther || isChanged { invalidate() }
     }
 
-    /// Makes the shared word of a page seen where versions have it.
+    /// Maps a page at the address that versions contain.
     ///
-    /// - Returns: Its address, and whether another page was seen there before; `nil` when that is impossible.
+    /// - Returns: The address of its shared word, and whether another page was mapped there before; `nil` when mapping
+    ///   fails.
     private func show(_ page: SharedPage) -> (address: UInt64, isNew: Bool)? {
         window.withLock { window in
             if window == nil { window = PageWindow() }
@@ -138,7 +139,7 @@ extension VersionStamp {
         invalidate()
     }
 
-    /// Whether somebody wants the file looked at, and is now told that it is.
+    /// Returns whether a look at the file is due, and marks it as done.
     func takeLookDue() -> Bool {
         guard isLookDue.load(ordering: .relaxed) else { return false }
         return isLookDue.exchange(false, ordering: .acquiring)
@@ -151,8 +152,8 @@ extension VersionStamp {
     }
 }
 
-/// A store that tells without a lock, and without a call, whether what was read from it is still the newest.
+/// A store whose values can be checked without a lock, and without a call.
 protocol VersionedStore: SettingsStore {
-    /// Its versions are as new as what is read in ``SettingsStore/withValue(forKey:_:)``, when taken there.
+    /// The stamp whose versions are taken inside ``SettingsStore/withValue(forKey:_:)``, together with the value.
     var versionStamp: VersionStamp { get }
 }

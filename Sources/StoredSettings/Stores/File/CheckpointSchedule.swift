@@ -2,47 +2,48 @@
 
 import Synchronization
 
-/// When a store checkpoints by itself.
+/// Decides when a store makes a checkpoint in the background.
 final class CheckpointSchedule: Sendable {
-    /// How often to see whether there were more sets, in seconds: twice that after the last one the file is written.
+    /// The interval at which to check for further sets, in seconds. A checkpoint follows one to two intervals after the
+    /// last set.
     static let interval = 0.1
-    /// How often to see that at most, before the file is written although there are more sets.
+    /// How often to postpone a checkpoint because of further sets.
     static let mostTurns = 9
-    /// How long to leave checkpointing to the process that has set, in seconds.
+    /// How long to leave the checkpoint to the process that committed, in seconds.
     static let courtesy = 0.5
-    /// How long to wait for another process to checkpoint when this one ends.
+    /// How long to wait for a checkpoint of another process when this one exits.
     static let patienceAtEnd = Duration.seconds(2)
-    /// How long to wait after a checkpoint has failed for the first time; each time twice as long, up to a minute.
+    /// The delay after the first failed checkpoint. It doubles with each further failure, up to `longestRetryDelay`.
     static let retryDelay = Duration.seconds(1)
     static let longestRetryDelay = Duration.seconds(60)
-    /// How often to see whether it is time for another attempt, in seconds.
+    /// The interval at which to check whether a retry is due, in seconds.
     static let retryInterval = 0.5
 
-    /// Whether it checkpoints by itself at all.
+    /// Whether the store makes checkpoints in the background at all.
     let isActive: Bool
     let isScheduled = ScheduledFlag()
     let isRepairScheduled = ScheduledFlag()
     let isLookScheduled = ScheduledFlag()
-    /// Whether it was reported that the system starts no thread.
+    /// Whether the lack of threads has been reported.
     let isShortageReported = Atomic(false)
-    /// Whether the journal is being checkpointed because it has become long.
+    /// Whether a checkpoint is in progress because the journal has become long.
     let isUrgent = ScheduledFlag()
-    /// Whether this process has set anything, and so owes it to others to checkpoint.
+    /// Whether this process has committed anything, and is therefore responsible for a checkpoint.
     let hasCommitted = Atomic(false)
 
-    /// The checkpoints that have failed since the last one that did not.
+    /// The failed checkpoints since the last successful one.
     private struct Failures {
         var count = 0
         var nextAttempt = ContinuousClock.now
-        /// What was reported.
+        /// The causes that have been reported.
         var causes: Set<String> = []
     }
 
     private let failures = Locked<Failures?>(nil)
-    /// Whether there are any, which a commit must know without a lock.
+    /// Whether there are failures, for commits, which must not take a lock for this.
     private let isFailing = Atomic(false)
 
-    /// How long the journal may become before it is checkpointed at once, in bytes.
+    /// The length of the journal above which a checkpoint is due at once, in bytes.
     let journalBound: Int
 
     init(isActive: Bool, journalBound: Int) {
@@ -57,7 +58,7 @@ final class CheckpointSchedule: Sendable {
 
     /// Notes that a checkpoint has failed.
     ///
-    /// - Returns: Whether it has not failed for this reason since the last one that was made.
+    /// - Returns: Whether this is the first failure for this reason since the last successful checkpoint.
     func noteFailure(_ error: SettingsError) -> Bool {
         isFailing.store(true, ordering: .relaxed)
         return failures.withLock { failures in
@@ -66,19 +67,19 @@ final class CheckpointSchedule: Sendable {
             let delay = Self.retryDelay * (1 << min(new.count, 6))
             new.count += 1
             new.nextAttempt = .now + min(delay, Self.longestRetryDelay)
-            // The path of a draft is another one each time.
+            // The path of a draft differs each time.
             let call = (error.underlying as? SystemError).map { "\($0.call) \($0.number)" }
             return new.causes.insert("\(error.code) \(call ?? error.fact)").inserted
         }
     }
 
-    /// Notes that a checkpoint was made.
+    /// Notes that a checkpoint has succeeded.
     func noteSuccess() {
         failures.withLock { $0 = nil }
         isFailing.store(false, ordering: .relaxed)
     }
 
-    /// Makes another attempt due: what it has failed for may have gone.
+    /// Makes another attempt due, because the cause of the failure may be gone.
     func retryNow() {
         failures.withLock { failures in
             failures?.count = 0
@@ -88,11 +89,11 @@ final class CheckpointSchedule: Sendable {
 }
 
 extension FileStore {
-    /// Sees to it that what is in the journal is checkpointed.
+    /// Schedules a checkpoint of the journal.
     ///
     /// - Parameters:
-    ///   - isOwn: Whether this process has put it there.
-    ///   - isUrgent: Whether not to wait for a pause.
+    ///   - isOwn: Whether this process has appended the records.
+    ///   - isUrgent: Whether to start the checkpoint without waiting for a pause between sets.
     func checkpointLater(isOwn: Bool, isUrgent: Bool = false) {
         guard schedule.isActive else { return }
         if isOwn, !schedule.hasCommitted.load(ordering: .relaxed) {
@@ -106,7 +107,7 @@ extension FileStore {
         takeTurn(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.courtesy, seen: 0, turns: 0)
     }
 
-    /// Checkpoints without waiting for a pause, unless that is being done.
+    /// Starts a checkpoint without waiting for a pause, unless one is in progress.
     private func checkpointAtOnce() {
         guard !schedule.isUrgent.load(ordering: .relaxed), !schedule.isUrgent.exchange(true, ordering: .relaxed) else {
             return
@@ -136,7 +137,7 @@ extension FileStore {
 
     private func checkpointNow() {
         guard !schedule.isBackingOff else { return retryLater() }
-        // From here on, whoever sets has to see to it again.
+        // A set from here on schedules another checkpoint.
         schedule.isScheduled.store(false, ordering: .relaxed)
         do {
             guard !isCheckpointed else { return }
@@ -152,7 +153,8 @@ extension FileStore {
     private func checkpointFailed(_ error: any Error) {
         let isCopyOutdated = error is OutdatedCopyError
         var error = (error as? OutdatedCopyError)?.error ?? writeError(error)
-        // Who has set nothing need not be able to checkpoint, and a file that is broken was told of.
+        // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file was
+        // reported before.
         guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
         let isFirst = schedule.noteFailure(error)
         if isFirst, ![.malformedFile, .readFailed].contains(error.code) {
@@ -165,12 +167,12 @@ extension FileStore {
         retryLater()
     }
 
-    /// Makes another attempt when it is time for one.
+    /// Makes another attempt when one is due.
     private func retryLater() {
         takeTurn(after: CheckpointSchedule.retryInterval, seen: 0, turns: CheckpointSchedule.mostTurns)
     }
 
-    /// Whether the file has all that the journal has, as far as is known without a look.
+    /// Whether the file contains all known records of the journal. This does not look at the file.
     private var isCheckpointed: Bool {
         state.withLock { state in
             guard let journal = state.journal.journal, let (epoch, position) = journal.current else { return true }
@@ -179,9 +181,9 @@ extension FileStore {
         }
     }
 
-    /// Checkpoints when the suite is let go of, or the process ends.
+    /// Makes a last checkpoint when the suite is closed or the process exits.
     ///
-    /// What cannot be done then is done by whoever opens the suite next.
+    /// If it fails, the next process that opens the suite makes the checkpoint.
     func checkpointAtEnd() {
         guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
         do {
@@ -191,7 +193,7 @@ extension FileStore {
             deliver(Effects(errors: [error.error]))
         } catch {
             var error = writeError(error)
-            // Another process checkpoints, and when it is done it sees that there is more.
+            // Another process is making a checkpoint. When it has finished, it finds the remaining records.
             guard error.code != .lockTimedOut else { return }
             error.consequence = "what was set is safe in the journal, and the file is written when the suite is opened"
             deliver(Effects(errors: [error]))

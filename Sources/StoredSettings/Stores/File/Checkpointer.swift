@@ -12,12 +12,12 @@ import Darwin
 #endif
 
 extension FileStore {
-    /// Writes into the file what the journal has and the file has not.
+    /// Writes the journal's changes that are not in the file yet into it.
     func checkpoint() throws {
         let patience = lockPatience
         look()
         if let problem = state.withLock({ $0.journal.problem }) { throw problem }
-        // Where nothing was ever set there is nothing to checkpoint, and nothing to be made for it.
+        // Without a journal there is nothing to checkpoint, and no file has to be created.
         guard state.withLock({ $0.journal.journal != nil }) else { return }
         do {
             let lock = try lockForCheckpoint(patience: patience, slowPatience: FileLock.slowPatience)
@@ -30,13 +30,14 @@ extension FileStore {
         }
     }
 
-    /// Takes the lock that lets one process checkpoint at a time.
+    /// Acquires the checkpoint lock, which allows one checkpoint at a time.
     ///
     /// - Parameters:
-    ///   - patience: How long to wait while another process that has it gets nothing done.
-    ///   - slowPatience: The same while that process runs, so that it may be waiting for a slow disk; `nil` for no longer.
-    /// - Returns: The lock, which ends with the last reference to it.
-    /// - Throws: ``SystemError``, or ``SettingsError`` when the other process does not let go of it.
+    ///   - patience: How long to wait while the process that holds the lock makes no progress.
+    ///   - slowPatience: How long to wait if that process is running, so that it may be waiting for a slow disk; `nil`
+    ///     for no longer than `patience`.
+    /// - Returns: The lock, which is released with the last reference to it.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if the other process does not release the lock.
     func lockForCheckpoint(patience: Duration, slowPatience: Duration? = nil) throws -> FileHandle {
         for _ in 0..<Self.mostPlans {
             guard let lock = try openCheckpointLock() else { continue }
@@ -57,16 +58,16 @@ extension FileStore {
         throw SystemError(call: .lock, path: file.path, number: EAGAIN)
     }
 
-    /// Whether a lock still excludes other processes: its file may have been removed, and created again.
+    /// Whether a lock still excludes other processes. Its file may have been removed and created again.
     func isInPlace(_ lock: FileHandle) throws -> Bool {
         try file.system.status(of: lock).isSameFile(as: file.system.status(at: lock.path, followingLinks: false))
     }
 
-    /// The same without waiting.
+    /// Acquires the checkpoint lock if it is free.
     ///
-    /// - Parameter isCreating: Whether to make the lock's file if it is not there.
-    /// - Returns: `nil` when another process has the lock, or there is no file.
-    /// - Throws: ``SystemError`` when the file cannot be opened or locked.
+    /// - Parameter isCreating: Whether to create the lock's file if it does not exist.
+    /// - Returns: `nil` when another process holds the lock, or there is no file.
+    /// - Throws: ``SystemError`` if the file cannot be opened or locked.
     func tryToLockForCheckpoint(creating isCreating: Bool = true) throws -> FileHandle? {
         guard let lock = try openCheckpointLock(creating: isCreating) else { return nil }
         return try file.system.tryLock(lock) && isInPlace(lock) ? lock : nil
@@ -75,25 +76,25 @@ extension FileStore {
     private func openCheckpointLock(creating isCreating: Bool = true) throws -> FileHandle? {
         let directory = try file.directory()
         let name = directory.name.adding(SettingsFile.lockSuffix)
-        // Reading is all that locking needs: a user who may not write to the lock's file can still take turns.
+        // Locking requires only read access, so a user who may not write to the lock's file can also take turns.
         if let lock = try directory.openSibling(name, O_RDONLY) { return lock }
         guard isCreating, let lock = try directory.createSibling(name, O_RDONLY) else { return nil }
         if let model = try directory.status() { try file.system.copyPermissions(of: model, to: lock) }
         return lock
     }
 
-    /// Checkpoints until nothing has come in between.
+    /// Makes checkpoints until no other program has changed the file meanwhile.
     ///
     /// - Parameters:
-    ///   - lock: The lock for checkpointing, which is let go of.
-    ///   - patience: How long to wait while another process that has the journal's lock gets nothing done.
-    /// - Throws: ``SystemError`` or ``SettingsError`` when the file cannot be written.
+    ///   - lock: The checkpoint lock, which is released afterwards.
+    ///   - patience: How long to wait while the process that holds the journal's lock makes no progress.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written.
     func checkpoint(under lock: FileHandle, patience: Duration) throws {
         var checkpointing = Checkpointer(store: self, lock: lock, patience: patience)
         let journal = state.withLock { $0.journal.journal }
         let page = journal?.isWritable == true ? journal?.page : nil
         if let page { LockHolder.current?.store(as: .checkpoint, in: page) }
-        // Those who are told may checkpoint, too.
+        // After the lock is released: a subscriber may make a checkpoint.
         defer {
             if let page { LockHolder.remove(as: .checkpoint, from: page) }
             release(lock)
@@ -103,12 +104,13 @@ extension FileStore {
     }
 }
 
-/// A checkpoint has written the settings file, but could neither replace nor remove the last good copy.
+/// The error of a checkpoint that has written the settings file, but could neither replace nor remove the last good
+/// copy.
 struct OutdatedCopyError: Error {
     var error: SettingsError
 }
 
-/// One checkpoint, by the process that has the lock for it.
+/// One checkpoint, in the process that holds the checkpoint lock.
 private struct Checkpointer {
     let store: FileStore
     let lock: FileHandle
@@ -131,7 +133,7 @@ private struct Checkpointer {
             waitUntilSettled()
             guard let plan = try makePlan() else { continue }
             notePace(plan.journal)
-            // The journal first: what is on the disk of it must not be behind the file.
+            // The journal first: on the disk, it must not be older than the file.
             try plan.journal.synchronize()
             notePace(plan.journal)
             guard plan.isNeeded else { return try reuse(plan) }
@@ -142,9 +144,9 @@ private struct Checkpointer {
         throw SettingsError.alwaysEdited(file.path)
     }
 
-    /// Notifies the subscribers of the changes that were found, before anything waits for the disk.
+    /// Notifies the subscribers of changes that were found, before anything waits for the disk.
     ///
-    /// Errors are reported at the end, when the lock is free: a reporter may start a checkpoint.
+    /// Errors are reported at the end, after the lock is released: a reporter may start a checkpoint.
     private mutating func deliverChanges() {
         let deliveries = effects.deliveries
         effects.deliveries = []
@@ -155,7 +157,7 @@ private struct Checkpointer {
         }
     }
 
-    /// Waits while the file may be one that somebody is in the middle of writing.
+    /// Waits while another program may be writing the file.
     private mutating func waitUntilSettled() {
         for _ in 0..<Int(FileStore.settlingTime / 0.01) * 2 {
             store.reloadIfDue(lookingAtFile: true, &effects)
@@ -169,29 +171,29 @@ private struct Checkpointer {
         }
     }
 
-    /// What is to be written, and what it was made of.
+    /// The contents to write, and the state of the files that they are based on.
     private struct Plan {
         var journal: Journal
         var epoch: UInt32
         var contents: [String: StoredValue]
         var status: FileStatus?
-        /// The records before this are in the contents.
+        /// The end of the records that are in the contents.
         var end: UInt32
-        /// Whether the file lacks any of them.
+        /// Whether the file or its last good copy has to be written.
         var isNeeded: Bool
     }
 
     /// - Returns: `nil` when the file has to be read first.
     private mutating func makePlan() throws -> Plan? {
         try withJournalAlone { [store] journal, state, effects in
-            // What could not be read a moment ago is not tried again under the journal's lock.
+            // A file that could not be read a moment ago is not read again under the journal's lock.
             store.refresh(&state, &effects, lookingAtFile: state.readFailure == nil)
             guard state.reload == nil || (state.reload == .file && state.readFailure != nil) else { return nil }
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
                 throw SystemError(call: .open, path: journal.file.path, number: EAGAIN)
             }
             let end = state.journal.position.end
-            // A file that is missing is written again: there is nothing that could be destroyed.
+            // A missing file is written again, because there is nothing to destroy.
             let isMissing = state.readFailure?.isMissing == true
             let isCopyDue = LastGoodCopy.condition(in: journal.page) != .current && state.readFailure == nil
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue
@@ -207,10 +209,10 @@ private struct Checkpointer {
         }
     }
 
-    /// Puts the draft in its place, and then says so in the journal, once the disk has it.
+    /// Puts the draft in place, and records that in the journal after the file is on the disk.
     ///
-    /// - Returns: `false` when the file was changed by another program since the plan was made.
-    /// - Throws: ``OutdatedCopyError`` when all of this is done, and only the last good copy is outdated.
+    /// - Returns: `false` when another program has changed the file since the plan was made.
+    /// - Throws: ``OutdatedCopyError`` if all of this has succeeded, and only the last good copy is outdated.
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
         var copy = LastGoodCopy(directory: draft.directory, knownInode: plan.journal.page[JournalHeader.lastGoodWord])
         var copyDraft: LastGoodCopy.Draft?
@@ -244,7 +246,7 @@ private struct Checkpointer {
             journal.store(epoch)
             state.journal.dropCheckpointed(upTo: epoch.checkpointed)
         }
-        // What is checkpointed is not to be applied again after the disk has lost what follows.
+        // After a power loss that destroys later records, checkpointed records must not be applied again.
         try plan.journal.synchronize()
         try reuse(plan)
         if copyError != nil { try replaceOutdatedCopy(&copy, draft, plan) }
@@ -253,11 +255,10 @@ private struct Checkpointer {
 
     /// Puts the draft and its copy in place.
     ///
-    /// The copy is first, so that it is never older than a file that is broken later. Where there is no file yet, it is last:
-    /// a copy proves that there was a file.
+    /// The copy is first, so that it is never older than a file that is damaged later. If there is no file yet, the
+    /// copy is last: a copy proves that there was a file.
     ///
-    /// - Returns: `nil` when the file is not the one that the draft was made of, or another process may be writing a
-    ///   draft at the same time.
+    /// - Returns: `nil` when the file is not the one that the draft is based on, or the draft no longer has its name.
     private mutating func place(
         _ draft: SettingsFile.Draft,
         _ copy: inout LastGoodCopy,
@@ -290,7 +291,7 @@ private struct Checkpointer {
             var reading = placedReading
             reading.contents = [:]
             if isOverwritten {
-                // It has other times than the draft.
+                // Its times differ from those of the draft.
                 placed.with(fingerprint: PlacedFile.fingerprint(of: reading.status)).store(in: journal.page)
                 newCopy.store(.current, in: journal.page)
                 error = nil
@@ -309,9 +310,9 @@ private struct Checkpointer {
     ///
     /// - Parameters:
     ///   - copy: The copy.
-    ///   - draft: The file, which is in its place.
+    ///   - draft: The file, which is in place.
     ///   - plan: The plan that was carried out.
-    /// - Throws: ``OutdatedCopyError`` when the copy is still there.
+    /// - Throws: ``OutdatedCopyError`` if the copy is still there.
     private mutating func replaceOutdatedCopy(
         _ copy: inout LastGoodCopy,
         _ draft: SettingsFile.Draft,
@@ -321,7 +322,7 @@ private struct Checkpointer {
         try withJournalAlone { [store, lock] journal, _, effects in
             guard journal === plan.journal, try store.isInPlace(lock) else { return }
             do {
-                // The space of the old copy may be all that the new one lacks.
+                // The new copy may need the space of the old one.
                 try newCopy.remove()
                 newCopy.store(.missing, in: journal.page)
             } catch let failure as SettingsError where [.untrustedFile, .malformedFile].contains(failure.code) {
@@ -343,9 +344,9 @@ private struct Checkpointer {
         }
     }
 
-    /// Removes the last good copy, whose space the draft of the file may lack.
+    /// Removes the last good copy, because the draft of the file may need its space.
     ///
-    /// The settings file and the journal have all values. The new copy is written as soon as the file is in its place.
+    /// The settings file and the journal contain all values. A new copy is written as soon as the file is in place.
     private func makeRoom(_ plan: Plan) throws {
         guard plan.status != nil else { return }
         var copy = LastGoodCopy(directory: try file.directory(), knownInode: plan.journal.page[JournalHeader.lastGoodWord])
@@ -354,14 +355,14 @@ private struct Checkpointer {
         copy.store(.missing, in: plan.journal.page)
     }
 
-    /// Begins a new epoch at the front of the journal, where there are records that are in the file, on the disk too, and
-    /// clears the space of the old ones.
+    /// Begins a new epoch at the front of the journal if the records there are in the file, and clears their space. The
+    /// file is on the disk.
     private mutating func reuse(_ plan: Plan) throws {
         try withJournalAlone { [store] journal, state, effects in
             guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch,
                 !journal.isDistrusted
             else { return }
-            // The disk has a header with these facts.
+            // The header with this epoch is on the disk.
             journal.page[JournalHeader.limitWord] = 0
             try store.reuse(journal, epoch, &state)
             do {
@@ -374,7 +375,7 @@ private struct Checkpointer {
         }
     }
 
-    /// Runs a body while this process alone may change the journal, and nobody here reads.
+    /// Runs a body while only this process can change the journal, and no thread of this process reads.
     private mutating func withJournalAlone<Result>(
         _ body: (Journal, inout FileStore.State, inout FileStore.Effects) throws -> Result
     ) throws -> Result {
@@ -392,6 +393,6 @@ private struct Checkpointer {
 }
 
 extension FileStore {
-    /// How often to begin again because somebody has changed a file meanwhile, before it is called an error.
+    /// How often to start again after another program has changed the file, before the checkpoint fails.
     fileprivate static let mostPlans = 20
 }

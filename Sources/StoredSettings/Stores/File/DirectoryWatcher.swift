@@ -2,28 +2,28 @@
 
 import Synchronization
 
-/// Notifies handlers when something happens to certain names in a directory, or to a file.
+/// Notifies handlers of events on certain names in a directory, or on a file.
 ///
-/// There is one for the process, since a user may have no more than 128 of the system's queues of such events. A thread of
-/// its own waits for them.
+/// There is one watcher per process, because the system limits a user to 128 event queues. The watcher has its own
+/// thread, which waits for events.
 final class DirectoryWatcher: Sendable {
-    /// Called with whether something else has happened than that a journal was written to.
+    /// Called with whether anything happened other than a write to a journal.
     ///
-    /// It is called on the thread that serves all suites, so it schedules work and does none.
+    /// It runs on the thread that all suites share, so it schedules work and does none itself.
     typealias Handler = @Sendable (_ isChanged: Bool) -> Void
 
-    /// What concerns a handler.
+    /// The names whose events a handler receives.
     ///
-    /// Everything that happens to the watched object itself does, too.
+    /// A handler also receives all events of the watched object itself.
     struct Names: Sendable {
-        /// The names of files, links and directories whose changes matter, as bytes.
+        /// The names of relevant files, links and directories, as bytes.
         var files: Set<[UInt8]> = []
-        /// The name of a journal, which is written to all the time.
+        /// The name of a journal, which is written to frequently.
         var journal: [UInt8]?
     }
 
-    /// How long to wait after events before reading more, in seconds, so that a process that sets all the time does not
-    /// keep those that watch busy.
+    /// The pause after a batch of events, in seconds. With it, a process that sets values continuously does not keep
+    /// its watchers busy.
     private static let pause = 0.001
 
     /// A watch of one directory, which ends with the last reference to it.
@@ -47,7 +47,7 @@ final class DirectoryWatcher: Sendable {
         var names: Names
         var handler: Handler
 
-        /// Whether an event matters, and then whether it is more than a write to the journal.
+        /// Returns `nil` for an irrelevant event; otherwise, whether it is more than a write to the journal.
         func isChanged(by event: SystemCalls.WatchEvent) -> Bool? {
             if event.name.isEmpty { return true }
             if let journal = names.journal, event.name.elementsEqual(journal) { return !event.isWrite }
@@ -72,12 +72,12 @@ final class DirectoryWatcher: Sendable {
     /// Watches a directory or a file.
     ///
     /// - Parameters:
-    ///   - path: Where it is.
-    ///   - names: The names in the directory that matter.
-    ///   - system: Makes the calls.
-    ///   - handler: Called after one or more things have happened.
+    ///   - path: The path of the directory or file.
+    ///   - names: The relevant names in the directory.
+    ///   - system: The system calls to use.
+    ///   - handler: Called after one or more events.
     /// - Returns: The watch.
-    /// - Throws: ``SystemError`` where the system has no such events, or has no room for another watch.
+    /// - Throws: ``SystemError`` if the system has no such events, or its limit of watches is reached.
     func watch(_ path: FilePath, for names: Names, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
         try state.withLock { state in
             let queue = try state.queue ?? openQueue(system)
@@ -102,7 +102,7 @@ final class DirectoryWatcher: Sendable {
     }
 
     private func remove(_ id: UInt64, from number: CInt) {
-        // A forked child shares the queue with its parent, whose watch this is.
+        // A forked child shares the queue with its parent, which owns this watch.
         guard forks == Forks.count else { return }
         let ended = state.withLock { state in
             let ended = state.subscriptions[number]?.removeValue(forKey: id)
@@ -120,7 +120,8 @@ final class DirectoryWatcher: Sendable {
             var changes: [UInt64: (handler: Handler, isChanged: Bool)] = [:]
             SystemCalls()
                 .readWatchEvents(from: queue) { event in
-                    // The number of no directory says that events were lost: then anything may have happened anywhere.
+                    // An event without a directory means that events were lost, so that every directory may have
+                    // changed.
                     for number in event.number == -1 ? Array(state.subscriptions.keys) : [event.number] {
                         for (id, subscription) in state.subscriptions[number] ?? [:] {
                             guard let isChanged = subscription.isChanged(by: event) else { continue }

@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Journal-and-locks.md, "Writers take turns with flock".
 
-/// The lock that makes the users of a file, of all processes, take turns.
+/// Locks a file, so that its writers in all processes take turns.
 ///
-/// It is had with `flock`: the system lets go of it when its holder dies.
+/// The lock is an `flock`, which the system releases when its holder dies.
 enum FileLock {
-    /// How long to wait while no other process gets anything done.
+    /// How long to wait while no other process makes progress.
     static let patience = Duration.seconds(5)
 
-    /// How long to wait for a process that is known to run: a slow disk shows no progress.
+    /// How long to wait for a process that is known to run. It may be waiting for a slow disk.
     static let slowPatience = Duration.seconds(120)
 
-    /// How time passes while a process waits.
+    /// The clock that a waiting process uses.
     struct Clock {
         var now: () -> ContinuousClock.Instant = { .now }
-        /// Waits for some seconds.
+        /// Waits for a number of seconds.
         var sleep: (Double) -> Void = { SystemCalls.sleep(seconds: $0) }
     }
 
-    /// How often to try before waiting: who holds the lock mostly lets go of it within a microsecond.
+    /// How often to try before waiting: the holder usually releases the lock within a microsecond.
     private static let quickTries = 20
-    /// How long to wait between two tries after that, in seconds.
+    /// The wait between two tries after that, in seconds.
     private static let shortestPause = 0.000_02
     private static let longestPause = 0.002
 
     /// Waits for the lock.
     ///
-    /// The lock is nobody's turn: among several who write without a pause, one may go without it for long. That is no
-    /// failure as long as the others get on, so it is the time without progress that is bounded.
+    /// `flock` is not fair: a writer can starve while other writers continue without a pause. That is not a failure, so
+    /// only the time without progress is limited.
     ///
     /// - Parameters:
     ///   - file: The file to lock.
-    ///   - system: Makes the calls.
+    ///   - system: The system calls to use.
     ///   - patience: How long to wait without progress.
-    ///   - slowPatience: How long to wait without progress while the holder is known to run; `nil` for no longer.
-    ///   - clock: How time passes.
-    ///   - holder: Returns the process that holds the lock, if that is known.
-    ///   - progress: Tells the state of what the lock protects.
-    /// - Throws: ``SystemError``, or ``SettingsError`` when another process does not let go of it.
+    ///   - slowPatience: How long to wait without progress while the holder is known to run; `nil` for no longer than
+    ///     `patience`.
+    ///   - clock: The clock to use.
+    ///   - holder: Returns the process that holds the lock, if it is known.
+    ///   - progress: Returns a number that changes when another process makes progress.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
     static func acquire(
         _ file: FileHandle,
         _ system: SystemCalls,
@@ -58,7 +59,7 @@ enum FileLock {
         while try !system.tryLock(file) {
             let newState = progress()
             if newState != state {
-                // Who has just written is about to let go, so the next tries come close together.
+                // A process that has just made progress is about to release the lock, so the next tries follow quickly.
                 (state, deadline, pause) = (newState, clock.now() + patience, shortestPause)
                 slowDeadline = clock.now() + (slowPatience ?? patience)
             }

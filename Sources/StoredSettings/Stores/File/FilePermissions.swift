@@ -14,11 +14,11 @@ extension SystemCalls {
     private static let permissionsOfOthers: mode_t = 0o007
     private static let permissionsOfAll: mode_t = 0o777
 
-    /// Gives a file the owner, the group and the mode of another, as far as the user of this process may.
+    /// Copies the owner, the group and the mode of another file, as far as this user may.
     ///
-    /// Only root can give files away. Where the group cannot be kept, its permissions are left out. So at no moment can a
-    /// user read the file who could not read the other: it is its owner's alone while owner and group change, and gets
-    /// its mode last.
+    /// Only root can change the owner of a file. If the group cannot be copied, the file receives no group permissions.
+    /// So no user can ever read the file who could not read the other: while owner and group change, only the owner has
+    /// access, and the mode is set last.
     func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
         let status = try status(of: file)
         let isOwnerChanged = status.owner != model.owner
@@ -30,19 +30,19 @@ extension SystemCalls {
         }
         if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group) }
         if isGroupChanged, try !mayGive(file, to: nil, model.group) {
-            // The members of the lost group become other users, who must not gain permissions by that.
+            // Members of the lost group count as other users now. They must not gain permissions.
             mode &= ~Self.permissionsOfGroup & ~(~(mode >> 3) & Self.permissionsOfOthers)
         }
         if current != mode { try setPermissions(mode, of: file) }
     }
 
-    /// Removes the permissions that a model does not have from a file.
+    /// Removes permissions that a model does not have from a file.
     ///
-    /// - Throws: ``SystemError`` when a user who may change the permissions fails to.
+    /// - Throws: ``SystemError`` if the removal fails although this user may change the permissions.
     func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) {
         let status = try status(of: file)
         var mode = status.permissions & model.writableByOwner.permissions
-        // The permissions of the group are another group's.
+        // The group permissions are for another group.
         if status.group != model.group { mode &= ~Self.permissionsOfGroup }
         guard mode != status.permissions else { return }
         do {
@@ -53,22 +53,22 @@ extension SystemCalls {
         }
     }
 
-    /// Changes the owner, if given, and the group, if this user may.
+    /// Changes the owner, if there is one, and the group, if this user may.
     private func mayGive(_ file: FileHandle, to owner: uid_t?, _ group: gid_t) throws(SystemError) -> Bool {
         do {
-            // The owner that is no number leaves it as it is.
+            // `uid_t.max` leaves the owner unchanged.
             try setOwner(owner ?? uid_t.max, group, of: file)
             return true
         } catch  where [EPERM, EINVAL, ENOSYS, EOPNOTSUPP].contains(error.number) {
-            // Not by this user, not to one whom the namespace of this process lacks, or not on this file system.
+            // This user may not do so, the user namespace lacks the owner, or the file system has no owners.
             return false
         }
     }
 }
 
 extension FileStatus {
-    /// The same with a mode that lets the owner read and write: a file that is replaced need not be writable, and one that is
-    /// written to has to be.
+    /// The status with a mode that allows the owner to read and write. A file that is replaced need not be writable,
+    /// but one that is written to must be.
     var writableByOwner: FileStatus {
         var status = self
         status.mode |= SettingsFile.newFileMode

@@ -20,11 +20,11 @@ extension FileStore {
     }
 
     /// - Parameters:
-    ///   - isBlind: Whether the outcome depends on nothing that is stored.
-    ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
+    ///   - isBlind: Whether the result is independent of the stored values.
+    ///   - mustBeTrusted: Whether to replace a journal that the disk failed to write in part.
     ///   - body: Makes the changes.
-    /// - Returns: What the body returns.
-    /// - Throws: ``SettingsError`` when the changes cannot be made, or what the body throws.
+    /// - Returns: The result of the body.
+    /// - Throws: ``SettingsError`` if the changes cannot be stored, or the error of the body.
     func commit<Result>(
         isBlind: Bool,
         mustBeTrusted: Bool = false,
@@ -33,11 +33,11 @@ extension FileStore {
         var effects = Effects()
         defer { deliver(effects) }
         let arrival = ContinuousClock.now
-        // A failure that has passed must not make one more change fail.
+        // A failure that no longer exists must not make this change fail.
         if !isBlind, state.withLock({ $0.readFailure?.isUnknown == true }) { versionStamp.mustLook() }
         var isChanged = false
         let result = try writer.withLock { failure in
-            // Those who waited here while another waited for the lock in vain would each wait as long again.
+            // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
             if let failure, failure.time > arrival { throw failure.error }
             let journal = try beginAlone(&failure, mustBeTrusted: mustBeTrusted, &effects)
             defer { unlock(journal) }
@@ -45,8 +45,8 @@ extension FileStore {
             if let failure, !isBlind { throw failure }
             var transaction = StoreTransaction(base: consume base)
             let result = try body(&transaction)
-            // The contents are let go of before they are changed: else they would be copied. While they are unknown, a
-            // value that equals the one in memory may be another than the stored one.
+            // The transaction's reference to the contents is released before they change, which avoids a copy. While
+            // the contents are unknown, a value that equals the one in memory may differ from the stored one.
             let changes = (consume transaction).storedAsJSON(includingEqual: failure != nil)
             if !changes.isEmpty {
                 try append(changes, to: journal, since: version, &effects)
@@ -58,14 +58,14 @@ extension FileStore {
         return result
     }
 
-    /// Appends the changes of a commit to the journal, whose lock is held and whose records are known.
+    /// Appends the changes of a commit to the journal. The caller holds its lock and has replayed its records.
     ///
     /// - Parameters:
     ///   - changes: The changes.
     ///   - journal: The journal.
-    ///   - version: That of the contents in which the changes were made.
-    ///   - effects: Receives what is to be done afterwards.
-    /// - Throws: ``SettingsError`` when they cannot be appended; then nothing is changed.
+    ///   - version: The version of the contents that the changes are based on.
+    ///   - effects: Receives what to do afterwards.
+    /// - Throws: ``SettingsError`` if the changes cannot be appended. Nothing has changed then.
     private func append(
         _ changes: [StoreChange],
         to journal: Journal,
@@ -73,20 +73,20 @@ extension FileStore {
         _ effects: inout Effects
     ) throws {
         do {
-            // The body has forked, and this is the child: the lock is the parent's. Other locks may be held by threads that
-            // are not in this process, so none is locked before this.
+            // The body has forked, and this is the child: the lock belongs to the parent. Other locks may be held by
+            // threads that do not exist in this process, so this check comes before any of them.
             guard !journal.isInherited else {
                 throw SystemError(call: .lock, path: journal.file.path, number: ENOLCK)
             }
             try state.withLock { state in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
-                // Another thread has found that another journal is at the path by now.
+                // Another thread has found another journal at the path.
                 guard state.journal.journal === journal else {
                     throw SystemError(call: .lock, path: journal.file.path, number: EAGAIN)
                 }
                 let (epoch, salt) = (state.journal.position.epoch, state.journal.salt)
                 let record = try JournalRecord.bytes(of: changes, epoch: epoch, salt: salt)
-                // Readers wait meanwhile: else they would take the record for another process's.
+                // Readers wait meanwhile. Otherwise, they would attribute the record to another process.
                 state.journal.position = try journal.append(record, after: state.journal.position)
                 state.journal.seen = state.journal.position.word
                 let isEdited = state.version != version
@@ -103,17 +103,17 @@ extension FileStore {
 // MARK: - The journal, alone among all processes
 
 extension FileStore {
-    /// Takes over all records of the journal, and keeps all other processes from changing it until it is unlocked.
+    /// Locks the journal and replays all its records. No other process can change it until it is unlocked.
     ///
     /// The caller holds `writer`.
     ///
     /// - Parameters:
-    ///   - failure: What `writer` protects.
-    ///   - patience: How long to wait while another process that has the lock gets nothing done.
-    ///   - mustBeTrusted: Whether to replace a journal of which the disk failed to take a part.
-    ///   - effects: Receives what is to be done afterwards.
+    ///   - failure: The value that `writer` protects.
+    ///   - patience: How long to wait while the process that holds the lock makes no progress.
+    ///   - mustBeTrusted: Whether to replace a journal that the disk failed to write in part.
+    ///   - effects: Receives what to do afterwards.
     /// - Returns: The journal, locked.
-    /// - Throws: ``SettingsError`` when it cannot be had.
+    /// - Throws: ``SettingsError`` if it cannot be locked or used.
     func beginAlone(
         _ failure: inout LockFailure?,
         patience: Duration = FileLock.patience,
@@ -137,7 +137,7 @@ extension FileStore {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
             let journal = try writableJournal(mustOpen: mustOpen, &effects)
-            // Before the lock is taken: other processes should not wait for the reading of a file.
+            // This comes before the lock: other processes should not wait while this one reads a file.
             reloadIfDue(&effects)
             try FileLock.acquire(
                 journal.file,
@@ -148,7 +148,7 @@ extension FileStore {
                 progress: { journal.published.word }
             )
             do {
-                // The path may lead to another file by now, which those who come after lock.
+                // The path may lead to another file by now, which later writers lock instead.
                 let place = try journal.place(at: state.withLock { $0.journal.path })
                 mustOpen = place == .elsewhere
                 if let new = try recover(journal, place, mustBeTrusted: mustBeTrusted, &effects) {
@@ -164,9 +164,10 @@ extension FileStore {
         throw SystemError(call: .open, path: file.path, number: EAGAIN)
     }
 
-    /// Takes over all records of a journal that is locked, and repairs or replaces it.
+    /// Replays all records of a locked journal, and recovers or replaces it.
     ///
-    /// - Returns: The journal at the path, locked: another one if it was replaced. `nil` when this one is not at the path.
+    /// - Returns: The journal at the path, locked: another one if it was replaced. `nil` when this one is not at the
+    ///   path.
     private func recover(
         _ journal: Journal,
         _ place: Journal.Place,
@@ -180,33 +181,34 @@ extension FileStore {
                 guard place != .elsewhere, state.journal.journal === journal else { return (nil, nil) }
                 guard state.reload != .everything else { return (nil, .everything) }
                 try recover(journal, isCut: place == .cut, &state, &effects)
-                // Another process may have taken over what this one knew.
+                // Another process may have taken over the records that only this process knew of.
                 guard state.reload != .everything else { return (nil, .everything) }
                 return (journal, nil)
             }
             if let inOrder { return try replaced(inOrder, mustBeTrusted: mustBeTrusted, &effects) }
             guard let reload else { return nil }
-            // What is read here cannot become outdated: a process that changes it needs the lock.
+            // The result of this reload cannot become outdated: a process that changes the journal needs its lock.
             self.reload(reload, &effects)
         }
         throw SystemError(call: .read, path: file.path, number: EAGAIN)
     }
 
-    /// How often to read the file for one commit, before it is called an error.
+    /// How often to read the file for one commit before the commit fails.
     private static let mostRepairs = 4
 
-    /// How many journals to lock that are gone when they are locked, before it is called an error.
+    /// How often a journal may be gone when it is locked, before the commit fails.
     private static let mostJournals = 100
 
     func unlock(_ journal: Journal) {
-        // A body may have forked: then the lock is the parent's.
+        // If a body has forked, the lock belongs to the parent.
         guard !journal.isInherited else { return }
         release(journal.file)
     }
 
-    /// Lets go of a lock, also if that fails at first.
+    /// Releases a lock, even if the first attempt fails.
     ///
-    /// Closing the file would not do, since its mapping keeps the lock. The system itself refuses this to nobody who has it.
+    /// Closing the file is not enough, because its mapping retains the lock. The system never refuses to unlock a lock
+    /// that is held.
     func release(_ file: FileHandle) {
         do {
             try self.file.system.unlock(file)
@@ -214,31 +216,32 @@ extension FileStore {
             do {
                 try SystemCalls().unlock(file)
             } catch {
-                // Then there was no lock.
+                // There was no lock.
             }
         }
     }
 
-    /// The journal, made if there is none.
+    /// Returns the journal, and creates it if there is none.
     ///
     /// - Parameters:
-    ///   - mustOpen: Whether the one that is known is not at its path any more.
-    ///   - effects: Receives what is to be done afterwards.
+    ///   - mustOpen: Whether the known journal is no longer at its path.
+    ///   - effects: Receives what to do afterwards.
     /// - Returns: The journal.
-    /// - Throws: ``SystemError``, or ``SettingsError``, when there can be none.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if it cannot be opened or created.
     private func writableJournal(mustOpen: Bool, _ effects: inout Effects) throws -> Journal {
         let known = try state.withLock { state in
             guard !state.isClosed else { throw SettingsError.suiteFinished }
             if state.journal.journal == nil { refresh(&state, &effects, lookingAtFile: true) }
             return state.journal.journal
         }
-        // A lock that is shared with the process this one was forked from excludes nobody, and is not to be let go of here.
+        // A lock that this process shares with its parent after a fork excludes no process, and must not be released
+        // here.
         let isUsable = known?.isWritable == true && known?.isInherited == false && !mustOpen
         if let known, isUsable, schedule.hasCommitted.load(ordering: .relaxed) { return known }
         let path = try journalPath()
         state.withLock { $0.journal.path = path }
         try file.system.makeDirectories(path.directory)
-        // What cannot be checkpointed is not to be committed.
+        // A commit that no checkpoint could write to the file has to fail.
         try checkWritable()
         if let known, isUsable { return known }
         let journal = try Journal.openOrCreate(at: path, like: try file.status(), file.system) {
@@ -253,10 +256,10 @@ extension FileStore {
         return journal
     }
 
-    /// Whether a commit can be tried at all.
+    /// Throws ``SystemError`` or ``SettingsError`` if no commit can succeed.
     func checkWritable() throws {
         var directory = try SettingsPath.target(of: file.path, file.system).directory
-        // A directory that is not there yet is made, so what counts is the one that it is made in.
+        // A missing directory is created, so the nearest existing directory has to be writable.
         while try file.system.status(at: directory) == nil, directory != directory.directory {
             directory = directory.directory
         }
@@ -265,17 +268,17 @@ extension FileStore {
 }
 
 extension StoreChange {
-    /// The change for those who have seen another old value: somebody has edited the file meanwhile.
+    /// The change with another old value. It is used when the file was edited during the commit.
     fileprivate func since(_ old: StoredValue?) -> StoreChange {
         StoreChange(key: key, old: old, new: new)
     }
 }
 
 extension StoreTransaction {
-    /// The changes, with every value in the form in which it will be read from the file.
+    /// The changes, with every value in the form in which it is read from the file.
     ///
-    /// - Parameter isIncludingEqual: Whether to include what was set to the value that it had.
-    /// - Returns: The changes, in the order of their keys.
+    /// - Parameter isIncludingEqual: Whether to include assignments that equal the previous value.
+    /// - Returns: The changes, sorted by key.
     fileprivate func storedAsJSON(includingEqual isIncludingEqual: Bool) -> [StoreChange] {
         var changes = isIncludingEqual ? edited : changes
         var isAnyOther = false

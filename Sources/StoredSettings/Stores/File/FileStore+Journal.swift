@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FileStore {
-    /// Where the journal is, or is to be: beside the file that the path leads to now.
+    /// The path of the journal, which may not exist yet: beside the file that the settings path leads to now.
     func journalPath() throws -> FilePath {
         try SettingsPath.target(of: file.path, file.system).adding(SettingsFile.journalSuffix)
     }
 
-    /// Finds the journal that is at the path, if it is another one than is known.
+    /// Opens the journal at the path, if it is not the known one.
     ///
-    /// - Returns: Whether it is, so that the contents have to be made anew.
+    /// - Returns: Whether it is another journal, so that everything has to be read again.
     func findJournal(_ state: inout State, _ effects: inout Effects) -> Bool {
         do {
             let path = try journalPath()
@@ -20,7 +20,7 @@ extension FileStore {
             let journal = try Journal.open(at: path, file.system)
             state.journal.problem = nil
             guard let journal else {
-                // It was removed, or nobody has made one yet. What is in the file needs none.
+                // The journal was removed, or none has been created yet. Values in the file need none.
                 state.journal.forgetCheckpointed()
                 if !state.journal.journaled.isEmpty { effects.needsRepair = true }
                 return false
@@ -36,28 +36,29 @@ extension FileStore {
         }
     }
 
-    /// Looks for the journal at the path if the one that is known was cut off, or its records are in another one.
+    /// Looks for the journal at the path if the known one was truncated, or its records are in another one.
     func findUsableJournal(_ state: inout State, _ effects: inout Effects) -> Journal? {
         if let journal = state.journal.journal, journal.isAlive, !journal.isRetired { return journal }
         _ = findJournal(&state, &effects)
         return usableJournal(state)
     }
 
-    /// The journal that is known, unless it was cut off, or its records are in another one.
+    /// The known journal, unless it was truncated, or its records are in another one.
     func usableJournal(_ state: State) -> Journal? {
         guard let journal = state.journal.journal, journal.isAlive else { return nil }
         do {
-            // A retired one that is at the path again is in use until the next commit repairs it.
+            // A retired journal that is at the path again is in use until the next commit recovers it.
             return try !journal.isRetired || journal.place(at: state.journal.path) != .elsewhere ? journal : nil
         } catch {
             return nil
         }
     }
 
-    /// Keeps the journal from being readable by more users than the file, whose permissions may have been changed.
+    /// Removes permissions that the settings file does not have from the journal and the last good copy.
     func narrowJournal(to status: FileStatus, _ state: inout State, _ effects: inout Effects) {
         guard let journal = state.journal.journal, journal.isWritable else { return }
-        // The copy is given the permissions of the file by each checkpoint; only another program changes them in between.
+        // Each checkpoint copies the permissions of the file to the last good copy. Only another program changes them
+        // in between.
         let isCopyDue = state.narrowedTo != status.permissions
         state.narrowedTo = status.permissions
         do {
@@ -66,7 +67,7 @@ extension FileStore {
                 try LastGoodCopy(directory: file.directory(), knownInode: 0).narrowPermissions(to: status)
             }
         } catch let error as SettingsError where error.code == .untrustedFile {
-            // It is not the copy.
+            // The file is not the last good copy.
         } catch {
             var error = writeError(error)
             error.consequence = "the journal or the last good copy can be read by users who cannot read the file"

@@ -3,9 +3,9 @@
 import Synchronization
 
 extension FileStore {
-    /// Makes the contents anew from those of the file and the journal's records that are not in it.
+    /// Builds the contents from those of the file and the journal's records that are not in it.
     ///
-    /// - Returns: Whether the contents are up to date.
+    /// - Returns: Whether the contents are current.
     func rebuild(_ request: ReloadRequest, _ wrongLooks: inout Int, _ effects: inout Effects) -> Bool {
         let base = readBase(request)
         let old = request.contents ?? [:]
@@ -36,7 +36,7 @@ extension FileStore {
 
     /// Reads the records that are not in the file.
     ///
-    /// - Returns: `nil` when the file has to be read again first, since it was replaced, or a new epoch has begun.
+    /// - Returns: `nil` when the file has to be read again first, because it was replaced or a new epoch has begun.
     private func replay(
         _ journal: Journal,
         _ request: ReloadRequest,
@@ -48,7 +48,7 @@ extension FileStore {
                 state.withLock { $0.journal.unreadable = nil }
                 return replay
             }
-            // Records that are wrong while nothing changes are damaged. A checkpoint, or a process that is just writing,
+            // Records that are invalid while nothing changes are damaged. A checkpoint, or a process that is writing,
             // changes one of these.
             guard journal.isAlive, journal.current?.epoch == request.facts,
                 journal.published.word == request.published
@@ -61,7 +61,7 @@ extension FileStore {
             reportDamage(journal, &effects)
             return try journal.salvage()
         } catch {
-            // What is in memory is used further; the next read tries again.
+            // The values in memory remain in use. The next read tries again.
             return state.withLock { state in
                 reportUnreadable(error, &state, &effects)
                 let known = state.journal.journaled.map { key, end in
@@ -71,7 +71,7 @@ extension FileStore {
                     records: known,
                     position: state.journal.position,
                     salt: state.journal.salt,
-                    // None that is ever published, so that the records are asked for again.
+                    // This word is never published, so the next read asks for the records again.
                     word: 0,
                     isWhole: true
                 )
@@ -79,7 +79,7 @@ extension FileStore {
         }
     }
 
-    /// Makes contents visible that a file and a journal have been found to hold.
+    /// Makes the contents of a file and a journal visible.
     private func install(
         _ replay: Journal.Replay,
         over base: [String: StoredValue],
@@ -96,14 +96,14 @@ extension FileStore {
         }
         var others: [String: StoredValue?] = [:]
         if !replay.isWhole, old.position.epoch == replay.position.epoch {
-            // What this process knows to be committed is not lost with its record.
+            // A value that this process knows to be committed outlives its damaged record.
             for (key, end) in old.journaled where journaled[key] == nil {
                 others.updateValue(state.contents[key], forKey: key)
                 journaled[key] = end
             }
         }
         for (key, value) in old.stranded?.values ?? [:] {
-            // What other processes have set since is newer, in the journal or in the file.
+            // A value that another process has set since is newer, in the journal or in the file.
             guard journaled[key] == nil, isUnchanged(key, in: base, reading, state) else {
                 state.journal.stranded?.values.removeValue(forKey: key)
                 continue
@@ -129,7 +129,7 @@ extension FileStore {
         publish(changes, .external, &state, &effects, contents)
     }
 
-    /// Whether the file has the value under a key that it had when it was read last.
+    /// Whether the file has the same value under a key as when it was read last.
     private func isUnchanged(
         _ key: String,
         in base: [String: StoredValue],

@@ -3,27 +3,29 @@
 
 import Synchronization
 
-/// Bringing memory up to date has two parts.
+/// The contents in memory are brought up to date in two parts.
 ///
-/// The records of the journal are taken over under the state's lock, since a set that has returned in any process must be
-/// seen by every read that begins later. They are few.
+/// The records of the journal are replayed under the state lock, because every later read has to see a set that has
+/// returned in any process. They are few.
 ///
-/// The file is read outside that lock, by one thread at a time (see `FileStore+Reloading`), since that takes as long as the
-/// file. Other reads go on with the contents there are: they may lack an edit of the file for that time, but no set, because
-/// a set is a record. Only where the records cannot be followed, at first or after a gap, do all reads wait for the file.
+/// The file is read outside that lock, by one thread at a time (see `FileStore+Reloading`), because this takes time in
+/// proportion to the file. Other reads continue with the contents in memory meanwhile. Those may lack an edit of the
+/// file, but no set, because every set is a record. Only when the records cannot be followed, at first or after a gap,
+/// do all reads wait for the file.
 extension FileStore {
-    /// For how long a file that cannot be understood may be one that an editor is writing, in seconds.
+    /// How long a file that cannot be parsed may be one that an editor is writing, in seconds.
     static let settlingTime = 0.1
-    /// How often to look for changes that no event reports, in seconds.
+    /// The interval between looks for changes that no event reports, in seconds.
     static let lookInterval = 0.1
-    /// After how long a suite is watched, in seconds: a short command must not pay for a watch.
+    /// The delay until a suite is watched, in seconds. A short command must not spend time on a watch.
     private static let timeUntilWatch = 1.0
 
-    /// Takes over what others have committed, and notes what has to be read to bring the contents up to date.
+    /// Replays the records of other processes, and notes what has to be read to bring the contents up to date.
     ///
     /// - Parameters:
-    ///   - state: The store's state. If its `reload` is set, the caller has it read once the lock is free.
-    ///   - effects: Receives what is to be done afterwards.
+    ///   - state: The store's state. If its `reload` is set afterwards, the caller performs it after the lock is
+    ///     released.
+    ///   - effects: Receives what to do afterwards.
     ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
     func refresh(_ state: inout State, _ effects: inout Effects, lookingAtFile: Bool = false) {
         guard !state.isClosed else { return }
@@ -37,10 +39,10 @@ extension FileStore {
         publishVersion(state)
     }
 
-    /// Publishes which contents are in memory, for reads without a lock.
+    /// Makes the contents known to reads without a lock.
     func publishVersion(_ state: State) {
         versionStamp.update(state.journal.journal?.page, seen: state.journal.seen, version: state.version)
-        // Until everything is read, every reader comes to wait for it; a file is read by the first to come.
+        // Until everything is read, every reader has to wait for it. An edited file is read by the first reader.
         if state.reload == .everything || (state.reload == .file && state.keysNewerThanFile == nil) {
             versionStamp.mustLook()
         }
@@ -69,8 +71,7 @@ extension FileStore {
         replayJournal(&state, &effects)
     }
 
-    /// Whether a file in some state has to be read: when it is not the one that was read, or reading it failed for a
-    /// reason that may have gone.
+    /// Whether the file has to be read: it is not the file that was read last, or reading it may succeed now.
     private func mustRead(_ status: FileStatus?, _ state: State) throws -> Bool {
         guard state.isOpened else { return true }
         guard let readFailure = state.readFailure else {
@@ -83,7 +84,7 @@ extension FileStore {
         return readFailure.isRetryable || status != readFailure.status
     }
 
-    /// Whether a file that was there may only be on its way: some editors move it aside before they write it anew.
+    /// Whether a file that existed may be missing only for a moment: some editors move it aside before they write it.
     private func isMissingForAMoment(_ status: FileStatus?, _ state: inout State, _ effects: inout Effects) -> Bool {
         guard status == nil, state.reading != nil else { return false }
         guard let since = state.missingSince else {
@@ -94,18 +95,18 @@ extension FileStore {
         return .now - since < .seconds(Self.settlingTime)
     }
 
-    /// Takes a file that a checkpoint has put in place for the one that the contents rest on, without reading it.
+    /// Accepts a file that a checkpoint has put in place, without reading it.
     ///
-    /// - Returns: Whether it is one whose contents are known: it was made of the file that was read last, or of one that
-    ///   differs from it by records of the journal alone, and those records have all been followed.
+    /// - Returns: Whether its contents are known. It was made of the file that was read last, or of a file that differs
+    ///   from it only by records of the journal, and all those records have been replayed.
     private func adoptPlacedFile(_ status: FileStatus?, _ state: inout State, _ effects: inout Effects) -> Bool {
         guard state.isOpened, state.reload == nil, state.readFailure == nil, let journal = state.journal.journal,
-            // A file that was put in place is another one than was read; the same one with another status was edited.
+            // A file that was put in place has another inode than the file that was read. The same inode means an edit.
             let reading = state.reading, reading.isCertain, status?.isSameFile(as: reading.status) == false,
             let placed = PlacedFile(in: journal.page), placed.isUnchanged(status, in: journal.page),
             placed.lineage == state.lineage || placed.replaced == PlacedFile.fingerprintWithChange(of: reading.status)
         else { return false }
-        // After the header's words were read: the records that the file holds were published before those.
+        // After the header's words were read: the records that the file contains were published before them.
         replayJournal(&state, &effects)
         guard state.reload == nil, state.journal.unreadable == nil, !state.journal.isDamaged else { return false }
         do {
@@ -115,19 +116,19 @@ extension FileStore {
             state.reading = reading
             state.lineage = placed.lineage
             narrowJournal(to: reading.status, &state, &effects)
-            // Those that the journal overrides may be others than before.
+            // The values that the journal overrides may have changed.
             state.fileValues = [:]
             if !reading.isCertain { effects.isUnsettled = true }
             return true
         } catch {
-            // Reading the file fails as well, and that is reported.
+            // Reading the file fails as well, and reports the error.
             return false
         }
     }
 
     // MARK: - Files that are not as they should be
 
-    /// Notes why the file cannot be read now, and reports it once for each failure and state of the file.
+    /// Notes the error that prevents reading the file. Reports it once per failure and state of the file.
     func note(_ failure: ReadFailure, _ state: inout State, _ effects: inout Effects) {
         let isKnown = state.readFailure?.isSame(as: failure) ?? false
         state.readFailure = failure
@@ -140,7 +141,7 @@ extension FileStore {
 
     /// The contents of the last good copy; `nil` when there is none that can be read.
     ///
-    /// The error that is reported is that of the file itself.
+    /// The error that is reported is that of the settings file itself.
     func lastGoodCopy() -> [String: StoredValue]? {
         do {
             return try file.readLastGood()
@@ -149,9 +150,10 @@ extension FileStore {
         }
     }
 
-    /// Whether the disk shows that there was a settings file: its last good copy, or a journal that knows of a checkpoint.
+    /// Whether the disk shows that there was a settings file: a last good copy, or a journal that has recorded a
+    /// checkpoint.
     ///
-    /// Every process comes to the same result, whether or not it has read the file.
+    /// Every process obtains the same result, whether or not it has read the file.
     func hasEvidenceOfFile(_ journal: Journal?) throws -> Bool {
         let target = try SettingsPath.target(of: file.path, file.system)
         if try file.hasLastGood() { return true }
@@ -161,20 +163,20 @@ extension FileStore {
         return journal.page[JournalHeader.checkpointedWord] != 0
     }
 
-    /// Whether another program may be writing the file now.
+    /// Whether another program may be writing the file.
     func isYoung(_ status: FileStatus?) -> Bool {
         guard let status else { return false }
         return abs(SystemCalls.wallClock() - status.modified.secondsSince1970) < Self.settlingTime
     }
 
-    /// Looks at the file again when it has had time to become whole.
+    /// Looks at the file again when a program that was writing it should have finished.
     func lookAgain() {
         WorkScheduler.shared.after(Self.settlingTime) { [weak self] in
             self?.look()
         }
     }
 
-    /// Reads again, in a while, what could not be read for want of descriptors or memory: nothing tells when there are some.
+    /// Retries a read that failed for lack of descriptors or memory. No event reports when there are enough again.
     func retryReading() {
         guard !schedule.isLookScheduled.exchange(true, ordering: .relaxed) else { return }
         WorkScheduler.shared.after(Self.lookInterval) { [weak self] in
@@ -183,22 +185,22 @@ extension FileStore {
         }
     }
 
-    /// Does what is due in the background when the system starts no thread for it, and reports that once.
+    /// Does due background work on this thread if the system starts no thread, and reports that once.
     func helpIfStarved() {
         // A transaction holds a lock that the work may need.
         guard WorkScheduler.shared.isStarved, TransactionScope.current == nil else { return }
         if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
-            // What was read before that was known may be in a cache.
+            // Caches may contain values that were read before this was known.
             versionStamp.invalidate()
             state.withLock { $0.observer }?.report(.noThread(file.path))
         }
         WorkScheduler.shared.helpIfStarved()
     }
 
-    /// Watches the file when the suite has been open for a while.
+    /// Watches the file after the suite has been open for a while.
     ///
-    /// Until then, and while there is no journal, cached values are read again every so often: only a look shows that
-    /// another process has created the journal.
+    /// Until then, and while there is no journal, cached values are invalidated periodically: only a look at the disk
+    /// shows that another process has created the journal.
     func watchLater() {
         guard schedule.isActive else { return }
         watch(after: Self.timeUntilWatch)
@@ -209,7 +211,7 @@ extension FileStore {
         let pause = hasJournal ? delay : min(delay, Self.lookInterval)
         WorkScheduler.shared.after(pause) { [weak self] in
             guard let self else { return }
-            // Not exactly zero at the end.
+            // Rounding may leave a small difference at the end.
             guard delay - pause > Self.lookInterval / 2 else { return watch(makingDirectories: false) }
             versionStamp.mustLook()
             watch(after: delay - pause)
@@ -218,7 +220,7 @@ extension FileStore {
 }
 
 extension FileStore.State {
-    /// Whether the file or the journal could not be read for a reason that may be gone in a moment.
+    /// Whether the file or the journal could not be read for lack of descriptors or memory.
     fileprivate var isTransientFailure: Bool {
         [readFailure?.error, journal.problem, journal.unreadable]
             .contains { error in

@@ -3,47 +3,48 @@
 import Synchronization
 
 extension FileStore {
-    /// How often to read again because what was read was outdated by then, before the next read has to go on.
+    /// How often to read again because the result was outdated by then.
     private static let mostReloads = 100
-    /// How often to read without keeping other processes from making checkpoints.
+    /// How often to read without excluding checkpoints of other processes.
     private static let freeReloads = 2
-    /// How often records may be wrong although nothing changes, before the journal is called damaged.
+    /// How often records may be invalid although nothing changes, before the journal counts as damaged.
     static let mostWrongLooks = 3
 
-    /// What is to be read, and what is known of the journal before.
+    /// What to read, and what the state knew before.
     struct ReloadRequest {
         var reload: Reload
         var journal: Journal?
         var facts: JournalEpoch?
         var published: UInt64
         var version: UInt64
-        /// What is in memory, if it does not change meanwhile; otherwise `nil`.
+        /// The contents in memory if everything is read; otherwise `nil`.
         var contents: [String: StoredValue]?
-        /// Whether there is nothing in memory that could be used.
+        /// Whether there are no contents in memory that could be used.
         var isFirst: Bool
-        /// Whether the file that was read last has the contents that are in memory, as far as the journal has no others.
+        /// The file that was read last. The contents in memory are based on it.
         var reading: SettingsFile.Reading?
         var hasBase: Bool
     }
 
-    /// What the contents are to rest on.
+    /// The contents of the settings file, or of its replacement.
     struct ReloadBase {
-        /// `nil` to go on with what is in memory.
+        /// `nil` to continue with the contents in memory.
         var contents: [String: StoredValue]?
         /// The file that was read, without its contents.
         var reading: SettingsFile.Reading?
         var failure: ReadFailure?
-        /// Whether these are the contents of a settings file, of its copy, or of a suite that never had one.
+        /// Whether these are the contents of a settings file, of its last good copy, or of a suite that never had a
+        /// file.
         var isBase: Bool
     }
 
-    /// Reads what the state's `reload` asks for, unless another thread does.
+    /// Performs the state's `reload`, unless another thread is already reading the file.
     ///
-    /// The caller holds neither the state's lock nor `reloader`.
+    /// The caller holds neither the state lock nor `reloader`.
     ///
     /// - Parameters:
-    ///   - reload: What is missing. For everything, this waits for a thread that is reading.
-    ///   - effects: Receives what is to be done afterwards.
+    ///   - reload: What to read. If it is everything, this method waits for a thread that is already reading.
+    ///   - effects: Receives what to do afterwards.
     func reload(_ reload: Reload, _ effects: inout Effects) {
         switch reload {
         case .file: reloader.withLockIfAvailable { _ in reloadAll(&effects) }
@@ -51,11 +52,11 @@ extension FileStore {
         }
     }
 
-    /// Brings the contents up to date before a lock is taken that others may wait for.
+    /// Brings the contents up to date before the caller takes a lock that other threads may wait for.
     ///
     /// - Parameters:
     ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
-    ///   - effects: Receives what is to be done afterwards.
+    ///   - effects: Receives what to do afterwards.
     func reloadIfDue(lookingAtFile: Bool = false, _ effects: inout Effects) {
         guard lookingAtFile || versionStamp.contentsVersion == nil else { return }
         let reload = state.withLock { state in
@@ -68,8 +69,8 @@ extension FileStore {
     private func reloadAll(_ effects: inout Effects) {
         var wrongLooks = 0
         for attempt in 0..<Self.mostReloads {
-            // On a disk that is slower than the checkpoints come, these would replace every file before it is read. Sets
-            // go on meanwhile, and a background checkpoint of another process is made a little later.
+            // On a disk that is slower than the interval between checkpoints, each file would be replaced before it is
+            // read. Sets continue meanwhile, and a background checkpoint of another process is postponed a little.
             let lock = attempt < Self.freeReloads ? nil : checkpointLock()
             defer { if let lock { release(lock) } }
             guard let request = state.withLock({ beginReload(&$0, &effects) }) else { return }
@@ -83,12 +84,12 @@ extension FileStore {
         }
     }
 
-    /// The lock for checkpoints, if it is free and this process may open it.
+    /// The checkpoint lock, if it is free and this process may open it.
     private func checkpointLock() -> FileHandle? {
         do {
             return try tryToLockForCheckpoint(creating: false)
         } catch {
-            // Reading goes on without it.
+            // Reading continues without it.
             return nil
         }
     }
@@ -97,10 +98,10 @@ extension FileStore {
         guard !state.isClosed, state.reload != nil else { return nil }
         if state.reload == .file { replayJournal(&state, &effects) }
         guard let reload = state.reload else { return nil }
-        // What is changed from here on asks for another look.
+        // A change from here on requests another look.
         _ = versionStamp.takeLookDue()
         let journal = findUsableJournal(&state, &effects)
-        // The journal's facts are from before the file is read, so that the file has all that they say it has.
+        // The epoch is read before the file, so that the file contains all records that the epoch says it contains.
         let facts = journal?.current?.epoch
         if reload == .file {
             if let facts, facts.epoch == state.journal.position.epoch { state.journal.dropCheckpointed(upTo: facts.checkpointed) }
@@ -123,9 +124,9 @@ extension FileStore {
 // MARK: - The file
 
 extension FileStore {
-    /// Reads the file, or what stands in for it.
+    /// Reads the settings file, or the last good copy.
     func readBase(_ request: ReloadRequest) -> ReloadBase {
-        // A process that has nothing to use yet gives an editor time to finish.
+        // A process that has no contents yet waits a moment for an editor to finish.
         var turnsLeft = request.isFirst ? Int(Self.settlingTime / Self.turn) : 0
         while true {
             let (base, isRetryable) = readBaseOnce(request)
@@ -135,7 +136,7 @@ extension FileStore {
         }
     }
 
-    /// Between two looks at a file that may be on its way, in seconds.
+    /// The interval between two attempts to read a file that may be incomplete, in seconds.
     private static let turn = 0.01
 
     private func readBaseOnce(_ request: ReloadRequest) -> (ReloadBase, isRetryable: Bool) {
@@ -169,7 +170,7 @@ extension FileStore {
         let isFollowed = request.reload == .file && request.hasBase
         var copy: [String: StoredValue]?
         if !isFollowed { copy = lastGoodCopy() }
-        // A malformed file has no newer values than the last good ones. Another one may have.
+        // A malformed file has no newer values than the last good ones. A file that cannot be read may have.
         let isUnknown =
             isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged(status, since: request.reading))
         let failure = ReadFailure(error, of: self, status: status, isTransient: isTransient, isUnknown: isUnknown)
@@ -181,7 +182,7 @@ extension FileStore {
         return status == reading.status && reading.isCertain
     }
 
-    /// Whether another program has begun to write the file since it was looked at, and before it was read.
+    /// Whether another program has started to write the file after the look at it and before it was read.
     private var isYoungNow: Bool {
         do {
             return isYoung(try file.status())
@@ -190,7 +191,7 @@ extension FileStore {
         }
     }
 
-    /// Notes what the contents rest on now.
+    /// Notes the file that the contents are based on.
     func settle(_ base: ReloadBase, _ state: inout State, _ effects: inout Effects) {
         if !state.isOpened { effects.isFirstLook = true }
         state.isOpened = true
@@ -216,14 +217,14 @@ extension FileStore {
         publishVersion(state)
     }
 
-    /// Merges the file into contents that have followed every record of the journal.
+    /// Merges an edited file into contents that include every record of the journal.
     ///
-    /// - Returns: Whether the contents are up to date.
+    /// - Returns: Whether the contents are current.
     private func mergeFile(_ request: ReloadRequest, _ effects: inout Effects) -> Bool {
         let base = readBase(request)
         var edits: [StoreChange] = []
         if let contents = base.contents {
-            // What is changed from here on is not merged, so the comparison needs no lock.
+            // Keys that change from here on are not merged, so the comparison needs no lock.
             let old = state.withLock { $0.contents }
             edits = [StoreChange](from: old, to: contents)
         }

@@ -3,10 +3,10 @@
 import Synchronization
 
 extension FileStore {
-    /// Mends what is not right with the journal, whose lock is held.
+    /// Recovers a journal. The caller holds its lock.
     func recover(_ journal: Journal, isCut: Bool, _ state: inout State, _ effects: inout Effects) throws {
         if journal.isRetired {
-            // Another one had taken its place, and now it is back.
+            // Another journal had replaced this one, which is back at the path.
             journal.page[JournalHeader.retiredWord] = 0
             state.journal.isDamaged = true
         }
@@ -19,10 +19,10 @@ extension FileStore {
         } else if journal.page[JournalHeader.positionWord] != state.journal.position.word,
             let (_, position) = journal.current
         {
-            // The process that began the epoch has died before it published that, or one that replaced the journal.
+            // A process has died before it published the epoch that it began, or while it was replacing the journal.
             try journal.publish(position)
         }
-        // Behind what was not read there is nothing to be built.
+        // No record must follow records that could not be read.
         if let error = state.journal.unreadable { throw error }
         try takeOverStranded(journal, &state, &effects)
         state.journal.noteLost(in: journal)
@@ -32,28 +32,28 @@ extension FileStore {
 
     private static let longestJournal = 1 << 31
 
-    /// Writes what is known to be committed anew, behind all that is in the journal.
+    /// Appends the values that are known to be committed and not in the file, after the end of the journal.
     private func beginEpoch(of journal: Journal, _ state: inout State) throws {
         let changes = state.journaledChanges
         let size = max(try file.system.status(of: journal.file).size, JournalHeader.size)
-        // Behind what is there, unless that is absurdly long, which no journal of this library is.
+        // A file of that length was not written by this library, so its end is not used.
         let start = UInt32(size > Self.longestJournal ? JournalHeader.size : (size + 7) / 8 * 8)
         let checkpointed = JournalHeader.epoch(in: journal.page)?.checkpointed ?? 0
         try state.journal.enter(journal.begin(at: start, with: changes, checkpointed: checkpointed, previousEnd: 0))
         state.journal.isDamaged = false
     }
 
-    /// Takes over what was committed to a journal that somebody has put this one in the place of.
+    /// Takes over the values of a journal that another file has replaced at the path.
     private func takeOverStranded(_ journal: Journal, _ state: inout State, _ effects: inout Effects) throws {
         guard var stranded = state.journal.stranded else { return }
         guard !stranded.lost.isTakenOver(into: journal) else { return forgetStranded(&state, &effects) }
         if let old = stranded.journal, old.isAlive, !old.isInherited {
-            // Nobody commits to it any more when it is locked: who does so looks at the path afterwards.
-            // Reads wait meanwhile, so this is tried again with the next commit rather than waited for.
+            // No process commits to the old journal after it is locked: a writer looks at the path after it has locked
+            // a journal. Reads wait meanwhile, so the next commit tries again instead of waiting here.
             try FileLock.acquire(old.file, file.system, patience: .milliseconds(100)) { old.published.word }
             defer { release(old.file) }
             guard !old.isRetired else { return forgetStranded(&state, &effects) }
-            // What was set in the new journal is newer.
+            // A value that was set in the new journal is newer.
             let isOverwritten = { [journaled = state.journal.journaled, values = stranded.values] key in
                 journaled[key] != nil && values[key] == nil
             }
@@ -72,8 +72,8 @@ extension FileStore {
         state.journal.stranded = nil
     }
 
-    /// Goes on with what is in the file and the journal: another process has taken over what this one knew, and may have
-    /// changed it since.
+    /// Reads the file and the journal again: another process has taken over the values that this one knew of, and may
+    /// have changed them since.
     private func forgetStranded(_ state: inout State, _ effects: inout Effects) {
         state.journal.stranded = nil
         requireReload(&state, &effects)
@@ -91,13 +91,13 @@ extension FileStore {
         let (epoch, salt) = (state.journal.position.epoch, state.journal.salt)
         let record = try JournalRecord.bytes(of: changes, epoch: epoch, salt: salt)
         state.journal.position = try journal.append(record, after: state.journal.position)
-        // Most are visible already: they are those that this process has known all the time.
+        // Most of the values are already visible, because this process has had them in memory.
         for change in changes { state.journal.journaled[change.key] = state.journal.position.end }
         apply(changes.filter { $0.old != $0.new }, end: state.journal.position.end, .external, &state, &effects)
         effects.isCheckpointDue = true
     }
 
-    /// Whether the journal is not where it should be, or not whole, or there is something to be taken over.
+    /// Whether the journal is not at its path, is damaged or truncated, or has values to take over.
     func needsRepair() -> Bool {
         state.withLock { state in
             guard let journal = state.journal.journal else { return !state.journal.journaled.isEmpty }
@@ -110,7 +110,7 @@ extension FileStore {
         }
     }
 
-    /// Has a commit put the journal in order, soon.
+    /// Schedules a commit that recovers the journal.
     func repairLater() {
         guard schedule.isActive, !schedule.isRepairScheduled.exchange(true, ordering: .relaxed) else { return }
         WorkScheduler.shared.soon { [weak self] in
@@ -119,7 +119,7 @@ extension FileStore {
             do {
                 try write { _ in }
             } catch {
-                // What is wrong was told when it was found; the next commit tries again, and throws.
+                // The problem was reported when it was found. The next commit tries again, and throws.
             }
         }
     }

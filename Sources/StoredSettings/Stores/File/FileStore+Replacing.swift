@@ -9,20 +9,21 @@ import Musl
 import Darwin
 #endif
 
-// A journal is replaced by a new file for three reasons: its format is an old one, the disk failed to take what was written
-// to it, or it has become much longer than what it says.
+// A journal is replaced by a new file for three reasons: it has an old format, the disk failed to write part of it, or
+// it has become much longer than its contents.
 
 extension FileStore {
-    /// Replaces the journal, if it has to be.
+    /// Replaces the journal if necessary.
     ///
-    /// The caller holds `writer` and the journal's lock, and not the state's: this waits for the disk, and reads go on.
+    /// The caller holds `writer` and the journal's lock, but not the state lock: this method waits for the disk, and
+    /// reads continue.
     ///
     /// - Parameters:
-    ///   - journal: The journal, which is locked and in order.
-    ///   - mustBeTrusted: Whether the caller needs to know what the disk has.
-    ///   - effects: Receives what is to be reported.
-    /// - Returns: The journal that is at the path now, locked. If it is another one, the caller unlocks the old one.
-    /// - Throws: ``SystemError`` or ``SettingsError`` when a journal that cannot be used on cannot be replaced.
+    ///   - journal: The journal, locked and recovered.
+    ///   - mustBeTrusted: Whether the caller has to know that the journal is on the disk.
+    ///   - effects: Receives errors to report.
+    /// - Returns: The journal that is now at the path, locked. If it is another one, the caller unlocks the old one.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced.
     func replaced(_ journal: Journal, mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
         let isDue = mustBeTrusted || journal.page[JournalHeader.limitWord] != 0
         let isRequired = journal.isUnsalted || journal.isDistrusted && isDue
@@ -33,7 +34,7 @@ extension FileStore {
             return try replace(journal)
         } catch {
             guard !isRequired else { throw error }
-            // Sets go on while they can. The next attempt is due when the journal is half as long again.
+            // Sets continue while the journal can be used. The next attempt is due when it has grown by half.
             let isFirst = state.withLock { state in
                 let end = state.journal.position.end
                 defer { state.journal.replacingEnd = UInt32(clamping: UInt64(end) + UInt64(end / 2)) }
@@ -46,8 +47,8 @@ extension FileStore {
         }
     }
 
-    /// Whether the journal has grown although it has been due for a checkpoint for long, and is mostly records whose values
-    /// were replaced since, as far as that is known.
+    /// Whether the journal has grown to more than twice its bound, and to more than twice the length of its first
+    /// record. Most of its values are probably outdated then.
     private func isTooLong(_ journal: Journal, _ state: State) -> Bool {
         let end = state.journal.position.end
         guard Int(end) > schedule.journalBound * 2, end >= state.journal.replacingEnd,
@@ -56,14 +57,14 @@ extension FileStore {
         return (end - epoch.start) / 2 > epoch.firstEnd - epoch.start
     }
 
-    /// Puts a new journal in the place of one, with all that is not in the settings file as one record.
+    /// Replaces a journal by a new one that contains, as one record, all changes that are not in the settings file.
     ///
-    /// The new one is on the disk before it gets its name. Whichever of the two a loss of power leaves at the path, it has
-    /// all that was synchronized. Processes that use the old one find the new one: by a bit of the position that is set
-    /// before the new one gets its name, and by the word that retires the old one afterwards.
+    /// The new journal is on the disk before it is renamed. Whichever of the two is at the path after a power loss, it
+    /// contains all synchronized changes. Processes that use the old journal find the new one in two ways: by a bit of
+    /// the position, which is set before the rename, and by the word that retires the old journal afterwards.
     private func replace(_ old: Journal) throws -> Journal {
         let directory = try file.directory()
-        // Neither changes meanwhile: both locks are held.
+        // Neither can change meanwhile, because both locks are held.
         let (changes, position) = state.withLock { ($0.journaledChanges, $0.journal.position) }
         let draft = try Journal.draft(changes, replacing: old, at: position, in: directory)
         do {
@@ -88,30 +89,30 @@ extension FileStore {
         do {
             try old.retire()
         } catch {
-            // Its header is gone, which tells its users as well.
+            // The header is gone, and the processes that use the journal notice that as well.
         }
         return draft.journal
     }
 }
 
-/// A new journal that is on the disk and not at its path yet.
+/// A new journal that is on the disk and not yet at its path.
 struct JournalDraft {
-    /// The name that it has for the moment.
+    /// Its temporary name.
     var name: FilePath
     var journal: Journal
     var epoch: JournalEpoch
 }
 
 extension Journal {
-    /// Writes a new journal beside one whose place it is to take.
+    /// Writes a new journal beside the one that it is going to replace.
     ///
     /// - Parameters:
-    ///   - changes: All that is not in the settings file.
-    ///   - old: The journal to be replaced, whose owner and permissions the new one gets.
-    ///   - position: How far the old one has come.
-    ///   - directory: Where it is.
+    ///   - changes: All changes that are not in the settings file.
+    ///   - old: The journal to replace. The new one receives its owner and permissions.
+    ///   - position: The position of the old journal.
+    ///   - directory: The directory of both.
     /// - Returns: The journal, locked.
-    /// - Throws: ``SystemError`` or ``SettingsError``; then no file is left.
+    /// - Throws: ``SystemError`` or ``SettingsError``. No file is left then.
     static func draft(
         _ changes: [StoreChange],
         replacing old: Journal,
@@ -148,9 +149,9 @@ extension Journal {
         }
     }
 
-    /// Removes the drafts of journals that processes have left when they were killed.
+    /// Removes journal drafts that killed processes have left behind.
     ///
-    /// The caller holds the journal's lock, so no other process is writing one.
+    /// The caller holds the journal's lock, so no other process is writing a draft.
     func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
         for name in try directory.drafts(of: file.path.name) {
             Self.discard(name, in: directory)
@@ -161,7 +162,7 @@ extension Journal {
         do {
             try directory.system.unlink(name, in: directory.handle)
         } catch {
-            // It is removed by a later checkpoint; the error to report is the one that came first.
+            // A later checkpoint removes it. The first error is the one to report.
         }
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FileStore {
-    /// Takes over the records that were appended since the last time.
+    /// Replays the records that were appended since the last time.
     func replayJournal(_ state: inout State, _ effects: inout Effects) {
         var mayBeSuperseded = true
-        // What is going to be read anew begins with the newest records.
+        // When everything is read again, that starts with the newest records.
         while state.reload != .everything, let journal = state.journal.journal {
             if mayBeSuperseded, journal.isSuperseded {
                 mayBeSuperseded = false
@@ -12,7 +12,7 @@ extension FileStore {
                 continue
             }
             if !journal.isAlive || journal.isRetired || journal.isBeingReplaced {
-                // It was cut off, removed or replaced, and another one may be at the path.
+                // The journal was truncated, removed or replaced, and another one may be at the path.
                 if findJournal(&state, &effects) { return requireReload(&state, &effects) }
                 guard journal.isAlive, !journal.isRetired else { return }
             }
@@ -36,7 +36,7 @@ extension FileStore {
         }
     }
 
-    /// - Returns: Whether all was as it should be, so that the loop makes progress.
+    /// - Returns: Whether the position has advanced.
     private func takeRecords(
         of journal: Journal,
         to published: JournalPosition,
@@ -56,11 +56,11 @@ extension FileStore {
             return true
         }
         if let (epoch, _) = journal.current, epoch.epoch == position.epoch, epoch.checkpointed > reading.end {
-            // They are in the file by now, and their place is being used again.
+            // A checkpoint has written these records to the file, and their space is in use again.
             requireReload(&state, &effects)
             return true
         }
-        // Unless somebody has begun to write over them, they are damaged.
+        // The records are damaged, unless another process has started to overwrite them.
         guard journal.published == published, journal.isAlive else { return false }
         state.journal.isDamaged = true
         state.journal.seen = published.word
@@ -68,17 +68,17 @@ extension FileStore {
         return true
     }
 
-    /// Has the file and the journal read again once the lock is free.
+    /// Requests that the file and the journal are read again after the lock is released.
     func requireReload(_ state: inout State, _ effects: inout Effects) {
         state.needs(.everything)
         versionStamp.mustLook()
     }
 
-    /// Takes over what a record says.
+    /// Applies a record of another process.
     private func apply(_ record: JournalRecord, _ state: inout State, _ effects: inout Effects) {
         var changes: [StoreChange] = []
         for (key, value) in record.values {
-            // Newer than what is still to be carried over from the journal before this one.
+            // Newer than the value that is still to be carried over from the previous journal.
             state.journal.stranded?.values.removeValue(forKey: key)
             let old = state.contents[key]
             if old == value {
@@ -91,7 +91,7 @@ extension FileStore {
         apply(changes, end: UInt32(record.end), .external, &state, &effects)
     }
 
-    /// Makes the changes of a record visible and takes them down.
+    /// Makes the changes of a record visible and records them with the observer.
     func apply(
         _ changes: [StoreChange],
         end: UInt32,
@@ -111,7 +111,7 @@ extension FileStore {
         state.keysNewerThanFile?.insert(key)
     }
 
-    /// Makes contents visible and takes down what they change.
+    /// Makes contents visible and records their changes with the observer.
     func publish(
         _ contents: [String: StoredValue],
         _ origin: SettingChangeOrigin,
@@ -121,14 +121,14 @@ extension FileStore {
         publish([StoreChange](from: state.contents, to: contents), origin, &state, &effects)
     }
 
-    /// Makes changes visible and takes them down.
+    /// Makes changes visible and records them with the observer.
     ///
     /// - Parameters:
     ///   - changes: The changes.
-    ///   - origin: Where they were made.
+    ///   - origin: The process that made them.
     ///   - state: The store's state.
-    ///   - effects: Receives what is to be done afterwards.
-    ///   - contents: What they lead to, if that is known; it takes the place of the contents.
+    ///   - effects: Receives what to do afterwards.
+    ///   - contents: The contents after the changes, if the caller has them.
     func publish(
         _ changes: [StoreChange],
         _ origin: SettingChangeOrigin,

@@ -8,16 +8,17 @@ import Musl
 import Darwin
 #endif
 
-// The journal after a checkpoint: its space is used again, and holds no value that the file no longer has.
+// After a checkpoint, the space of the journal is reused. It then contains no value that the file no longer has.
 
 extension FileStore {
-    /// Begins a new epoch at the front of the journal, as far as its records are in the file.
+    /// Begins a new epoch at the front of the journal if the records there are in the file.
     func reuse(_ journal: Journal, _ epoch: JournalEpoch, _ state: inout State) throws {
         let end = state.journal.position.end
         let front = UInt32(JournalHeader.size)
         var tail: [StoreChange] = []
         if end > epoch.checkpointed {
-            // New records have come. They are moved only when the file has become long, and there is room before them.
+            // Further records follow. They are moved only if the journal has become long, and they fit before their old
+            // place.
             guard Int(end) > schedule.journalBound, end - epoch.checkpointed < epoch.checkpointed / 2 else { return }
             tail = state.journaledChanges
         } else if end == front {
@@ -30,9 +31,10 @@ extension FileStore {
         versionStamp.update(journal.page, seen: state.journal.seen, version: state.version)
     }
 
-    /// Clears the space of records that are in the file, and gives the journal the permissions of the file when it is empty.
+    /// Clears the space of records that are in the file. An empty journal receives the permissions of the file.
     ///
-    /// The disk must have a header with the checkpointed records of this epoch, or of the one before when this one has none.
+    /// The header on the disk must contain the checkpointed end of this epoch, or of the previous one if no checkpoint
+    /// was made in this one.
     func clearUnused(_ journal: Journal, _ state: inout State) throws {
         guard let (epoch, position) = journal.current else { return }
         let front = UInt32(JournalHeader.size)
@@ -41,7 +43,7 @@ extension FileStore {
         try journal.clear(from: known?.front ?? front, to: epoch.checkpointed)
         let limit = journal.page[JournalHeader.limitWord]
         if limit != 0 {
-            // The header on the disk still needs what follows, so it is cleared by the next checkpoint.
+            // The header on the disk still refers to the space that follows, so the next checkpoint clears it.
             try journal.clear(from: position.end, to: UInt32(clamping: limit))
             state.journal.cleared = nil
             return
@@ -52,7 +54,7 @@ extension FileStore {
         do {
             try file.system.copyPermissions(of: status.writableByOwner, to: journal.file)
         } catch {
-            // Its owner does so with their next checkpoint.
+            // The owner of the journal does so with their next checkpoint.
             guard error.number == EPERM else { throw error }
         }
     }

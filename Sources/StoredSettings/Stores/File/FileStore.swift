@@ -11,45 +11,46 @@ import Musl
 import Darwin
 #endif
 
-/// The store that keeps a suite in a JSON file which people can read and edit, shared by any number of processes.
+/// The store of a suite in a JSON file that people can read and edit, and that any number of processes share.
 ///
-/// A commit appends one record to the journal beside the file; a little later the journal is checkpointed into the file. So the
-/// contents are those of the file with the records of the journal over it that are not checkpointed. A read looks at one word
-/// that all processes share: as long as it is the one that was seen last, what is in memory is right.
+/// A commit appends one record to the journal beside the file. A little later, a checkpoint writes the journal into the
+/// file. So the contents are those of the file, with every record applied that no checkpoint has written to it. A read
+/// compares one word that all processes share: while it is unchanged, the contents in memory are current.
 ///
-/// Locks are taken in this order: the lock for checkpointing, `writer`, the journal's, `reloader`, `state`.
+/// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, `state`.
 final class FileStore: VersionedStore {
     struct State {
         var contents: [String: StoredValue] = [:]
         var version: UInt64 = 1
-        /// What is known of the journal, and how far it has been read.
+        /// The known journal, and the position up to which it has been read.
         var journal: JournalState = JournalState()
-        /// The file that was read, or written, last, without its contents; `nil` when there was none.
+        /// The file that was read or written last, without its contents; `nil` when there was none.
         var reading: SettingsFile.Reading?
-        /// The lineage of that file, if a checkpoint has put it in place.
+        /// The lineage of that file, if a checkpoint has put it in place: see ``PlacedFile``.
         var lineage: UInt64?
-        /// What the file has under the keys that the journal has newer values of, as far as that is known.
+        /// The file's values under keys that have a newer value in the journal, as far as they are known.
         var fileValues: [String: StoredValue?] = [:]
-        /// What has to be read before the contents are the newest; `nil` when they are.
+        /// What has to be read before the contents are current; `nil` when they are.
         var reload: Reload?
-        /// The keys whose values are newer than the file that is being read; `nil` while none is.
+        /// The keys whose values are newer than the file that is being read; `nil` while no thread reads it.
         var keysNewerThanFile: Set<String>?
-        /// Whether the contents rest on a settings file or its last good copy, or on there being none.
+        /// Whether the contents are based on a settings file, on its last good copy, or on a suite that never had a
+        /// file.
         var hasBase = false
-        /// The state of the file that could not be read, and why; `contents` are then the last good ones.
+        /// The error that prevents reading the file. The contents are the last good ones then.
         var readFailure: ReadFailure?
-        /// Since when the file that was read is not there; `contents` are still those.
+        /// The time at which the file was found missing. The contents are still those of the file.
         var missingSince: ContinuousClock.Instant?
-        /// When the file was looked at last.
+        /// The time of the last look at the file.
         var lookedAt: ContinuousClock.Instant?
-        /// The permissions of the file that those of its siblings were narrowed to last.
+        /// The permissions of the settings file to which those of its siblings were last narrowed.
         var narrowedTo: mode_t?
         var isOpened = false
         var isClosed = false
         weak var observer: (any StoreObserver)?
         var watch: FileWatch?
 
-        /// What the journal has to say, as the changes of one record.
+        /// The changes that are in the journal and not in the settings file, as one record.
         var journaledChanges: [StoreChange] {
             journal.journaled.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
         }
@@ -59,15 +60,15 @@ final class FileStore: VersionedStore {
         }
     }
 
-    /// What has to be read before the contents are the newest.
+    /// What has to be read before the contents are current.
     enum Reload: Comparable {
-        /// The file, which may have been edited. The contents have every record of the journal.
+        /// The settings file, which may have been edited. The contents include every record of the journal.
         case file
-        /// The file and the journal. The contents may lack what was set.
+        /// The settings file and the journal. The contents may lack committed values.
         case everything
     }
 
-    /// When a commit has last waited for the journal's lock in vain.
+    /// The last time that a commit failed to acquire the journal's lock.
     struct LockFailure {
         var time: ContinuousClock.Instant
         var error: SettingsError
@@ -75,26 +76,26 @@ final class FileStore: VersionedStore {
 
     let file: SettingsFile
     let state = Locked(State())
-    /// Held for a whole commit, the user's body included; `state` is free meanwhile, so that reads go on.
+    /// Held for a whole commit, including the user's body. `state` is free meanwhile, so reads continue.
     let writer = Locked<LockFailure?>(nil)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
     let versionStamp = VersionStamp()
     let schedule: CheckpointSchedule
-    /// How long an explicit checkpoint waits for a process that gets nothing done.
+    /// How long an explicit checkpoint waits for a process that makes no progress.
     let lockPatience: Duration
-    /// The thread that closes the store; 0 while none does.
+    /// The thread that closes the store; 0 while no thread does.
     private let closer = Atomic<UInt>(0)
 
-    /// Creates a store, which reads and makes nothing yet.
+    /// Creates a store without accessing the file yet.
     ///
     /// - Parameters:
-    ///   - path: Where the file is, or is to be.
-    ///   - system: Makes the calls.
-    ///   - checkpointsInBackground: Whether the file is written by itself, a little after the last set.
-    ///   - journalBound: How long the journal may become before it is checkpointed at once, and shortened although new records
-    ///     come, in bytes.
-    ///   - lockPatience: How long an explicit checkpoint waits for a process that gets nothing done.
+    ///   - path: The path of the settings file, which may not exist yet.
+    ///   - system: The system calls to use.
+    ///   - checkpointsInBackground: Whether a checkpoint writes the file automatically, a little after the last set.
+    ///   - journalBound: The length of the journal, in bytes, above which a checkpoint is due at once. After it, the
+    ///     journal is shortened even if new records have been appended.
+    ///   - lockPatience: How long an explicit checkpoint waits for a process that makes no progress.
     init(
         path: FilePath,
         system: SystemCalls = SystemCalls(),
@@ -143,7 +144,7 @@ extension FileStore {
         for _ in 0..<Self.mostRefreshes {
             let (result, reload): (Result?, Reload?) = state.withLock { state in
                 refresh(&state, &effects)
-                // While another thread reads an edited file, all that was set is known without it.
+                // While another thread reads an edited file, the contents include all committed values.
                 let isUsable = state.reload == .file && state.keysNewerThanFile != nil
                 guard let reload = state.reload, !isUsable, !state.isClosed else { return (body(&state), nil) }
                 return (nil, reload)
@@ -154,13 +155,13 @@ extension FileStore {
         return state.withLock { body(&$0) }
     }
 
-    /// How often to bring the contents up to date for one read, while the file is replaced again and again.
+    /// How often to bring the contents up to date for one read, while the file is replaced repeatedly.
     private static let mostRefreshes = 4
 
-    /// Looks at the file, for those who wait to hear of changes.
+    /// Looks at the file to find changes that subscribers wait for.
     ///
-    /// - Parameter isFileChanged: Whether anything but the journal's records may have changed.
-    /// - Returns: Whether there was anything new.
+    /// - Parameter isFileChanged: Whether anything other than the journal's records may have changed.
+    /// - Returns: Whether the contents in memory may have been outdated.
     @discardableResult
     func look(isFileChanged: Bool = true) -> Bool {
         if isFileChanged { versionStamp.mustLook() }
@@ -169,20 +170,20 @@ extension FileStore {
         return true
     }
 
-    /// What is to be told and done once the locks are free.
+    /// What to do after the locks are released.
     struct Effects {
         var deliveries: [StoreDelivery] = []
         var errors: [SettingsError] = []
-        /// Whether the file has to be looked at again when it has had time to settle.
+        /// Whether to look at the file again when no program can be writing it anymore.
         var isUnsettled = false
-        /// Whether reading failed for a reason that may be gone in a moment.
+        /// Whether reading failed for lack of descriptors or memory.
         var isTransientFailure = false
-        /// Whether there are records that somebody should checkpoint.
+        /// Whether there are records that need a checkpoint.
         var isCheckpointDue = false
-        /// Whether the journal needs a commit to put it in order.
+        /// Whether the journal needs a commit that recovers it.
         var needsRepair = false
         var isFirstLook = false
-        /// Kept until the locks are free: the last reference to an observer closes the store.
+        /// Retained until the locks are released: releasing the last reference to an observer closes the store.
         var observers: [any StoreObserver] = []
     }
 
@@ -226,11 +227,12 @@ extension FileStore {
         }
     }
 
-    /// Waits until the disk has the journal.
+    /// Waits until the journal is on the disk.
     func synchronize() throws {
         do {
             look(isFileChanged: false)
-            // What was committed to a journal that was removed since, or that the disk failed to take, is not safe there.
+            // Values that were committed to a journal that was removed since, or that the disk failed to write, are not
+            // safe there.
             if needsRepair() { try commit(isBlind: true, mustBeTrusted: true) { _ in } }
             let (journal, isNamed, reading) = state.withLock {
                 ($0.journal.journal, $0.journal.isNamed, $0.reading)
@@ -241,7 +243,7 @@ extension FileStore {
                 do {
                     try file.system.synchronizeDirectory(journal.file.path.directory)
                 } catch {
-                    // The name may never reach the disk, so a new file has to take it.
+                    // The name may never reach the disk, so a new file has to receive it.
                     journal.distrust()
                     throw error
                 }
@@ -271,18 +273,18 @@ extension FileStore {
         }
         _ = consume inherited
         watch.start(makingDirectories: makingDirectories)
-        // What has changed since the last look, and before the watch, nobody would tell.
+        // No event reports the changes between the last look and the start of the watch.
         look()
     }
 
-    /// Checkpoints what is not checkpointed, and lets go of files and watches.
+    /// Makes a last checkpoint, and releases files and watches.
     ///
-    /// Whoever calls this while another thread is doing so waits for it.
+    /// If another thread is already closing the store, the caller waits for it.
     func close() {
         let thread = SystemCalls.currentThread()
         let (isFirst, closer) = closer.compareExchange(expected: 0, desired: thread, ordering: .acquiringAndReleasing)
         guard isFirst else {
-            // Unless it is a reporter that is called while the store is closed, which would wait for itself.
+            // A reporter that runs during the close must not wait for its own thread.
             while closer != thread, !state.withLock({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
             return
         }
@@ -293,7 +295,7 @@ extension FileStore {
             defer { (state.watch, state.reading, state.journal.journal) = (nil, nil, nil) }
             return (state.watch, state.reading, state.journal.journal)
         }
-        // They end outside the lock: a watch waits for nobody, but takes the watcher's lock.
+        // These are released outside the lock, because ending a watch takes the watcher's lock.
         _ = (consume watch, consume reading, consume journal)
     }
 }

@@ -2,24 +2,24 @@
 
 import Synchronization
 
-/// Sees to it that a file is looked at whenever it may have changed.
+/// Looks at a file whenever it may have changed.
 ///
-/// What is watched are directories, that of the path and that of the file it leads to, and the file itself. Where they
-/// cannot be watched, or are gone, it has the file looked at every so often, and tries again to watch them.
+/// It watches the directory of the path, the directory of the link target, and the file itself. If they cannot be
+/// watched, or do not exist, it looks at the file periodically, and tries to watch them again.
 final class FileWatch: Sendable {
     private struct State {
         var watches: [DirectoryWatcher.Watch] = []
-        /// Whether the file is looked at every so often.
+        /// Whether the file is looked at periodically.
         var isPolling = false
         var isPollScheduled = false
         /// Whether a thread handles events.
         var isBusy = false
-        /// Whether there are events to be handled, and then whether more than the journal's records may have changed.
+        /// The event to handle: `nil` for none, otherwise whether more than the journal's records may have changed.
         var event: Bool?
     }
 
-    /// How long to wait, in seconds, when the journal was written to and had nothing new: a record is written a moment
-    /// before it is published.
+    /// The delay before another look, in seconds, when the journal was written to without a new record. A record is
+    /// written a moment before it is published.
     private static let moment = 0.002
 
     private let file: SettingsFile
@@ -30,24 +30,25 @@ final class FileWatch: Sendable {
 
     /// - Parameters:
     ///   - file: The file.
-    ///   - look: Looks at the journal alone, or at the file too, and tells whether there was anything new.
+    ///   - look: Looks at the journal, and also at the file if its argument is `true`. Returns whether the contents may
+    ///     have changed.
     init(_ file: SettingsFile, look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool) {
         self.file = file
         self.look = look
     }
 
-    /// Whether this is the watch of the process that this one was forked from, which notices nothing here.
+    /// Whether a process that this one was forked from owns this watch. It receives no events here.
     var isInherited: Bool { forks != Forks.count }
 
-    /// Begins to watch.
+    /// Starts to watch.
     ///
-    /// - Parameter makingDirectories: Whether to make the directory if it is not there, so that it can be watched.
+    /// - Parameter makingDirectories: Whether to create a missing directory, so that it can be watched.
     func start(makingDirectories: Bool) {
         do {
             guard makingDirectories else { return arm() }
             try file.system.makeDirectories(SettingsPath.target(of: file.path, file.system).directory)
         } catch {
-            // Then the directory is looked for every so often, as when it is removed later.
+            // The directory is then looked for periodically, as if it had been removed later.
         }
         arm()
     }
@@ -58,7 +59,8 @@ final class FileWatch: Sendable {
             let target = try SettingsPath.target(of: file.path, file.system)
             var watches = try Set([file.path, target].map(\.directory))
                 .map { try watch($0, for: names(in: $0, target)) }
-            // One that is mounted alone is changed in another directory, whose events are not those of this one.
+            // If the file is a mount point, it is changed through another directory, whose events are not reported
+            // here.
             if try file.system.status(at: target)?.isRegular == true {
                 watches.append(try watch(target, for: DirectoryWatcher.Names()))
             }
@@ -67,18 +69,18 @@ final class FileWatch: Sendable {
                 defer { state.watches = watches }
                 return state.watches
             }
-            // Watches end outside the lock, since that takes the watcher's. Those of the same directory go on.
+            // Watches end outside the lock, because that takes the watcher's lock. New watches of the same directory
+            // are not affected.
             _ = consume ended
         } catch {
-            // Nothing is lost: changes are noticed a little later.
+            // No change is lost. It is only noticed a little later.
             poll()
         }
     }
 
-    /// The names in a directory that the path leads through: that of the file, or of a link or directory on the way to
-    /// it, and that of the journal.
+    /// The relevant names in a directory of the path: the file, a link or directory that leads to it, and the journal.
     ///
-    /// Another file in the same directory may be written to all the time, and must cost nothing.
+    /// Another program may write to other files in the same directory all the time, which must cost nothing.
     private func names(in directory: FilePath, _ target: FilePath) -> DirectoryWatcher.Names {
         let names = [file.path, target].compactMap { $0.component(in: directory)?.bytes }
         let isTargets = target.directory == directory
@@ -92,7 +94,7 @@ final class FileWatch: Sendable {
         }
     }
 
-    /// Has one thread at a time handle what has happened: reading may take long, and other suites need threads, too.
+    /// Lets one thread at a time handle events: reading may take long, and other suites need threads, too.
     private func notice(isChanged: Bool) {
         let isFirst = state.withLock { state in
             state.event = isChanged || state.event == true
@@ -141,7 +143,7 @@ final class FileWatch: Sendable {
         WorkScheduler.shared.after(FileStore.lookInterval) { [weak self] in
             guard let self else { return }
             state.withLock { $0.isPollScheduled = false }
-            // A watch that fails again polls again.
+            // If watching fails again, polling continues.
             if state.withLock({ $0.isPolling }) { notice(isChanged: true) }
         }
     }

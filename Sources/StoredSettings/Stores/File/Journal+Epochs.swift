@@ -9,16 +9,17 @@ import Darwin
 #endif
 
 extension Journal {
-    /// Begins an epoch with some changes, which are all that is not in the settings file.
+    /// Begins an epoch whose first record contains all changes that are not in the settings file.
     ///
     /// - Parameters:
-    ///   - start: Where to write. What the header on the disk counts on must not be written over.
+    ///   - start: The offset of the first record. It must not overwrite records that the header on the disk refers to.
     ///   - changes: The changes.
-    ///   - checkpointed: What of the epoch before is in the settings file.
-    ///   - previousEnd: Where the one before ended, when these changes and the file are what it had come to.
-    ///   - limit: Where records have to stop until the disk has the new header.
-    /// - Returns: The facts of the epoch.
-    /// - Throws: ``SystemError`` or ``SettingsError`` when the changes cannot be written; then all is as it was.
+    ///   - checkpointed: The end of the previous epoch's records that are in the settings file.
+    ///   - previousEnd: The end of the previous epoch, if the file with these changes contains all its records;
+    ///     otherwise 0.
+    ///   - limit: The offset that records must not exceed until the new header is on the disk.
+    /// - Returns: The epoch.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if the changes cannot be written. Nothing has changed then.
     func begin(
         at start: UInt32,
         with changes: [StoreChange],
@@ -34,8 +35,9 @@ extension Journal {
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
         if !record.isEmpty {
             try system.write(record, to: file, at: Int(start))
-            // The disk must not have a header that counts on what it has not got. Nothing is known of a disk that has
-            // failed; there, only a damaged journal begins an epoch, and is replaced before anything is called safe.
+            // The header on the disk must not refer to records that are not on the disk. The state of a disk that has
+            // failed is unknown. There, an epoch begins only in a damaged journal, which is replaced before its records
+            // count as safe.
             if !isDistrusted { try synchronizeUnderLock() }
         }
         let epoch = JournalEpoch(

@@ -9,28 +9,28 @@ import Darwin
 #endif
 
 extension Journal {
-    /// What was found when records were read.
+    /// The result of reading records.
     struct Reading {
         var records: [JournalRecord]
-        /// Where the last whole record ends.
+        /// The end of the last valid record.
         var end: UInt32
-        /// Whether that is where they should end.
+        /// Whether the records end where they should.
         var isWhole: Bool
     }
 
-    /// Reads the records between two places.
+    /// Reads the records between two offsets.
     ///
     /// - Parameters:
-    ///   - start: Where the first begins.
-    ///   - end: Where the last ends; `nil` to read as far as there are any.
-    ///   - epoch: Their epoch.
-    ///   - salt: That of the epoch.
-    /// - Returns: The records that are whole, up to the first that is not.
-    /// - Throws: ``SystemError`` when they cannot be read.
+    ///   - start: The start of the first record.
+    ///   - end: The end of the last record; `nil` to read as many as there are.
+    ///   - epoch: The epoch of the records.
+    ///   - salt: The salt of the epoch.
+    /// - Returns: The valid records before the first invalid one.
+    /// - Throws: ``SystemError`` if they cannot be read.
     func records(from start: UInt32, to end: UInt32?, epoch: UInt32, salt: UInt64) throws(SystemError) -> Reading {
         let size = try min(system.status(of: file).size, Int(end ?? .max))
         var reading = Reading(records: [], end: start, isWhole: false)
-        // Part by part: a journal that is damaged may say that it is much longer than it is.
+        // In parts, because a damaged journal may claim to be much longer than it is.
         var length = Self.partLength
         while Int(reading.end) < size {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
@@ -41,7 +41,8 @@ extension Journal {
                 return JournalRecord.isCut(bytes, epoch: epoch)
             }
             if reading.records.count == count {
-                // A record may be longer than a part, and says so; what is none ends the search.
+                // A record that is longer than a part says so in its header. The search ends at bytes that are not a
+                // record.
                 guard isCut, part.upperBound < size, length < Int(UInt32.max) else { break }
                 length *= 16
             }
@@ -50,7 +51,7 @@ extension Journal {
         return reading
     }
 
-    /// How much to read at once, in bytes.
+    /// The number of bytes to read at once.
     private static let partLength = 1 << 16
 
     private func takeRecords(
@@ -69,7 +70,7 @@ extension Journal {
         reading.end += UInt32(offset)
     }
 
-    /// The records that are not in the file, and how far the journal has come with them.
+    /// The records that are not in the file, and the journal's position after them.
     struct Replay {
         var records: [JournalRecord]
         var position: JournalPosition
@@ -82,9 +83,9 @@ extension Journal {
 
     /// Reads the records that are not in the file.
     ///
-    /// - Parameter facts: The facts from before the file was read.
-    /// - Returns: `nil` when another epoch has begun since, or the records are not right.
-    /// - Throws: ``SystemError`` when they cannot be read.
+    /// - Parameter facts: The epoch as it was before the file was read.
+    /// - Returns: `nil` when another epoch has begun since, or the records are invalid.
+    /// - Throws: ``SystemError`` if they cannot be read.
     func replay(from facts: JournalEpoch) throws(SystemError) -> Replay? {
         let word = published.word
         guard let (epoch, position) = current, epoch.epoch == facts.epoch, position.end >= facts.checkpointed else {
@@ -101,10 +102,10 @@ extension Journal {
         )
     }
 
-    /// Reads what is right in a journal that is damaged.
+    /// Reads the valid records of a damaged journal.
     func salvage() throws(SystemError) -> Replay {
         let published = published
-        // The facts of the epoch may be lost, or the word that says how far it has come.
+        // The epoch in the header may be lost, or the word with the journal's position.
         let facts = JournalHeader.epochs(in: page)
         let newest = facts.first { $0.epoch == published.epoch } ?? facts.first
         let salt = newest?.salt ?? 0
@@ -128,7 +129,7 @@ extension Journal {
 
     /// Appends a record and publishes it.
     ///
-    /// - Returns: How far the journal has come with it.
+    /// - Returns: The journal's position after the record.
     func append(_ record: [UInt8], after position: JournalPosition) throws -> JournalPosition {
         let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
@@ -139,7 +140,7 @@ extension Journal {
         return position
     }
 
-    /// Makes the disk have the header before records are written over that the header on the disk counts on.
+    /// Writes the header to the disk before a record overwrites space that the header on the disk refers to.
     private func keepLimit(for end: UInt32) throws(SystemError) {
         let limit = page[JournalHeader.limitWord]
         guard limit != 0, UInt64(end) > limit else { return }
@@ -147,32 +148,32 @@ extension Journal {
         page[JournalHeader.limitWord] = 0
     }
 
-    /// Makes all processes see how far the journal has come.
+    /// Shows all processes the journal's position.
     func publish(_ position: JournalPosition) throws(SystemError) {
         page[JournalHeader.positionWord] = position.word
         page.didPublish()
-        // A page that could not be written to has been replaced by one that nobody else sees.
+        // If the page could not be written to, it has been replaced by a private one.
         guard isAlive else { throw SystemError(call: .write, path: file.path, number: EIO) }
     }
 
-    /// Changes the facts of the epoch.
+    /// Stores the epoch in the header, with the next serial number.
     func store(_ epoch: JournalEpoch) {
         var epoch = epoch
         epoch.serial &+= 1
         JournalHeader.store(epoch, in: page)
     }
 
-    /// The same while the caller holds the journal's lock: processes that wait for it see that this one is only slow.
+    /// Synchronizes the journal while the caller holds its lock. Waiting processes see that this one is only slow.
     func synchronizeUnderLock() throws(SystemError) {
         LockHolder.current?.store(as: .journal, in: page)
         defer { LockHolder.remove(as: .journal, from: page) }
         try synchronize()
     }
 
-    /// Returns once all that is in the journal survives a loss of power.
+    /// Waits until the journal survives a power loss.
     ///
-    /// - Throws: ``SystemError``, and from then on in every process until the journal is replaced: the system reports a
-    ///   failed write once, and takes the data for written afterwards.
+    /// - Throws: ``SystemError``. After a failure, every process throws until the journal is replaced: the system
+    ///   reports a failed write once, and considers the data written afterwards.
     func synchronize() throws(SystemError) {
         let failure = SystemError(call: .sync, path: file.path, number: EIO)
         guard !isDistrusted else { throw failure }
@@ -186,12 +187,12 @@ extension Journal {
         guard !isDistrusted else { throw failure }
     }
 
-    /// Whether the disk failed to take something that was written to the journal, or its name.
+    /// Whether the disk has failed to write part of the journal, or its name.
     var isDistrusted: Bool { page[JournalHeader.distrustedWord] != 0 }
 
-    /// Makes every process replace the journal before it reports that the disk has it.
+    /// Makes every process replace the journal before it reports that the journal is on the disk.
     func distrust() {
-        // A process that may not write to it cannot replace it either.
+        // A process that cannot write to the journal cannot replace it either.
         guard isWritable else { return }
         page[JournalHeader.distrustedWord] = 1
         page.didPublish()

@@ -11,23 +11,23 @@ import Musl
 import Darwin
 #endif
 
-/// A journal that is open: the changes that are not in the settings file yet, and the page that tells every process how
-/// far it has come.
+/// An open journal: the changes that are not in the settings file yet, and a page that shows all processes its
+/// position.
 ///
-/// Whoever appends, or changes the header, holds the journal's lock. Reading needs none: what is before the published
-/// end does not change within an epoch, and what an epoch writes over is known by its checksums.
+/// A process that appends a record or changes the header holds the journal's lock. Reading needs no lock: within an
+/// epoch, the bytes before the published end do not change. Checksums reveal a record that a new epoch has overwritten.
 final class Journal: Sendable {
     let file: FileHandle
     let page: SharedPage
     let isWritable: Bool
     let system: SystemCalls
-    /// Which journal it is: it has another number when it is begun anew, be it in the same file.
+    /// Identifies the journal. A new journal has another ID, even in the same file.
     let id: UInt64
-    /// Which file it is, on which device.
+    /// The device and inode of the file.
     private let identity: (device: UInt64, inode: UInt64)
     private let forks = Forks.count
 
-    /// The space of a file that is not longer than this, in bytes, is kept for the next records.
+    /// A file up to this length, in bytes, is not truncated, so that its space is available for the next records.
     static let keptSize = 1 << 16
 
     private init(_ file: FileHandle, _ status: FileStatus, isWritable: Bool, _ system: SystemCalls) throws {
@@ -41,8 +41,9 @@ final class Journal: Sendable {
 
     /// Opens a journal.
     ///
-    /// - Returns: The journal; `nil` when there is none, or one that nobody has begun yet.
-    /// - Throws: ``SystemError``, or ``SettingsError`` when it is no journal that this version of the library knows.
+    /// - Returns: The journal; `nil` when there is none, or the file is empty or unfinished.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if the file is not a journal that this version of the library
+    ///   knows.
     static func open(at path: FilePath, _ system: SystemCalls) throws -> Journal? {
         do {
             return try open(path.name, in: directory(of: path, system))
@@ -73,16 +74,16 @@ final class Journal: Sendable {
         }
     }
 
-    /// Opens a journal, and makes one where there is none.
+    /// Opens a journal, or creates one if there is none.
     ///
     /// - Parameters:
-    ///   - path: Where it is.
-    ///   - model: Whose owner and permissions it gets if it is made.
-    ///   - system: Makes the calls.
-    ///   - lock: Locks a file that is not a journal yet, while it becomes one.
-    ///   - cut: Called when the file is what somebody has left of a journal.
-    /// - Returns: The journal; one that was just begun is locked.
-    /// - Throws: ``SystemError``, or ``SettingsError`` when there is another file in its place.
+    ///   - path: The path of the journal.
+    ///   - model: The file whose owner and permissions a new journal receives.
+    ///   - system: The system calls to use.
+    ///   - lock: Locks a file that is not a journal yet, while it is initialized.
+    ///   - cut: Called if the file is the remains of a truncated journal.
+    /// - Returns: The journal. A new one is locked.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another kind of file is at the path.
     static func openOrCreate(
         at path: FilePath,
         like model: FileStatus?,
@@ -97,7 +98,7 @@ final class Journal: Sendable {
         }
         let file: FileHandle
         if let new = try directory.createSibling(path.name, O_RDWR) {
-            // Only what this process has created is given to another user.
+            // Only a file that this process has created may be given to another user.
             if let model { try system.copyPermissions(of: model.writableByOwner, to: new) }
             file = new
         } else {
@@ -107,11 +108,11 @@ final class Journal: Sendable {
             file = old
         }
         try lock(file)
-        // Another process may have been quicker.
+        // Another process may have been faster.
         if let journal = try Journal.opened(file, isWritable: true, system) { return journal }
         if try isCut(file, system) { cut() }
         let bytes = JournalHeader.bytes(.first())
-        // The magic last: without it, nobody takes the file for a journal.
+        // The magic number is last: without it, no process uses the file as a journal.
         try system.write(Array(bytes.dropFirst(8)), to: file, at: 8)
         try system.write(Array(bytes.prefix(8)), to: file)
         guard let journal = try Journal.opened(file, isWritable: true, system) else {
@@ -120,12 +121,12 @@ final class Journal: Sendable {
         return journal
     }
 
-    /// Whether a file that is too short to be a journal was one before it was cut off; otherwise it was never finished.
+    /// Whether a file that is too short for a journal is a truncated one; otherwise, it was never finished.
     ///
-    /// - Throws: ``SettingsError`` when it is neither, so that it must not be written over.
+    /// - Throws: ``SettingsError`` if it is neither, so that it must not be overwritten.
     private static func isCut(_ file: FileHandle, _ system: SystemCalls) throws -> Bool {
         let header = try system.contents(of: file, in: 0..<JournalHeader.size)
-        // The magic is written last, so a file that begins with it was a journal.
+        // The magic number is written last, so a file that begins with it was a journal.
         if header.starts(with: JournalHeader.magicBytes) { return true }
         guard JournalHeader.mayBeUnfinished(header) else { throw SettingsError.notAJournal(file.path) }
         return false
@@ -141,7 +142,7 @@ final class Journal: Sendable {
         let (magic, version) = (journal.page[JournalHeader.magicWord], journal.page[JournalHeader.versionWord])
         guard !JournalHeader.isUnfinished(magic, length: status.size) else { return nil }
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
-        // No version is 0: the file was cut off, and a process that had it open has written behind the end since.
+        // No journal has version 0: the file was truncated, and then a process that had it open wrote after the end.
         guard version != 0 || journal.id != 0 else { return nil }
         guard [JournalHeader.version, JournalHeader.unsaltedVersion].contains(version) else {
             throw SettingsError.newerJournal(file.path, version)
@@ -153,32 +154,33 @@ final class Journal: Sendable {
 // MARK: - State
 
 extension Journal {
-    /// How far the journal has come, as it was published last.
+    /// The position that was published last.
     var published: JournalPosition {
         JournalPosition(word: page[JournalHeader.positionWord])
     }
 
-    /// The facts of the epoch, and how far it has come; `nil` when they do not fit together, because somebody is just
-    /// changing them, or the header is damaged.
+    /// The epoch and the position; `nil` when they are inconsistent, because another process is changing them or the
+    /// header is damaged.
     var current: (epoch: JournalEpoch, position: JournalPosition)? {
         guard let epoch = JournalHeader.epoch(in: page) else { return nil }
         let published = published
         if published.epoch == epoch.epoch, published.end >= epoch.start { return (epoch, published) }
-        // Whoever began the epoch has not published that yet, or has died before.
+        // The process that began the epoch has not published that yet, or died before it did.
         if published.epoch == epoch.epoch &- 1, published.end == epoch.previousEnd { return (epoch, epoch.beginning) }
         return nil
     }
 
-    /// Whether the memory is still this journal's: somebody may have cut off the file, and begun another journal in it.
+    /// Whether the memory is still this journal's. Another program may have truncated the file, and another journal may
+    /// have been created in it.
     var isAlive: Bool { page[JournalHeader.idWord] == id }
 
-    /// Whether the file has to be opened again to see what other processes write: see ``SharedPage/mayBeSuperseded``.
+    /// Whether the file has to be reopened to see what other processes write: see ``SharedPage/mayBeSuperseded``.
     var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.positionWord) }
 
-    /// Whether an older version of this library made it, which an old process may still be using.
+    /// Whether an older version of this library created the journal. A process with that version may still be using it.
     var isUnsalted: Bool { page[JournalHeader.versionWord] == JournalHeader.unsaltedVersion }
 
-    /// Whether another process has opened it, which this one was forked from.
+    /// Whether the journal was opened by a process that this one was forked from.
     var isInherited: Bool { forks != Forks.count }
 
     /// Whether the journal is still the one at the path.
@@ -189,11 +191,11 @@ extension Journal {
         case elsewhere
     }
 
-    /// Looks where the journal is.
+    /// Finds out whether the journal is at a path.
     ///
-    /// - Parameter path: Where it should be.
-    /// - Returns: Whether it is there.
-    /// - Throws: ``SystemError`` when that cannot be told.
+    /// - Parameter path: The path where the journal should be.
+    /// - Returns: Its place.
+    /// - Throws: ``SystemError`` if the path cannot be examined.
     func place(at path: FilePath) throws(SystemError) -> Place {
         guard !isInherited, isAlive else { return .elsewhere }
         guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
@@ -201,22 +203,22 @@ extension Journal {
         return status.size < Int(published.end) ? .cut : .here
     }
 
-    /// Whether another journal may already be in this one's place, with all records of this one.
+    /// Whether another journal may have replaced this one already, with all its records.
     ///
-    /// It stays so when the process that replaces it dies before the end. Then readers look at the path at every read until
-    /// the next commit, whichever journal is there.
+    /// This remains `true` if the process that replaces the journal dies before it has finished. Readers then look at
+    /// the path at every read until the next commit, whichever journal is there.
     var isBeingReplaced: Bool { page[JournalHeader.positionWord] & JournalHeader.replacingBit != 0 }
 
-    /// Makes readers look at the path until the journal is replaced, or has another position.
+    /// Makes readers look at the path until the journal is replaced or has another position.
     func beginReplacing() {
         page[JournalHeader.positionWord] |= JournalHeader.replacingBit
         page.didPublish()
     }
 
-    /// Whether its records have been taken over into the journal that took its place.
+    /// Whether the journal that replaced this one contains its records.
     var isRetired: Bool { page[JournalHeader.retiredWord] != 0 }
 
-    /// Tells all who use it that another one has taken its place and its records.
+    /// Informs all processes that use this journal that another one has replaced it and contains its records.
     func retire() throws(SystemError) {
         page[JournalHeader.retiredWord] = 1
         var position = published

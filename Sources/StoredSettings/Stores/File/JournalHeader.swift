@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a journal has come: its epoch, and where in the file its records end.
+/// The position of a journal: its epoch, and the offset at which its records end.
 ///
-/// In the header it is one word, so that publishing a record is storing one number, and a reader who finds the number
-/// it knows has missed nothing.
+/// The header contains it as one word. Publishing a record means storing one number, and a reader that finds a known
+/// number has missed nothing.
 struct JournalPosition: Hashable {
     var epoch: UInt32
     var end: UInt32
@@ -13,41 +13,41 @@ struct JournalPosition: Hashable {
     }
 
     init(word: UInt64) {
-        // Records end at multiples of 8; the lowest bit says that the journal is being replaced.
+        // Records end at multiples of 8. The lowest bit says that the journal is being replaced.
         self.init(epoch: UInt32(truncatingIfNeeded: word >> 32), end: UInt32(truncatingIfNeeded: word) & ~7)
     }
 
     var word: UInt64 { UInt64(epoch) << 32 | UInt64(end) }
 }
 
-/// What is true of an epoch of a journal: a time in which records are only appended.
+/// An epoch of a journal: a period in which records are only appended.
 struct JournalEpoch: Equatable {
-    /// Rises with every change of these facts.
+    /// Increases with every change of these values.
     var serial: UInt64
     var epoch: UInt32
-    /// Where its records begin.
+    /// The offset of the first record.
     var start: UInt32
-    /// The records before this are in the settings file.
+    /// The end of the records that are in the settings file.
     var checkpointed: UInt32
-    /// Where the records ended when the epoch began: those were taken over from the one before.
+    /// The end of the records at the start of the epoch. They were taken over from the previous one.
     var firstEnd: UInt32
-    /// Where the epoch before this one ended, for those who have read so far; 0 when they have to begin anew.
+    /// The end of the previous epoch, for readers that have read up to it; 0 when readers have to start again.
     var previousEnd: UInt32
-    /// How much of the epoch before was in the settings file.
+    /// The end of the previous epoch's records that are in the settings file.
     var previousCheckpointed: UInt32
-    /// A random number, part of the checksum of these facts and of each record.
+    /// A random number that is part of the checksum of this epoch and of each record.
     ///
-    /// After a loss of power, an epoch number can be used again in a file that still has records of its first use. They
-    /// are never valid: the same record under another salt always has another checksum.
+    /// After a power loss, an epoch number can be used again in a file that still contains records of its first use.
+    /// Those records are never valid: under another salt, the same record always has another checksum.
     var salt: UInt64
 
-    /// Where the epoch is when it begins.
+    /// The position at the start of the epoch.
     var beginning: JournalPosition { JournalPosition(epoch: epoch, end: firstEnd) }
 
-    /// The first epoch of a new journal, whose number is random: readers of one that was there before must notice.
+    /// Returns the first epoch of a new journal. Its number is random, so that readers of a previous journal notice it.
     ///
-    /// - Parameter end: Where the records end that it begins with.
-    /// - Returns: The facts of the epoch.
+    /// - Parameter end: The end of the initial records.
+    /// - Returns: The epoch.
     static func first(endingAt end: UInt32 = UInt32(JournalHeader.size)) -> JournalEpoch {
         let start = UInt32(JournalHeader.size)
         return JournalEpoch(
@@ -65,18 +65,18 @@ struct JournalEpoch: Equatable {
 
 /// The words of a journal's header.
 ///
-/// Documentation/FileFormat.md has the bytes.
+/// Documentation/FileFormat.md describes the bytes.
 enum JournalHeader {
     static let size = SharedPage.size
-    /// "SSJOURNL", as the bytes stand in the file.
+    /// "SSJOURNL", in the byte order of the file.
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
     static let magicBytes = Array("SSJOURNL".utf8)
     static let version: UInt64 = 2
-    /// Version 1 is the same without salts: each of them is 0.
+    /// Version 1 is the same format without salts: each of them is 0.
     static let unsaltedVersion: UInt64 = 1
 
-    /// Whether what stands in the magic's place is none of it, or its beginning where no records follow: whoever began the
-    /// journal has died before the end.
+    /// Whether a word is not a complete magic number: it is 0, or a beginning of the magic number without records after
+    /// it. The process that created the journal died before it had finished.
     static func isUnfinished(_ word: UInt64, length: Int) -> Bool {
         word == 0 || (length <= size && (1..<8).contains { word == magic & ((1 << ($0 * 8)) - 1) })
     }
@@ -86,42 +86,42 @@ enum JournalHeader {
     static let idWord = 2
     static let positionWord = 8
     static let retiredWord = 9
-    /// Where the records have to stop until the disk has the header as it is; 0 when they need not.
+    /// The offset that records must not exceed until the current header is on the disk; 0 for no limit.
     static let limitWord = 10
-    /// The number of the journal that was here before and is lost, and how far it had come for whoever took it over.
+    /// The ID of the previous journal, which is lost, and the position up to which its records were taken over.
     static let lostIDWord = 11
     static let lostPositionWord = 12
-    /// Not 0 when the disk failed to take something that was written to the journal before.
+    /// Not 0 when the disk has failed to write part of the journal.
     static let distrustedWord = 20
     /// Set in the position while the journal is being replaced.
     static let replacingBit: UInt64 = 1
-    /// Not 0 once a checkpoint has written a settings file.
+    /// Not 0 after a checkpoint has written a settings file.
     static let checkpointedWord = 13
-    /// The inode of the last good copy that was written last; 0 when none was.
+    /// The inode of the last good copy that was written last; 0 when there is none.
     static let lastGoodWord = 14
     /// The raw value of ``LastGoodCopy/Condition``.
     static let lastGoodConditionWord = 15
     /// The four words of ``PlacedFile``.
     static let placedFileWord = 192
-    /// When the placed file was changed last, in nanoseconds since 1970; 0 while it is being put in place.
+    /// The time of the placed file's last change, in nanoseconds since 1970; 0 while it is being put in place.
     static let placedChangeWord = 200
     /// The four words of the ``LockHolder`` that writes a checkpoint.
     static let checkpointHolderWord = 196
     /// The four words of the ``LockHolder`` that waits for the disk under the journal's lock.
     static let journalHolderWord = 204
-    /// The words about the settings file and its siblings, which a journal takes over from the one that it replaces.
+    /// The words about the settings file and its siblings, which a new journal copies from the one that it replaces.
     static let keptWords =
         [checkpointedWord, lastGoodWord, lastGoodConditionWord, placedChangeWord] + (0..<4).map { placedFileWord + $0 }
-    /// Two places for the facts of the epoch, each within a sector of the disk; the older one is written over.
+    /// The offsets of two epochs, each within one sector of the disk. The older one is overwritten.
     private static let epochWords = [64, 128]
     private static let epochLength = 9
 
-    /// The words of a new journal.
+    /// The words of a new journal's header.
     ///
     /// - Parameters:
-    ///   - facts: Those of its epoch.
+    ///   - facts: Its epoch.
     ///   - old: The journal that it replaces.
-    ///   - position: How far the records of that one were taken over.
+    ///   - position: The position up to which the old journal's records were taken over.
     /// - Returns: The words.
     private static func words(
         _ facts: JournalEpoch,
@@ -154,8 +154,8 @@ enum JournalHeader {
             .flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
     }
 
-    /// Whether bytes may be what a crash or a loss of power has left of a new journal's header: zeros, but for words that
-    /// are not zero in a header.
+    /// Whether the bytes may be the remains of a new journal's header after a crash or a power loss: all words are 0,
+    /// except those that are not 0 in a header.
     static func mayBeUnfinished(_ header: [UInt8]) -> Bool {
         let model = words(.first())
         return stride(from: 0, to: header.count, by: 8)
@@ -170,17 +170,17 @@ enum JournalHeader {
             }
     }
 
-    /// The newest facts that stand in a header; `nil` when none are whole.
+    /// The newest valid epoch of a header; `nil` when there is none.
     static func epoch(in page: SharedPage) -> JournalEpoch? {
         epochs(in: page).first
     }
 
-    /// All facts that are whole, the newest first.
+    /// All valid epochs of a header, the newest first.
     static func epochs(in page: SharedPage) -> [JournalEpoch] {
         epochWords.compactMap { epoch(in: page, at: $0) }.sorted { isOlder($1, $0) }
     }
 
-    /// Writes facts over the older ones.
+    /// Overwrites the older epoch of a header.
     static func store(_ epoch: JournalEpoch, in page: SharedPage) {
         let place = epochWords.min { left, right in
             guard let left = self.epoch(in: page, at: left) else { return true }
@@ -193,13 +193,13 @@ enum JournalHeader {
         page.didPublish()
     }
 
-    /// Serial numbers go on from the highest to 0, so that there is always a next one.
+    /// Serial numbers wrap around, so there is always a next one.
     private static func isOlder(_ left: JournalEpoch, _ right: JournalEpoch) -> Bool {
         Int64(bitPattern: left.serial &- right.serial) < 0
     }
 
     private static func epoch(in page: SharedPage, at place: Int) -> JournalEpoch? {
-        // Another process may be writing them: then the checksum is that of other words.
+        // Another process may be writing the words. Then the checksum does not match.
         let words = (0..<epochLength).map { page[place + $0] }
         let numbers = words[1..<7].map { UInt32(truncatingIfNeeded: $0) }
         let epoch = JournalEpoch(

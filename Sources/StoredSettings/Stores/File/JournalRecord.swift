@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The changes of one commit as they stand in the journal.
+/// The changes of one commit, as a journal contains them.
 ///
-/// Documentation/FileFormat.md has the bytes.
+/// Documentation/FileFormat.md describes the bytes.
 package struct JournalRecord {
-    /// The new values, `nil` for keys that are removed.
+    /// The new values; `nil` for keys that are removed.
     package var values: [String: StoredValue?]
-    /// Where the record ends, from the beginning of the bytes it was read from.
+    /// The offset of the record's end in the bytes that it was read from.
     package var end: Int
 
-    /// The length of what stands before the text, in bytes.
+    /// The length of the header before the text, in bytes.
     package static let headerSize = 24
     private static let alignment = 8
-    /// The text is an object of arrays of values, which may be as deep as those of a file.
+    /// The text is an object of arrays of values, and each value may be as deep as one in a settings file.
     private static let maximumDepth = JSONReader.maximumDepth + 1
 
-    /// Gives the bytes of a record.
+    /// Returns the bytes of a record.
     ///
     /// - Parameters:
-    ///   - changes: The changes of one commit, one for a key, with values in the form that JSON has for them.
+    ///   - changes: The changes of one commit, one per key, with values that JSON can represent.
     ///   - epoch: The journal's epoch.
-    ///   - salt: That of the epoch.
+    ///   - salt: The salt of the epoch.
     /// - Returns: The bytes.
-    /// - Throws: ``SettingsError`` when a value has no JSON form, or the record would be too long.
+    /// - Throws: ``SettingsError`` if a value has no JSON form, or the record would be too long.
     package static func bytes(of changes: [StoreChange], epoch: UInt32, salt: UInt64) throws -> [UInt8] {
         var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
         let textLength = bytes.count - headerSize
@@ -31,7 +31,7 @@ package struct JournalRecord {
             throw SettingsError.unstorable("the changes take more than 4 GB")
         }
         bytes.withUnsafeMutableBytes { bytes in
-            // All of these lie inside the header, which the array begins with.
+            // All of these are inside the header, with which the array begins.
             bytes.storeBytes(of: length.littleEndian, toByteOffset: 0, as: UInt32.self)
             bytes.storeBytes(of: epoch.littleEndian, toByteOffset: 4, as: UInt32.self)
             bytes.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
@@ -45,10 +45,10 @@ package struct JournalRecord {
     ///
     /// - Parameters:
     ///   - bytes: Part of a journal.
-    ///   - start: Where in the bytes the record begins.
+    ///   - start: The offset of the record in the bytes.
     ///   - epoch: The journal's epoch.
-    ///   - salt: That of the epoch.
-    /// - Returns: The record; `nil` when what stands there is not a whole record of this epoch.
+    ///   - salt: The salt of the epoch.
+    /// - Returns: The record; `nil` when there is no complete record of this epoch.
     package static func read(
         _ bytes: UnsafeRawBufferPointer,
         at start: Int,
@@ -61,7 +61,7 @@ package struct JournalRecord {
         guard itsEpoch == epoch, length >= headerSize, length % alignment == 0, length <= bytes.count - start else {
             return nil
         }
-        // Inside the bytes, as the length was just compared with what is left of them.
+        // This is inside the bytes: the length has just been compared with the number of remaining bytes.
         let record = UnsafeRawBufferPointer(rebasing: bytes[start..<start + length])
         let checksum = UInt64(littleEndian: record.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         let textLength = Int(UInt32(littleEndian: record.loadUnaligned(fromByteOffset: 16, as: UInt32.self)))
@@ -71,7 +71,7 @@ package struct JournalRecord {
         return JournalRecord(values: values, end: start + length)
     }
 
-    /// Whether some bytes begin as a record of an epoch does that is longer than they are.
+    /// Whether the bytes begin a record of an epoch that is longer than the bytes.
     static func isCut(_ bytes: UnsafeRawBufferPointer, epoch: UInt32) -> Bool {
         guard bytes.count >= headerSize else { return true }
         let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self)))
@@ -91,12 +91,12 @@ package struct JournalRecord {
             }
             return values
         } catch {
-            // The checksum was right, so this was written by something else than this library.
+            // The checksum is correct, so another program has written this.
             return nil
         }
     }
 
-    /// The checksum of a record whose length is right: of all but the checksum itself.
+    /// The checksum of all bytes except the checksum itself. The caller has checked the length of the record.
     package static func checksum(of record: UnsafeRawBufferPointer, salt: UInt64) -> UInt64 {
         var checksum = Checksum(salt: salt)
         for offset in stride(from: 0, to: record.count - 7, by: 8) where offset != 8 {
@@ -106,10 +106,10 @@ package struct JournalRecord {
     }
 }
 
-/// Tells whether words are those that were written.
+/// A checksum of words.
 ///
-/// Each word takes the sum to another one, so a change within one word is always noticed; any other but for one in 2⁶⁴.
-/// For the same reason equal words have different sums under different salts.
+/// Different words change a checksum differently, so a change within one word is always noticed. Any other change is
+/// missed with a probability of 1 in 2⁶⁴. For the same reason, equal words have different checksums under different salts.
 package struct Checksum {
     package private(set) var value: UInt64
 
@@ -118,7 +118,7 @@ package struct Checksum {
     }
 
     package mutating func add(_ word: UInt64) {
-        // Multiplying by an odd number loses nothing, and neither does the shift; it brings high bits down.
+        // Multiplication by an odd number is bijective, and so is the shift, which mixes high bits into low ones.
         value = (value ^ word) &* 0x9E37_79B9_7F4A_7C15
         value ^= value >> 32
     }

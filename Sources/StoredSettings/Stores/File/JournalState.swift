@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a store knows of its journal.
+/// The state of a store's journal, as far as it is known.
 struct JournalState {
-    /// Where it is, or is to be, as far as is known.
+    /// The path of the journal, which may not exist yet.
     var path: FilePath = ""
     /// The journal that was found last; `nil` while there is none.
     var journal: Journal?
-    /// Which one that was, or was last.
+    /// The ID of the known journal, or of the previous one if there is none.
     private(set) var id: UInt64 = 0
-    /// How far the journal has been read.
+    /// The position up to which the journal has been read.
     var position = JournalPosition(epoch: 0, end: 0)
     /// The salt of that epoch.
     var salt: UInt64 = 0
-    /// The published word when it was read.
+    /// The published word when the journal was read.
     var seen: UInt64 = 0
-    /// Where the record ends, in this epoch, that has set a key last; for those keys that the file has other values of.
+    /// The keys whose values in the journal are newer than those in the file, with the end of the last record of each
+    /// key.
     var journaled: [String: UInt32] = [:]
     /// Whether records were found that are not as they were written.
     var isDamaged = false
-    /// What was committed to a journal that is not the one at the path any more, and has to be taken over.
+    /// Values that were committed to a journal that is no longer at the path, and have to be taken over.
     var stranded: Stranded?
-    /// Why the records could not be read when that was tried last.
+    /// The error of the last attempt to read the records.
     var unreadable: SettingsError?
-    /// Why the file in the journal's place is none that can be used.
+    /// The error that prevents the use of the file at the journal's path.
     var problem: SettingsError?
-    /// Whether the disk is known to have the journal's name.
+    /// Whether the journal's name is known to be on the disk.
     var isNamed = false
-    /// What this process knows to hold nothing of earlier values.
+    /// The space that is known to contain no earlier values.
     var cleared: Cleared?
-    /// How long the journal has to be before it is replaced by a shorter one again, after that has failed.
+    /// The length above which a replacement of the journal is tried again after a failure.
     var replacingEnd: UInt32 = 0
 
     struct Cleared {
         var epoch: UInt32
-        /// The space of the records before this is cleared.
+        /// The space before this offset is cleared.
         var front: UInt32
     }
 
-    /// The journal before this one, and how far this process has read it.
+    /// The previous journal, and the position up to which this process has read it.
     private(set) var lost: Lost?
 
     struct Lost {
@@ -45,7 +46,7 @@ struct JournalState {
         var position: JournalPosition
         var salt: UInt64
 
-        /// Whether all of it was taken over into a journal already.
+        /// Whether all its records have been taken over into a journal.
         func isTakenOver(into journal: Journal) -> Bool {
             journal.page[JournalHeader.lostIDWord] == id
                 && journal.page[JournalHeader.lostPositionWord] >= position.word
@@ -53,31 +54,32 @@ struct JournalState {
     }
 
     struct Stranded {
-        /// Where it was committed to, if that is still open.
+        /// The journal with these values, if it is still open.
         var journal: Journal?
         var lost: Lost
         var values: [String: StoredValue?]
     }
 
-    /// Whether readers who have read up to a position can go on in a new epoch.
+    /// Whether a reader that has read the previous epoch can continue in a new one.
     func continues(into epoch: JournalEpoch) -> Bool {
         !isDamaged && position.epoch == epoch.epoch &- 1 && epoch.previousEnd != 0 && position.end == epoch.previousEnd
     }
 
-    /// Goes on in a new epoch, whose first records were in the one before.
+    /// Continues in a new epoch, whose first record contains the previous records that are not in the file.
     mutating func goOn(into epoch: JournalEpoch) {
-        // What was not in the file was written anew, as one record.
+        // The changes that are not in the file were written again, as one record.
         journaled = journaled.filter { $0.value > epoch.previousCheckpointed }.mapValues { _ in epoch.firstEnd }
         (position, salt) = (epoch.beginning, epoch.salt)
     }
 
-    /// Takes an epoch that this process has begun with all that is not in the file.
+    /// Enters an epoch that this process has begun with all changes that are not in the file.
     mutating func enter(_ epoch: JournalEpoch) {
         (position, salt, seen) = (epoch.beginning, epoch.salt, epoch.beginning.word)
         journaled = journaled.mapValues { _ in epoch.firstEnd }
     }
 
-    /// Takes the journal that this process has put in the place of the one before, with all that is not in the file.
+    /// Adopts a journal that this process has created to replace the previous one, with all changes that are not in the
+    /// file.
     mutating func move(to new: Journal, _ epoch: JournalEpoch) {
         (journal, id, isNamed, isDamaged, stranded) = (new, new.id, false, false, nil)
         (lost, replacingEnd) = (nil, 0)
@@ -85,17 +87,17 @@ struct JournalState {
         enter(epoch)
     }
 
-    /// Forgets what is in the file by now.
+    /// Forgets the records that are in the file.
     mutating func dropCheckpointed(upTo end: UInt32) {
         journaled = journaled.filter { $0.value > end }
     }
 
-    /// Takes another journal for the one that is known.
+    /// Adopts a journal that was found at the path.
     ///
     /// - Parameters:
-    ///   - new: The journal that is at the path now.
-    ///   - value: Gives the value under a key.
-    /// - Returns: Whether it is another one, and not only opened again.
+    ///   - new: The journal.
+    ///   - value: Returns the value of a key.
+    /// - Returns: Whether it is another journal, and not only the known one, opened again.
     mutating func adopt(_ new: Journal, value: (String) -> StoredValue?) -> Bool {
         defer { (journal, id, isNamed) = (new, new.id, false) }
         guard new.id != id else { return false }
@@ -109,7 +111,7 @@ struct JournalState {
         return true
     }
 
-    /// Forgets what another process has taken over already from the journal before.
+    /// Forgets the records of the previous journal that another process has taken over.
     private mutating func forgetTakenOver(by new: Journal) {
         guard new.page[JournalHeader.lostIDWord] == id else { return }
         let taken = JournalPosition(word: new.page[JournalHeader.lostPositionWord])
@@ -120,7 +122,7 @@ struct JournalState {
         }
     }
 
-    /// Says in the journal how far the one before was read, so that nobody takes over what was taken over.
+    /// Records in the journal how far the previous one was read, so that no process takes over its records again.
     mutating func noteLost(in journal: Journal) {
         guard let lost else { return }
         let known = journal.page[JournalHeader.lostIDWord]
@@ -131,7 +133,7 @@ struct JournalState {
         self.lost = nil
     }
 
-    /// Notes what is not in an epoch that was begun by a process which did not know of it.
+    /// Notes values that are missing in an epoch because the process that began it did not know of them.
     mutating func strand(by epoch: JournalEpoch, value: (String) -> StoredValue?) {
         guard epoch.previousEnd == 0, epoch.epoch == position.epoch &+ 1 else { return }
         dropCheckpointed(upTo: epoch.previousCheckpointed)
@@ -145,7 +147,7 @@ struct JournalState {
         stranded = Stranded(journal: journal, lost: Lost(id: id, position: position, salt: salt), values: values)
     }
 
-    /// Forgets what is in the file by what the journal says, as long as that can be read.
+    /// Forgets the records that are in the file according to the journal, if its epoch can be read.
     mutating func forgetCheckpointed() {
         guard let journal, journal.isAlive, let epoch = journal.current?.epoch else { return }
         if epoch.epoch == position.epoch {
@@ -153,7 +155,7 @@ struct JournalState {
         } else if continues(into: epoch) {
             goOn(into: epoch)
         } else if !isDamaged {
-            // All of it was checkpointed while nobody looked.
+            // Checkpoints wrote all records to the file while this process was not looking.
             journaled = [:]
         }
     }

@@ -14,7 +14,7 @@ import Darwin
 /// and a new process would use them if the file were missing.
 struct LastGoodCopy {
     let directory: SettingsDirectory
-    /// The inode of the copy that this library wrote last, as the journal's header has it; 0 when it is not known.
+    /// The inode of the copy that this library wrote last, from the journal's header; 0 when it is unknown.
     var knownInode: UInt64
 
     private var system: SystemCalls { directory.system }
@@ -22,7 +22,7 @@ struct LastGoodCopy {
 
     var path: FilePath { directory.handle.path.appending(name) }
 
-    /// A new copy that is not in its place yet.
+    /// A new copy that has not replaced the old one yet.
     struct Draft {
         let file: FileHandle
         let name: FilePath
@@ -42,7 +42,7 @@ struct LastGoodCopy {
         return Draft(file: file, name: name)
     }
 
-    /// Puts a draft in the place of the copy.
+    /// Replaces the copy by a draft.
     mutating func place(_ draft: Draft) throws {
         guard try directory.holds(draft.file, as: draft.name) else {
             throw SystemError(call: .rename, path: draft.file.path, number: ENOENT)
@@ -59,7 +59,7 @@ struct LastGoodCopy {
         do {
             try system.unlink(name, in: directory.handle)
         } catch  where error.number == ENOENT {
-            // There is none.
+            // There is no copy.
         }
         knownInode = 0
     }
@@ -70,14 +70,14 @@ struct LastGoodCopy {
         try system.narrowPermissions(of: copy, to: model)
     }
 
-    /// Whether the name is free, or the file is a copy that this library has written: JSON in the form that it writes, or
-    /// what a loss of power may leave of it.
+    /// Whether the name is free, or the file is a copy that this library has written. Such a copy is JSON in the form
+    /// that the library writes, or the remains of one after a power loss.
     private var isOwn: Bool {
         get throws {
             if knownInode != 0, let status = try system.status(at: name, in: directory.handle, followingLinks: false),
                 status.isRegular, status.inode == knownInode
             {
-                // It is replaced and never written to, so further names of it do not matter.
+                // The copy is replaced and never modified, so additional hard links do no harm.
                 return true
             }
             guard let file = try directory.openSibling(name, O_RDONLY) else { return true }
@@ -104,12 +104,12 @@ extension LastGoodCopy {
         case outdated = 2
     }
 
-    /// The condition of the copy, as a header has it.
+    /// The condition of the copy according to a header.
     static func condition(in page: SharedPage) -> Condition {
         Condition(rawValue: page[JournalHeader.lastGoodConditionWord]) ?? .current
     }
 
-    /// Writes the copy's inode and condition into the header of a journal, whose lock the caller holds.
+    /// Writes the copy's inode and condition into the header of a journal. The caller holds the journal's lock.
     func store(_ condition: Condition, in page: SharedPage) {
         page[JournalHeader.lastGoodWord] = knownInode
         page[JournalHeader.lastGoodConditionWord] = condition.rawValue

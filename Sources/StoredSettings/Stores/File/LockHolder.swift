@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Journal-and-locks.md, "A checkpoint needs no new read of the file".
 
-/// The process that holds a lock while it waits for the disk, as the journal's header names it for processes that wait.
+/// The process that holds a lock while it waits for the disk. It is recorded in the journal's header for processes that
+/// wait for the lock.
 ///
-/// Neither a process that waits for a slow disk nor a stopped one makes visible progress. The system tells them apart. In
-/// another PID namespace it cannot, so a holder there gets the time that a slow one gets.
+/// A process that waits for a slow disk makes no visible progress, and neither does a stopped one. The system can
+/// distinguish them, but not across PID namespaces. A holder in another namespace is therefore treated as slow.
 struct LockHolder: Equatable {
-    /// The process's number.
+    /// The process ID.
     var process: UInt64
-    /// When the process began, which tells it from a later one with its number.
+    /// The start time of the process, which distinguishes it from a later process with the same ID.
     var start: UInt64
-    /// The PID namespace that the number belongs to.
+    /// The PID namespace of the process ID.
     var namespace: UInt64
 
-    /// This process; `nil` where the system does not say enough about it.
+    /// This process; `nil` when the system does not provide all its properties.
     static var current: LockHolder? {
         let process = UInt64(SystemCalls.currentProcess())
         guard let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process) else {
@@ -22,14 +23,14 @@ struct LockHolder: Equatable {
         return LockHolder(process: process, start: status.start, namespace: namespace)
     }
 
-    /// Whether the process may be at work: it is there and was not stopped, or cannot be looked at from here.
+    /// Whether the process may be running: it exists and is not stopped, or cannot be examined from this namespace.
     var mayBeRunning: Bool {
         guard isVisible else { return true }
         guard let status = SystemCalls.statusOfProcess(process) else { return SystemCalls.isRunning(process) }
         return status.start == start && !status.isStopped
     }
 
-    /// The process's number, if this process sees it in the same PID namespace.
+    /// The process ID, if the process is in the PID namespace of this process.
     var visibleProcess: UInt64? { isVisible ? process : nil }
 
     private var isVisible: Bool { SystemCalls.processNamespace() == namespace }
@@ -38,7 +39,7 @@ struct LockHolder: Equatable {
 // MARK: - The journal's header
 
 extension LockHolder {
-    /// The locks of a suite, by their words in the header.
+    /// The locks of a suite.
     enum Lock: Int {
         case checkpoint
         case journal
@@ -53,14 +54,14 @@ extension LockHolder {
 
     private static let progressWord = JournalHeader.checkpointHolderWord + 3
 
-    /// The process that a header names as the holder of a lock; `nil` when it names none.
+    /// The process that a header records as the holder of a lock; `nil` when there is none.
     init?(of lock: Lock, in page: SharedPage) {
         let word = lock.firstWord
         self.init(process: page[word], start: page[word + 1], namespace: page[word + 2])
         guard process != 0 else { return nil }
     }
 
-    /// Names the process, which holds the lock, in a header.
+    /// Records this process as the holder of a lock in a header.
     func store(as lock: Lock, in page: SharedPage) {
         page[lock.firstWord + 1] = start
         page[lock.firstWord + 2] = namespace

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// The stores that have something to checkpoint when the process ends.
+/// The stores that may need a checkpoint when the process exits.
 enum OpenStores {
     private struct Reference {
         weak var store: FileStore?
@@ -36,7 +36,8 @@ enum OpenStores {
 }
 
 extension FileStore {
-    /// Checkpoints, unless a commit is under way: `exit` may have been called by its body, which then never ends.
+    /// Makes a last checkpoint, unless a commit is in progress: its body may have called `exit`, and would never
+    /// return.
     fileprivate func checkpointAtExit() {
         guard writer.withLockIfAvailable({ _ in true }) ?? false else { return }
         checkpointAtEnd()

@@ -9,11 +9,11 @@ import Musl
 import Darwin
 #endif
 
-/// The directory that holds a settings file and its siblings: the journal, the lock, the last good copy, and drafts.
+/// The open directory with a settings file and its siblings: the journal, the lock, the last good copy, and drafts.
 ///
-/// It is open, so that one operation reaches all of them in the same directory, whatever happens to its path. No sibling
-/// is reached through a link, and none is used that another user may have planted. Only the settings file itself may be a
-/// link; `name` is then that of the file it leads to.
+/// Because the directory is open, one operation finds all of them in the same directory, even if its path changes. No
+/// sibling is opened through a link, and none that another user may have planted is used. Only the settings file itself
+/// may be a link; `name` is then the name of its target.
 struct SettingsDirectory: Sendable {
     let handle: FileHandle
     /// The name of the settings file.
@@ -23,9 +23,9 @@ struct SettingsDirectory: Sendable {
     /// Opens the directory of a file.
     ///
     /// - Parameters:
-    ///   - target: The settings file, behind any links; it need not exist.
-    ///   - system: Makes the calls.
-    /// - Throws: ``SystemError``, with `ENOENT` when there is no such directory.
+    ///   - target: The settings file, after following links. It need not exist.
+    ///   - system: The system calls to use.
+    /// - Throws: ``SystemError``, with `ENOENT` if there is no such directory.
     init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
         guard let handle = try system.openDirectory(target.directory) else {
             throw SystemError(call: .open, path: target.directory, number: ENOENT)
@@ -33,7 +33,7 @@ struct SettingsDirectory: Sendable {
         (self.handle, self.name, self.system) = (handle, target.name, system)
     }
 
-    /// The state of the settings file; `nil` when there is none.
+    /// The status of the settings file; `nil` when there is none.
     func status() throws(SystemError) -> FileStatus? {
         try system.status(at: name, in: handle, followingLinks: false)
     }
@@ -42,9 +42,9 @@ struct SettingsDirectory: Sendable {
     ///
     /// - Parameters:
     ///   - name: The sibling's name.
-    ///   - flags: As for `open`. A link is never followed, and a FIFO never waited for.
+    ///   - flags: Flags as for `open`. This never follows a link and never waits for a FIFO.
     /// - Returns: The sibling; `nil` when there is none.
-    /// - Throws: ``SystemError``, or ``SettingsError`` when it may be another user's, or is not a file.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another user may have planted it, or it is not a file.
     func openSibling(_ name: FilePath, _ flags: CInt) throws -> FileHandle? {
         let file: FileHandle?
         do {
@@ -58,10 +58,10 @@ struct SettingsDirectory: Sendable {
 
     /// Throws unless a sibling may be used.
     ///
-    /// A file in this directory was created by a user who may write to the directory, or was linked there. The owner has
-    /// to be this process's user, root, or a user who could change the settings anyway: the owner of the directory, the
-    /// owner of the settings file where no other user can put a file in its place, or a member of the group that the
-    /// settings file is shared with. In a directory that all users can write to, only the first two count.
+    /// A file in this directory was created there by a user who may write to the directory, or was linked there. So its
+    /// owner has to be the user of this process, root, or a user who could change the settings anyway. Those are the
+    /// owner of the directory, the owner of the settings file if no other user can replace it, and the members of the
+    /// group that shares the settings file. In a directory that all users can write to, only the first two count.
     private func checkTrust(in file: FileHandle) throws {
         let status = try system.status(of: file)
         guard status.isRegular else {
@@ -85,9 +85,9 @@ struct SettingsDirectory: Sendable {
     /// Creates a sibling.
     ///
     /// - Parameters:
-    ///   - name: A name that no file has.
-    ///   - flags: As for `open`.
-    /// - Returns: The sibling, for its owner alone; `nil` when there is a file with that name.
+    ///   - name: The name of the new file.
+    ///   - flags: Flags as for `open`.
+    /// - Returns: The sibling, to which only its owner has access; `nil` when a file has that name.
     /// - Throws: ``SystemError``.
     func createSibling(_ name: FilePath, _ flags: CInt) throws(SystemError) -> FileHandle? {
         do {
@@ -98,15 +98,15 @@ struct SettingsDirectory: Sendable {
         }
     }
 
-    /// Whether a file that is open is the one with a name.
+    /// Whether an open file is the one with a name.
     func holds(_ file: FileHandle, as name: FilePath) throws(SystemError) -> Bool {
         let status = try system.status(of: file)
         return try status.isSameFile(as: system.status(at: name, in: handle, followingLinks: false))
     }
 
-    /// Returns once the names in the directory survive a loss of power.
+    /// Waits until the names in the directory survive a power loss.
     ///
-    /// A directory that may be entered and not read cannot be synchronized by this user.
+    /// A user who may enter a directory but not read it cannot synchronize it.
     func synchronize() throws(SystemError) {
         do {
             try system.synchronizeDirectory(".", in: handle)
@@ -115,7 +115,7 @@ struct SettingsDirectory: Sendable {
         }
     }
 
-    /// The drafts of a file that lie in the directory; none where the directory may not be read.
+    /// The drafts of a file in the directory; none if the directory cannot be read.
     func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
         do {
             return try system.names(in: handle).filter { DraftName.isDraft($0, of: name) }
@@ -132,10 +132,10 @@ extension SettingsDirectory {
     ///
     /// - Parameters:
     ///   - bytes: The contents.
-    ///   - model: The file whose owner and permissions the new one receives; `nil` for those of a new file.
+    ///   - model: The file whose owner and permissions the draft receives; `nil` for those of a new file.
     ///   - isSynchronized: Whether to wait for the disk.
     /// - Returns: The file and its name.
-    /// - Throws: ``SystemError``; then no file is left.
+    /// - Throws: ``SystemError``. No file is left then.
     func writeDraft(
         _ bytes: [UInt8],
         like model: FileStatus?,
@@ -156,22 +156,22 @@ extension SettingsDirectory {
         return (file, name)
     }
 
-    /// Removes a draft that is not going to be used.
+    /// Removes a draft that is not used.
     func discardDraft(_ name: FilePath) {
         do {
             try system.unlink(name, in: handle)
         } catch {
-            // It is removed before the next draft; the error to report is the one that came first.
+            // It is removed before the next draft is written. The first error is the one to report.
         }
     }
 }
 
-/// Names of files that are about to take the place of another: `.settings.json.0123abcd.new`.
+/// Names of files that are going to replace another file, such as `.settings.json.0123abcd.new`.
 enum DraftName {
     private static let digits = 8
     private static let suffix = ".new"
 
-    /// A name that most likely no file has.
+    /// A name that very probably no file has.
     static func random(for name: FilePath) -> FilePath {
         let number = String(UInt32.random(in: 0 ... .max), radix: 16)
         let padding = String(repeating: "0", count: digits - number.count)

@@ -8,65 +8,65 @@ import Musl
 import Darwin
 #endif
 
-/// The file that people see, and its last good copy: read whole, and replaced whole.
+/// The settings file, which is read and replaced as a whole, and its last good copy.
 struct SettingsFile: Sendable {
-    /// The path as it was given, which may be a link.
+    /// The path that was passed to the suite, which may be a link.
     let path: FilePath
     let system: SystemCalls
 
-    /// The permissions of a new file: for its owner alone.
+    /// The mode of a new file: only its owner has access.
     static let newFileMode: mode_t = 0o600
 
     /// The longest settings file that is read or written, in bytes: 512 MiB.
     static let longestFile = 1 << 29
 
-    /// Appended to the name.
+    /// The suffixes of the file's siblings.
     static let journalSuffix = ".journal"
     static let lockSuffix = ".lock"
     static let lastGoodSuffix = ".last-good"
 
-    /// What was in the file at one moment.
+    /// The contents of the file at one moment.
     struct Reading: Sendable {
         var contents: [String: StoredValue]
         var status: FileStatus
-        /// Open for as long as the reading is used: so its inode is given to no other file, and an equal status means
-        /// that this is the file.
+        /// Open while the reading is used, so that no other file can receive the same inode. An equal status therefore
+        /// means the same file.
         var handle: FileHandle
-        /// Whether a later change of the same file would have another status.
+        /// Whether any later change of the same file gives it another status.
         ///
-        /// Within one tick of the file system's clock it might not.
+        /// A change within the same tick of the file system's clock may not.
         var isCertain = true
     }
 
-    /// The longest tick of a file system's clock that is expected, in seconds.
+    /// The longest expected tick of a file system's clock, in seconds.
     private static let longestTick = 0.02
 
     func status() throws(SystemError) -> FileStatus? {
         try system.status(at: path)
     }
 
-    /// The directory that the path leads to now.
+    /// Opens the directory that the path leads to now.
     ///
-    /// - Throws: ``SystemError``, with `ENOENT` when there is none, or ``SettingsError``.
+    /// - Throws: ``SystemError``, with `ENOENT` if it does not exist, or ``SettingsError``.
     func directory() throws -> SettingsDirectory {
         try SettingsDirectory(of: SettingsPath.target(of: path, system), system)
     }
 
     /// Reads the file.
     ///
-    /// - Returns: What is in it; `nil` when there is no file.
-    /// - Throws: ``SystemError`` when it cannot be read, `JSONSyntaxError` when it is malformed, or ``SettingsError``.
+    /// - Returns: The file and its contents; `nil` when there is no file.
+    /// - Throws: ``SystemError`` if it cannot be read, `JSONSyntaxError` if it is malformed, or ``SettingsError``.
     func read() throws -> Reading? {
         try openFile().map(read)
     }
 
-    /// The contents that were last known to be good, for when the file is not.
+    /// Reads the last good copy, for when the file cannot be read.
     func readLastGood() throws -> [String: StoredValue]? {
         let directory = try directory()
         return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), O_RDONLY).map(read)?.contents
     }
 
-    /// Whether there is a last good copy that may be used, judged by its first byte.
+    /// Whether there is a usable last good copy, according to its first byte.
     func hasLastGood() throws -> Bool {
         do {
             let directory = try directory()
@@ -81,7 +81,8 @@ struct SettingsFile: Sendable {
 
     /// Opens a file that a checkpoint has put in place, without reading its contents.
     ///
-    /// It got its name a while after it was written. So a change since then is of another time than its contents.
+    /// The file was renamed some time after it was written. So the time of a later change differs from that of the
+    /// contents.
     func open() throws -> Reading? {
         guard var reading = try openFile().map(examine) else { return nil }
         if reading.status.changed != reading.status.modified { reading.isCertain = true }
@@ -90,8 +91,8 @@ struct SettingsFile: Sendable {
 
     private func openFile() throws -> FileHandle? {
         let target = try SettingsPath.target(of: path, system)
-        // A FIFO in the file's place must not keep everybody waiting for a writer. A link that has just taken the place of
-        // the file is not followed without a look at it.
+        // A FIFO at the path must not block this process until there is a writer. A link that has just replaced the
+        // file is not followed without a check.
         return try system.openIfPresent(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
     }
 
@@ -114,7 +115,7 @@ struct SettingsFile: Sendable {
 // MARK: - Writing
 
 extension SettingsFile {
-    /// A new state of the file, written and safe from a loss of power, not yet in its place.
+    /// A new version of the file that is on the disk and not yet in place.
     struct Draft {
         var reading: Reading
         var bytes: [UInt8]
@@ -125,11 +126,11 @@ extension SettingsFile {
     /// Writes new contents beside the file.
     ///
     /// - Parameters:
-    ///   - contents: What the file is to hold.
-    ///   - current: The file that is to be replaced, whose permissions and owner are kept.
+    ///   - contents: The new contents.
+    ///   - current: The file to be replaced. The draft receives its permissions and owner.
     ///   - makeRoom: Frees space on a full disk.
-    /// - Returns: The draft, to be put in the file's place.
-    /// - Throws: ``SystemError`` when it cannot be written, ``SettingsError`` when the contents have no JSON form.
+    /// - Returns: The draft, which can replace the file.
+    /// - Throws: ``SystemError`` if it cannot be written, or ``SettingsError`` if the contents have no JSON form.
     func draft(
         _ contents: [String: StoredValue],
         replacing current: FileStatus?,
@@ -152,17 +153,17 @@ extension SettingsFile {
         return Draft(reading: reading, bytes: bytes, name: name, directory: directory)
     }
 
-    /// Puts a draft in the file's place.
+    /// Replaces the file by a draft.
     ///
-    /// A file that cannot be replaced, because it is mounted alone, is written over, after the last good copy is safe.
+    /// A file that is a mount point cannot be replaced. It is overwritten after the last good copy is on the disk.
     ///
     /// - Parameters:
     ///   - draft: The draft.
-    ///   - current: The file that the draft was made of; `nil` when there was none.
-    ///   - copy: The last good copy, which is replaced first if the file is written over.
-    /// - Returns: What is in the file now, and whether it was written over; `nil` when the draft is no longer under its
-    ///   name.
-    /// - Throws: ``SystemError``, or ``SettingsError`` when another file is in the place of the last good copy.
+    ///   - current: The file that the draft is based on; `nil` when there was none.
+    ///   - copy: The last good copy, which is replaced first if the file is overwritten.
+    /// - Returns: The file with its new contents, and whether it was overwritten; `nil` when the draft no longer has
+    ///   its name.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another file is in the place of the last good copy.
     func place(
         _ draft: Draft,
         over current: FileStatus?,
@@ -178,21 +179,21 @@ extension SettingsFile {
         var reading = draft.reading
         do {
             let status = try system.status(of: reading.handle)
-            // An edit since the rename must be noticed: then the status stays that of the draft, which is no file's.
+            // An edit since the rename must be noticed. The status of the draft, which no file has, ensures that.
             if (status.size, status.modified) == (reading.status.size, reading.status.modified) {
                 reading.status = status
             }
         } catch {
-            // The same holds when the status is unknown: the next look reads the file.
+            // The status of the draft remains, so the next look reads the file.
         }
         return (reading, false)
     }
 
-    /// Writes a draft over the file, or leaves in it what was there.
+    /// Overwrites the file with a draft, or restores its previous contents.
     private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading? {
-        // Without a copy, a crash in the middle would leave nothing that can be read.
+        // Without a copy, a crash during the write would leave no readable contents.
         try copy.place(copy.draft(draft.bytes, like: draft.reading.status, isSynchronized: true))
-        // By its name too: should the power fail in the middle, the copy is all there is.
+        // The copy needs its name on the disk as well: it is the only valid file if the power fails during the write.
         try draft.directory.synchronize()
         let handle = try system.open(draft.directory.name, in: draft.directory.handle, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
         guard try system.status(of: handle).isSameFile(as: current) else { return nil }
@@ -200,7 +201,7 @@ extension SettingsFile {
         do {
             try system.rewrite(handle, with: draft.bytes)
         } catch {
-            // There was room for what was there: nothing is cut off before all of the new is written.
+            // The previous contents fit on the disk: the file is not truncated before all new contents are written.
             try system.rewrite(handle, with: before)
             throw error
         }
@@ -210,19 +211,19 @@ extension SettingsFile {
         do {
             reading.status = try system.status(of: handle)
         } catch {
-            // The status of the draft is no file's, so the next look reads the file.
+            // No file has the status of the draft, so the next look reads the file.
         }
         return reading
     }
 
-    /// Returns once a file that was put in its place survives a loss of power, by its name too.
+    /// Waits until a file that was put in place survives a power loss, including its name.
     func synchronize(_ reading: Reading) throws {
-        // A draft that was renamed is safe already, which the system knows; a file that was written over is not.
+        // A renamed draft is already on the disk, which the system knows. An overwritten file is not.
         try system.synchronize(reading.handle)
         try directory().synchronize()
     }
 
-    /// Removes a draft that is not to be put in the file's place.
+    /// Removes a draft that is not used.
     func discard(_ draft: Draft) {
         draft.directory.discardDraft(draft.name)
     }
@@ -231,9 +232,9 @@ extension SettingsFile {
 // MARK: - Drafts
 
 extension SettingsFile {
-    /// Removes the drafts that processes have left when they were killed.
+    /// Removes drafts that killed processes have left behind.
     ///
-    /// The caller holds the lock for checkpoints. A process that has lost that lock notices that its draft is gone.
+    /// The caller holds the checkpoint lock. A process that has lost that lock notices that its draft is gone.
     private func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
         for name in try directory.drafts(of: directory.name) {
             directory.discardDraft(name)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Settings-file.md, "A suite may have any name".
 
-/// What the place of a suite's file depends on, apart from its name.
+/// The environment that determines where a suite's file is.
 package struct SettingsEnvironment: Sendable {
     package var variable: @Sendable (_ name: String) -> FilePath?
-    /// The home directory of the user database, for where `HOME` is not set.
+    /// The home directory from the user database, which is used if `HOME` is not set.
     package var homeDirectoryOfUser: @Sendable () -> FilePath?
     package var executableName: String
 
@@ -18,7 +18,7 @@ package struct SettingsEnvironment: Sendable {
         self.executableName = executableName
     }
 
-    /// That of this process.
+    /// The environment of this process.
     package static var process: SettingsEnvironment {
         let path = SystemCalls.executablePath()?.withoutTrailingSlashes ?? "standard"
         return SettingsEnvironment(
@@ -29,14 +29,14 @@ package struct SettingsEnvironment: Sendable {
     }
 }
 
-/// Where settings files are.
+/// Determines the locations of settings files.
 enum SettingsLocation {
     static let fileName: FilePath = "settings.json"
 
-    /// The longest name that file systems take, in bytes.
+    /// The longest file name that file systems support, in bytes.
     private static let longestName = 255
 
-    /// The directory of a suite.
+    /// Returns the directory of a suite.
     static func directory(
         forSuite name: String,
         in environment: SettingsEnvironment
@@ -61,7 +61,7 @@ enum SettingsLocation {
         if let home = environment.variable("STORED_SETTINGS_HOME"), !home.isEmpty {
             return absolute(home).withoutTrailingSlashes
         }
-        // systemd gives one path for each state directory of the unit; the first is the unit's own.
+        // systemd lists every state directory of the unit. The first is the unit's own.
         if let states = environment.variable("STATE_DIRECTORY")?.bytes.split(separator: UInt8(ascii: ":")),
             let first = states.map(FilePath.init(bytes:)).first(where: \.isAbsolute)
         {
@@ -78,7 +78,7 @@ enum SettingsLocation {
         #endif
     }
 
-    /// A name as one component of a path: what could lead elsewhere is percent-encoded.
+    /// Returns the name as one path component. Characters that could lead elsewhere are percent-encoded.
     private static func fileName(forSuite name: String) -> String {
         var result = ""
         for (index, scalar) in name.unicodeScalars.enumerated() {
@@ -104,13 +104,13 @@ enum SettingsLocation {
         )
     }
 
-    /// The path from the root directory, whatever the current directory will be.
+    /// Returns the absolute path, which does not depend on later changes of the current directory.
     static func absolute(_ path: FilePath) -> FilePath {
         guard !path.isAbsolute, let current = SystemCalls.currentDirectory() else { return path }
         return current.appending(path)
     }
 
-    /// Why no file can be at a path; `nil` when one can be.
+    /// Returns the error that explains why no file can be at a path; `nil` when one can be.
     static func problem(with path: FilePath) -> SettingsError? {
         let fact =
             if path.bytes.contains(0) {

@@ -8,14 +8,14 @@ import Musl
 import Darwin
 #endif
 
-/// Where the path of a settings file leads.
+/// Follows the links of a settings file's path.
 enum SettingsPath {
-    /// How many links are followed before the path counts as a circle, as on Linux.
+    /// The number of links after which a path counts as circular, as on Linux.
     private static let mostLinks = 40
 
-    /// The file that a path leads to when its last component is a link, whether or not the file exists.
+    /// Returns the file that a path leads to when its last component is a link, whether or not the file exists.
     ///
-    /// - Throws: ``SystemError``, or ``SettingsError`` when a link is not to be followed.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if a link must not be followed.
     static func target(of path: FilePath, _ system: SystemCalls) throws -> FilePath {
         var path = path
         for _ in 0..<mostLinks {
@@ -29,8 +29,9 @@ enum SettingsPath {
 
     /// Throws unless a link may be followed.
     ///
-    /// A user must not be able to direct the writes of another, above all of root, to a file or directory that is not
-    /// theirs. So the link belongs to this process's user or to root, or to the owner of what it leads to.
+    /// A user must not be able to redirect another user's writes, and those of root in particular, to a file or
+    /// directory that the first user does not own. So the link has to belong to the user of this process, to root, or
+    /// to the owner of its target.
     private static func checkTrust(
         in link: FileStatus,
         at path: FilePath,
@@ -42,7 +43,7 @@ enum SettingsPath {
         guard owner == link.owner else { throw SettingsError.untrustedLink(path, owner: link.owner) }
     }
 
-    /// One spelling for all paths that lead to one file, whether or not it exists.
+    /// Returns the same path for all paths that lead to one file, whether or not the file exists.
     static func identity(of path: FilePath, _ system: SystemCalls) -> FilePath {
         do {
             let target = try target(of: path, system)
@@ -52,7 +53,7 @@ enum SettingsPath {
             return (directory == "/" || directory == "." ? directory : identity(of: directory, system))
                 .appending(target.name)
         } catch {
-            // A path that cannot be followed is identified by its spelling. Using it throws the reason.
+            // A path that cannot be followed is identified by its spelling. Using it throws the error.
             return path
         }
     }
