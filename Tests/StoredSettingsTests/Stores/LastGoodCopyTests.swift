@@ -87,7 +87,7 @@ struct LastGoodCopyTests {
     @Test("a background checkpoint tries again until the outdated copy is replaced")
     func background() async throws {
         try await withMemoryDirectory { directory in
-            let (path, faults, catcher) = (directory + "/settings.json", Faults(), FailureCatcher())
+            let (path, faults, catcher) = (directory + "/settings.json", Faults(), ErrorRecorder())
             let store = FileStore(path: path, system: faults.system)
             store.setObserver(catcher)
             try store.commit { $0["token"] = .string(Self.secret) }
