@@ -4,7 +4,7 @@ import Foundation
 
 /// Ends the process unless a condition holds, which the fuzzer reports as a finding.
 func expect(_ condition: Bool, _ message: @autoclosure () -> String) {
-    guard condition else { fatalError(problem()) }
+    guard condition else { fatalError(message()) }
 }
 
 /// Writes the initial inputs to the corpus directory, which is the last argument, unless a finding is replayed.
