@@ -30,7 +30,7 @@ public protocol SettingsStore: AnyObject, Sendable {
 
     /// The error that prevents a current read, or `nil`.
     ///
-    /// While there is one, reads return the last good contents.
+    /// While there is one, reads return the newest contents that could be read, or none.
     var problem: SettingsError? { get }
 
     /// Sets the observer that records every change from now on, and replaces the previous one.
@@ -115,24 +115,36 @@ extension SettingsStore {
         withValue(forKey: key) { $0 }
     }
 
-    /// Commits the assignments of the body. This is sufficient for a store whose contents can always be read.
+    /// Commits the assignments of the body.
+    ///
+    /// This is sufficient for a store whose contents can always be read.
     public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         try commit(body)
     }
 
-    /// Returns `nil`. This is sufficient for a store without defaults of its own.
+    /// Returns `nil`.
+    ///
+    /// This is sufficient for a store without defaults of its own.
     public func fallback(forKey key: String) -> StoredValue? { nil }
 
-    /// Always `nil`. This is sufficient for a store whose contents can always be read.
+    /// Always `nil`.
+    ///
+    /// This is sufficient for a store whose contents can always be read.
     public var problem: SettingsError? { nil }
 
-    /// Does nothing. This is sufficient for a store whose commits write to the final place.
+    /// Does nothing.
+    ///
+    /// This is sufficient for a store whose commits write to the final place.
     public func checkpoint() {}
 
-    /// Does nothing. This is sufficient for a store that no other process can change.
+    /// Does nothing.
+    ///
+    /// This is sufficient for a store that no other process can change.
     public func watch() {}
 
-    /// Does nothing. This is sufficient for a store without files or watches.
+    /// Does nothing.
+    ///
+    /// This is sufficient for a store without files or watches.
     public func close() {}
 }
 

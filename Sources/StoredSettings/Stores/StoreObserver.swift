@@ -23,7 +23,9 @@ public protocol StoreObserver: AnyObject, Sendable {
 
 /// The changes that became visible together.
 public struct StoreCommit: Sendable, Hashable {
-    /// The changes, one per key. In each of them, the old and the new value differ.
+    /// The changes, one per key.
+    ///
+    /// In each of them, the old and the new value differ.
     public var changes: [StoreChange]
     /// The process that made the changes.
     public var origin: SettingChangeOrigin

@@ -6,7 +6,9 @@
 public struct StoreTransaction: Sendable {
     private let base: [String: StoredValue]
     private var edits: [(key: String, value: StoredValue?)] = []
-    /// The index of each key's edit. It is used when there are too many edits for a linear search.
+    /// The index of each key's edit.
+    ///
+    /// It is used when there are too many edits for a linear search.
     private var places: [String: Int] = [:]
 
     /// Comparing a few keys is faster than hashing one.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The store of a suite that has no place to store values. It remains empty, and every commit throws.
+/// The store of a suite that has no place to store values.
+///
+/// It remains empty, and every commit throws.
 ///
 /// The engine holds assigned values as pending writes and never retries them.
 final class UnavailableStore: VersionedStore {
@@ -18,7 +20,7 @@ final class UnavailableStore: VersionedStore {
 
     /// The error to report when a suite with this store is opened.
     var notice: SettingsError {
-        error("assigned values last only as long as the process, and every set, update or transaction fails")
+        error("assigned values last until the process ends, and every set, update or transaction fails")
     }
 
     var persistence: SettingsPersistence { .ephemeral(reason: cause.fact) }

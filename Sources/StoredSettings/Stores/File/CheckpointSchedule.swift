@@ -4,16 +4,19 @@ import Synchronization
 
 /// Decides when a store makes a checkpoint in the background.
 final class CheckpointSchedule: Sendable {
-    /// The interval at which to check for further sets, in seconds. A checkpoint follows one to two intervals after the
-    /// last set.
+    /// The interval at which to check for further sets, in seconds.
+    ///
+    /// A checkpoint follows one to two intervals after the last set.
     static let interval = 0.1
     /// How often to postpone a checkpoint because of further sets.
-    static let mostTurns = 9
+    static let mostChecks = 9
     /// How long to leave the checkpoint to the process that committed, in seconds.
     static let courtesy = 0.5
     /// How long to wait for a checkpoint of another process when this one exits.
     static let patienceAtEnd = Duration.seconds(2)
-    /// The delay after the first failed checkpoint. It doubles with each further failure, up to `longestRetryDelay`.
+    /// The delay after the first failed checkpoint.
+    ///
+    /// It doubles with each further failure, up to `longestRetryDelay`.
     static let retryDelay = Duration.seconds(1)
     static let longestRetryDelay = Duration.seconds(60)
     /// The interval at which to check whether a retry is due, in seconds.
@@ -104,7 +107,7 @@ extension FileStore {
         guard !schedule.isScheduled.load(ordering: .relaxed),
             !schedule.isScheduled.exchange(true, ordering: .relaxed)
         else { return }
-        takeTurn(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.courtesy, seen: 0, turns: 0)
+        checkWhenIdle(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.courtesy, seen: 0, checks: 0)
     }
 
     /// Starts a checkpoint without waiting for a pause, unless one is in progress.
@@ -119,14 +122,14 @@ extension FileStore {
         }
     }
 
-    private func takeTurn(after delay: Double, seen word: UInt64, turns: Int) {
+    private func checkWhenIdle(after delay: Double, seen word: UInt64, checks: Int) {
         WorkScheduler.shared.after(delay) { [weak self] in
             guard let self else { return }
             let published = publishedWord
-            if published == word || turns >= CheckpointSchedule.mostTurns {
+            if published == word || checks >= CheckpointSchedule.mostChecks {
                 checkpointNow()
             } else {
-                takeTurn(after: CheckpointSchedule.interval, seen: published, turns: turns + 1)
+                checkWhenIdle(after: CheckpointSchedule.interval, seen: published, checks: checks + 1)
             }
         }
     }
@@ -159,7 +162,7 @@ extension FileStore {
         let isFirst = schedule.noteFailure(error)
         if isFirst, ![.malformedFile, .readFailed].contains(error.code) {
             if !isCopyOutdated {
-                error.consequence = "what was set is safe in the journal, and the file is written later"
+                error.consequence = "the changes are safe in the journal, and the settings file is written later"
             }
             deliver(Effects(errors: [error]))
         }
@@ -169,10 +172,12 @@ extension FileStore {
 
     /// Makes another attempt when one is due.
     private func retryLater() {
-        takeTurn(after: CheckpointSchedule.retryInterval, seen: 0, turns: CheckpointSchedule.mostTurns)
+        checkWhenIdle(after: CheckpointSchedule.retryInterval, seen: 0, checks: CheckpointSchedule.mostChecks)
     }
 
-    /// Whether the file contains all known records of the journal. This does not look at the file.
+    /// Whether the file contains all known records of the journal.
+    ///
+    /// This does not look at the file.
     private var isCheckpointed: Bool {
         state.withLock { state in
             guard let journal = state.journal.journal, let (epoch, position) = journal.current else { return true }
@@ -195,7 +200,8 @@ extension FileStore {
             var error = writeError(error)
             // Another process is making a checkpoint. When it has finished, it finds the remaining records.
             guard error.code != .lockTimedOut else { return }
-            error.consequence = "what was set is safe in the journal, and the file is written when the suite is opened"
+            error.consequence =
+                "the changes are safe in the journal, and the settings file is written when the suite is opened again"
             deliver(Effects(errors: [error]))
         }
     }

@@ -26,7 +26,7 @@ extension FileStore {
         } catch let error as OutdatedCopyError {
             throw error.error
         } catch {
-            throw writeError(error)
+            throw writeError(error, consequence: "the changes are in the journal and not in the settings file yet")
         }
     }
 
@@ -58,7 +58,9 @@ extension FileStore {
         throw SystemError(call: .lock, path: file.path, number: EAGAIN)
     }
 
-    /// Whether a lock still excludes other processes. Its file may have been removed and created again.
+    /// Whether a lock still excludes other processes.
+    ///
+    /// Its file may have been removed and created again.
     func isInPlace(_ lock: FileHandle) throws -> Bool {
         try file.system.status(of: lock).isSameFile(as: file.system.status(at: lock.path, followingLinks: false))
     }
@@ -76,7 +78,7 @@ extension FileStore {
     private func openCheckpointLock(creating isCreating: Bool = true) throws -> FileHandle? {
         let directory = try file.directory()
         let name = directory.name.adding(SettingsFile.lockSuffix)
-        // Locking requires only read access, so a user who may not write to the lock's file can also take turns.
+        // Locking requires only read access, so users without write access to the lock's file also take turns.
         if let lock = try directory.openSibling(name, O_RDONLY) { return lock }
         guard isCreating, let lock = try directory.createSibling(name, O_RDONLY) else { return nil }
         if let model = try directory.status() { try file.system.copyPermissions(of: model, to: lock) }
@@ -124,21 +126,21 @@ private struct Checkpointer {
     }
 
     /// Shows processes that wait for the lock that there is progress.
-    private func notePace(_ journal: Journal) {
-        if journal.isWritable { LockHolder.notePace(in: journal.page) }
+    private func noteProgress(_ journal: Journal) {
+        if journal.isWritable { LockHolder.noteProgress(in: journal.page) }
     }
 
     mutating func run() throws {
         for _ in 0..<FileStore.mostPlans {
             waitUntilSettled()
             guard let plan = try makePlan() else { continue }
-            notePace(plan.journal)
+            noteProgress(plan.journal)
             // The journal first: on the disk, it must not be older than the file.
             try plan.journal.synchronize()
-            notePace(plan.journal)
+            noteProgress(plan.journal)
             guard plan.isNeeded else { return try reuse(plan) }
             let draft = try file.draft(plan.contents, replacing: plan.status) { try makeRoom(plan) }
-            notePace(plan.journal)
+            noteProgress(plan.journal)
             if try carryOut(plan, draft) { return }
         }
         throw SettingsError.alwaysEdited(file.path)
@@ -185,7 +187,7 @@ private struct Checkpointer {
 
     /// - Returns: `nil` when the file has to be read first.
     private mutating func makePlan() throws -> Plan? {
-        try withJournalAlone { [store] journal, state, effects in
+        try withExclusiveJournal { [store] journal, state, effects in
             // A file that could not be read a moment ago is not read again under the journal's lock.
             store.refresh(&state, &effects, lookingAtFile: state.readFailure == nil)
             guard state.reload == nil || (state.reload == .file && state.readFailure != nil) else { return nil }
@@ -197,7 +199,9 @@ private struct Checkpointer {
             let isMissing = state.readFailure?.isMissing == true
             let isCopyDue = LastGoodCopy.condition(in: journal.page) != .current && state.readFailure == nil
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue
-            if let readFailure = state.readFailure, isNeeded, !isMissing || readFailure.isUnknown { throw readFailure.error }
+            if let readFailure = state.readFailure, isNeeded, !isMissing || readFailure.isUnknown {
+                throw readFailure.error
+            }
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
@@ -229,15 +233,15 @@ private struct Checkpointer {
                 return false
             }
             try plan.journal.narrowPermissions(to: reading.status)
-            notePace(plan.journal)
+            noteProgress(plan.journal)
             try file.synchronize(reading)
-            notePace(plan.journal)
+            noteProgress(plan.journal)
         } catch {
             file.discard(draft)
             if let copyDraft { draft.directory.discardDraft(copyDraft.name) }
             throw error
         }
-        try withJournalAlone { journal, state, _ in
+        try withExclusiveJournal { journal, state, _ in
             guard journal === plan.journal, var epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
                 return
             }
@@ -268,7 +272,7 @@ private struct Checkpointer {
     ) throws -> SettingsFile.Reading? {
         var (newCopy, error) = (copy, copyError)
         defer { (copy, copyError) = (newCopy, error) }
-        return try withJournalAlone { [store, file, lock] journal, state, _ in
+        return try withExclusiveJournal { [store, file, lock] journal, state, _ in
             guard journal === plan.journal, try file.status() == plan.status else { return nil }
             guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
             func placeCopy() {
@@ -286,7 +290,9 @@ private struct Checkpointer {
             let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: journal.page)
             PlacedFile.noteChange(of: nil, in: journal.page)
             placed.store(in: journal.page)
-            guard let (placedReading, isOverwritten) = try file.place(draft, over: plan.status, &newCopy) else { return nil }
+            guard let (placedReading, isOverwritten) = try file.place(draft, over: plan.status, &newCopy) else {
+                return nil
+            }
             if plan.status == nil { placeCopy() }
             var reading = placedReading
             reading.contents = [:]
@@ -319,7 +325,7 @@ private struct Checkpointer {
         _ plan: Plan
     ) throws {
         var newCopy = copy
-        try withJournalAlone { [store, lock] journal, _, effects in
+        try withExclusiveJournal { [store, lock] journal, _, effects in
             guard journal === plan.journal, try store.isInPlace(lock) else { return }
             do {
                 // The new copy may need the space of the old one.
@@ -338,7 +344,7 @@ private struct Checkpointer {
             } catch {
                 var failure = store.writeError(error)
                 failure.consequence =
-                    "the settings file is written; there is no last good copy of it until a later checkpoint succeeds"
+                    "the settings file is written, but there is no last good copy of it until a later checkpoint succeeds"
                 effects.errors.append(failure)
             }
         }
@@ -349,16 +355,18 @@ private struct Checkpointer {
     /// The settings file and the journal contain all values. A new copy is written as soon as the file is in place.
     private func makeRoom(_ plan: Plan) throws {
         guard plan.status != nil else { return }
-        var copy = LastGoodCopy(directory: try file.directory(), knownInode: plan.journal.page[JournalHeader.lastGoodWord])
+        let knownInode = plan.journal.page[JournalHeader.lastGoodWord]
+        var copy = LastGoodCopy(directory: try file.directory(), knownInode: knownInode)
         guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
         try copy.remove()
         copy.store(.missing, in: plan.journal.page)
     }
 
-    /// Begins a new epoch at the front of the journal if the records there are in the file, and clears their space. The
-    /// file is on the disk.
+    /// Begins a new epoch at the front of the journal if the records there are in the file, and clears their space.
+    ///
+    /// The file is on the disk.
     private mutating func reuse(_ plan: Plan) throws {
-        try withJournalAlone { [store] journal, state, effects in
+        try withExclusiveJournal { [store] journal, state, effects in
             guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch,
                 !journal.isDistrusted
             else { return }
@@ -369,14 +377,15 @@ private struct Checkpointer {
                 try store.clearUnused(journal, &state)
             } catch {
                 var error = store.writeError(error)
-                error.consequence = "the file is written; values that it no longer has may still be in the journal"
+                error.consequence =
+                    "the settings file is written, but values that it no longer has may still be in the journal"
                 effects.errors.append(error)
             }
         }
     }
 
     /// Runs a body while only this process can change the journal, and no thread of this process reads.
-    private mutating func withJournalAlone<Result>(
+    private mutating func withExclusiveJournal<Result>(
         _ body: (Journal, inout FileStore.State, inout FileStore.Effects) throws -> Result
     ) throws -> Result {
         var effects = effects
@@ -385,7 +394,7 @@ private struct Checkpointer {
             deliverChanges()
         }
         return try store.writer.withLock { failure in
-            let journal = try store.beginAlone(&failure, patience: patience, mustBeTrusted: true, &effects)
+            let journal = try store.lockAndRecover(&failure, patience: patience, mustBeTrusted: true, &effects)
             defer { store.unlock(journal) }
             return try store.state.withLock { try body(journal, &$0, &effects) }
         }

@@ -22,8 +22,9 @@ final class DirectoryWatcher: Sendable {
         var journal: [UInt8]?
     }
 
-    /// The pause after a batch of events, in seconds. With it, a process that sets values continuously does not keep
-    /// its watchers busy.
+    /// The pause after a batch of events, in seconds.
+    ///
+    /// With it, a process that sets values continuously does not keep its watchers busy.
     private static let pause = 0.001
 
     /// A watch of one directory, which ends with the last reference to it.

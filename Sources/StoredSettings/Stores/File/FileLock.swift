@@ -8,7 +8,9 @@ enum FileLock {
     /// How long to wait while no other process makes progress.
     static let patience = Duration.seconds(5)
 
-    /// How long to wait for a process that is known to run. It may be waiting for a slow disk.
+    /// How long to wait for a process that is known to run.
+    ///
+    /// It may be waiting for a slow disk.
     static let slowPatience = Duration.seconds(120)
 
     /// The clock that a waiting process uses.

@@ -17,8 +17,8 @@ extension SystemCalls {
     /// Copies the owner, the group and the mode of another file, as far as this user may.
     ///
     /// Only root can change the owner of a file. If the group cannot be copied, the file receives no group permissions.
-    /// So no user can ever read the file who could not read the other: while owner and group change, only the owner has
-    /// access, and the mode is set last.
+    /// So users without access to the other file never have access to this one: while owner and group change, only the
+    /// owner has access, and the mode is set last.
     func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
         let status = try status(of: file)
         let isOwnerChanged = status.owner != model.owner
@@ -67,8 +67,9 @@ extension SystemCalls {
 }
 
 extension FileStatus {
-    /// The status with a mode that allows the owner to read and write. A file that is replaced need not be writable,
-    /// but one that is written to must be.
+    /// The status with a mode that allows the owner to read and write.
+    ///
+    /// A file that is replaced need not be writable, but one that is written to must be.
     var writableByOwner: FileStatus {
         var status = self
         status.mode |= SettingsFile.newFileMode

@@ -39,7 +39,7 @@ extension FileStore {
         let result = try writer.withLock { failure in
             // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
             if let failure, failure.time > arrival { throw failure.error }
-            let journal = try beginAlone(&failure, mustBeTrusted: mustBeTrusted, &effects)
+            let journal = try lockAndRecover(&failure, mustBeTrusted: mustBeTrusted, &effects)
             defer { unlock(journal) }
             let (base, version, failure) = state.withLock { ($0.contents, $0.version, $0.unknownContents) }
             if let failure, !isBlind { throw failure }
@@ -58,7 +58,9 @@ extension FileStore {
         return result
     }
 
-    /// Appends the changes of a commit to the journal. The caller holds its lock and has replayed its records.
+    /// Appends the changes of a commit to the journal.
+    ///
+    /// The caller holds its lock and has replayed its records.
     ///
     /// - Parameters:
     ///   - changes: The changes.
@@ -103,7 +105,9 @@ extension FileStore {
 // MARK: - The journal, alone among all processes
 
 extension FileStore {
-    /// Locks the journal and replays all its records. No other process can change it until it is unlocked.
+    /// Locks the journal and replays all its records.
+    ///
+    /// No other process can change it until it is unlocked.
     ///
     /// The caller holds `writer`.
     ///
@@ -114,7 +118,7 @@ extension FileStore {
     ///   - effects: Receives what to do afterwards.
     /// - Returns: The journal, locked.
     /// - Throws: ``SettingsError`` if it cannot be locked or used.
-    func beginAlone(
+    func lockAndRecover(
         _ failure: inout LockFailure?,
         patience: Duration = FileLock.patience,
         mustBeTrusted: Bool,
@@ -268,7 +272,9 @@ extension FileStore {
 }
 
 extension StoreChange {
-    /// The change with another old value. It is used when the file was edited during the commit.
+    /// The change with another old value.
+    ///
+    /// It is used when the file was edited during the commit.
     fileprivate func since(_ old: StoredValue?) -> StoreChange {
         StoreChange(key: key, old: old, new: new)
     }

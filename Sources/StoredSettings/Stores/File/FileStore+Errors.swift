@@ -9,16 +9,24 @@ import Darwin
 #endif
 
 extension FileStore {
-    func readError(_ error: any Error) -> SettingsError {
+    /// The error for a settings file that cannot be read.
+    ///
+    /// - Parameters:
+    ///   - error: The cause.
+    ///   - hasValues: Whether there are last good values, in memory or in the last good copy.
+    /// - Returns: The error.
+    func readError(_ error: any Error, hasValues: Bool) -> SettingsError {
         let consequence =
-            "it is left as it is, and the last good values are used, with what is set meanwhile"
+            hasValues
+            ? "it is left unchanged, and its last good values are used, with all values set since"
+            : "it is left unchanged, and the defaults are used for all values that are not in the journal"
         switch error {
         case let error as JSONSyntaxError:
             return SettingsError(
                 .malformedFile,
-                fact: "the file cannot be read as settings: \(error.problem)",
+                fact: "the file is not a valid settings file: \(error.problem)",
                 consequence: consequence,
-                remedy: "correct the file at that place; it is read again by itself",
+                remedy: "correct the file at this position; it is then read again automatically",
                 location: SettingsError.Location(file: file.path.description, line: error.line, column: error.column),
                 underlying: error
             )
@@ -27,7 +35,7 @@ extension FileStore {
                 .readFailed,
                 fact: "the file cannot be read: \(error.reason)",
                 consequence: consequence,
-                remedy: readingRemedy(for: error.number) ?? "put a file there that can be read",
+                remedy: readingRemedy(for: error.number) ?? "put a readable regular file at this path",
                 location: SettingsError.Location(file: error.path.description),
                 underlying: error
             )
@@ -36,45 +44,67 @@ extension FileStore {
         }
     }
 
-    /// A settings file that is not there, although there was one.
+    /// The error for a settings file that is missing although it existed.
     ///
-    /// - Parameter hasCopy: Whether its last good copy is there, and can be read.
+    /// - Parameters:
+    ///   - hasCopy: Whether there is a last good copy that can be read.
+    ///   - isUnknown: Whether the values of the file are unknown.
     /// - Returns: The error.
-    func missingFile(hasCopy: Bool) -> SettingsError {
+    func missingFile(hasCopy: Bool, isUnknown: Bool) -> SettingsError {
         let name = file.path.name
+        let (consequence, remedy) =
+            if hasCopy {
+                (
+                    "the values of \(name).last-good are used, and the next checkpoint writes the file again",
+                    "to start over, write {} to \(name), or also remove \(name).last-good and \(name).journal"
+                )
+            } else if !isUnknown {
+                (
+                    "the values that were read last are used, and the next checkpoint writes the file again",
+                    "to start over, write {} to \(name)"
+                )
+            } else {
+                (
+                    "its values are unknown, and new values are stored in the journal",
+                    "restore \(name), or write {} to it to continue with only the values in the journal"
+                )
+            }
         return SettingsError(
             .readFailed,
-            fact: hasCopy ? "the file is missing" : "the file is missing, and so is a copy of it that can be read",
-            consequence: hasCopy
-                ? "the values of \(name).last-good are used, and the next checkpoint writes the file again"
-                : "the values that were stored in it are unknown, and what is set is stored in the journal",
-            remedy: hasCopy
-                ? "to start over, remove \(name).last-good and \(name).journal as well, or write {} to \(name)"
-                : "restore \(name), or write {} to it to go on with what was set since",
+            fact: hasCopy ? "the file is missing" : "the file is missing, and there is no readable last good copy",
+            consequence: consequence,
+            remedy: remedy,
             location: SettingsError.Location(file: file.path.description)
         )
     }
 
+    /// The error for a journal that cannot be read.
     func journalError(_ error: any Error) -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .readFailed) }
         return SettingsError(
             .readFailed,
             fact: "the journal cannot be read: \(error.reason)",
-            consequence: "what other processes have set in the last second may be missing",
-            remedy: readingRemedy(for: error.number) ?? "see whether the disk is in order",
+            consequence: "values that are not in the settings file yet may be missing",
+            remedy: readingRemedy(for: error.number) ?? "check the disk and the file system",
             location: SettingsError.Location(file: error.path.description),
             underlying: error
         )
     }
 
-    func writeError(_ error: any Error) -> SettingsError {
+    /// The error for values that cannot be written.
+    ///
+    /// - Parameters:
+    ///   - error: The cause.
+    ///   - consequence: The consequence if the cause is an error of the system.
+    /// - Returns: The error.
+    func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
         let isReadOnly = [EROFS, EACCES, EPERM].contains(error.number)
         return SettingsError(
             isReadOnly ? .readOnly : .writeFailed,
             fact: "the settings cannot be saved: \(error.path): \(error.reason)",
-            consequence: "nothing is changed",
-            remedy: remedy(for: error.number),
+            consequence: consequence,
+            remedy: writingRemedy(for: error.number),
             location: SettingsError.Location(file: file.path.description),
             underlying: error
         )
@@ -82,57 +112,69 @@ extension FileStore {
 
     private func readingRemedy(for number: CInt) -> String? {
         switch number {
-        case EACCES, EPERM: "let this user read it"
-        case EMFILE, ENFILE: "close files, or raise the limit of open files; it is read again by itself"
-        case ENOMEM: "free memory, or raise the limit of memory; it is read again by itself"
-        case EIO: "check the disk; it is read again by itself"
-        case ELOOP: "correct the symbolic links that the path leads through"
-        case EFBIG: "put a file of at most \(SettingsFile.longestFile >> 20) MiB there"
+        case EACCES, EPERM: "allow this user to read it"
+        case EMFILE, ENFILE: "close files, or raise the limit of open files; it is then read again automatically"
+        case ENOMEM: "free memory, or raise the memory limit; it is then read again automatically"
+        case EIO: "check the disk; it is read again automatically"
+        case ELOOP: "correct the symbolic links in its path"
+        case EFBIG: "replace it with a file of at most \(SettingsFile.longestFile >> 20) MiB"
         default: nil
         }
     }
 
-    private func remedy(for number: CInt) -> String {
-        switch number {
-        case ENOSPC, EDQUOT: "make room on the disk"
+    private func writingRemedy(for number: CInt) -> String {
+        let elsewhere = "store the settings elsewhere (STORED_SETTINGS_HOME, or the path of the suite)"
+        return switch number {
+        case ENOSPC: "free space on the disk"
+        case EDQUOT: "remove files of this user, or raise the disk quota"
         case EFBIG:
-            "the journal is full: correct what keeps the file from being written, which is reported, or allow longer files"
-        case EROFS: "mount the file system for writing, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
-        case EACCES, EPERM: "let this user write there, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
+            "fix the errors that checkpoints have reported; otherwise, store less data or raise the limit of file sizes"
+        case EROFS: "mount the file system for writing, or \(elsewhere)"
+        case EACCES, EPERM: "allow this user to write there, or \(elsewhere)"
         case EMFILE, ENFILE: "close files, or raise the limit of open files"
-        case ENOMEM: "free memory, or raise the limit of memory"
-        case ENOENT, ENOTDIR:
-            "see that the directory can be made, or keep the settings elsewhere (STORED_SETTINGS_HOME)"
+        case ENOMEM: "free memory, or raise the memory limit"
+        case ENOENT, ENOTDIR: "make sure that the directory can be created, or \(elsewhere)"
         case ENAMETOOLONG: "give the suite a shorter name"
-        default: "see whether the disk is in order"
+        case EAGAIN: "try again"
+        case ENOLCK:
+            "use a file system that supports flock, and commit nothing in a child that was forked in a transaction"
+        default: "check the disk and the file system"
         }
     }
 }
 
 extension FileStore {
-    /// Why the settings file cannot be read now.
+    /// The error that prevents reading the settings file.
     struct ReadFailure {
+        /// The file that could not be read; `nil` when its status is unknown or it is missing.
         var status: FileStatus?
         var error: SettingsError
         /// Whether another program may be in the middle of writing the file.
         var isTransient: Bool
-        /// Whether the file is not there, although there was one.
+        /// Whether the file is missing although it existed.
         var isMissing: Bool
-        /// Whether other values may be stored than those in memory, so that no change can be based on these.
+        /// Whether the stored values may differ from those in memory, so that no change can be based on these.
         var isUnknown: Bool
 
-        init(_ error: any Error, of store: FileStore, status: FileStatus?, isTransient: Bool, isUnknown: Bool) {
-            self.error = store.readError(error)
+        init(
+            _ error: any Error,
+            of store: FileStore,
+            status: FileStatus?,
+            isTransient: Bool,
+            isUnknown: Bool,
+            hasValues: Bool
+        ) {
+            self.error = store.readError(error, hasValues: hasValues)
             (self.status, self.isTransient, self.isUnknown) = (status, isTransient, isUnknown)
             isMissing = false
         }
 
         init(missing store: FileStore, hasCopy: Bool, isUnknown: Bool) {
-            error = store.missingFile(hasCopy: hasCopy)
+            error = store.missingFile(hasCopy: hasCopy, isUnknown: isUnknown)
             (status, isTransient, isMissing, self.isUnknown) = (nil, false, true, isUnknown)
         }
 
-        /// Whether the same file may be found good at another look.
+        /// Whether another look at the same file may succeed.
         var isRetryable: Bool { isTransient || isMissing || error.code != .malformedFile }
 
         func isSame(as other: ReadFailure) -> Bool {
@@ -143,11 +185,11 @@ extension FileStore {
 }
 
 extension FileStore.State {
-    /// Why no change can be based on the contents; `nil` when it can.
+    /// The error that a change based on the contents throws; `nil` when the contents are known.
     var unknownContents: SettingsError? {
         guard let readFailure, readFailure.isUnknown else { return nil }
         var error = readFailure.error
-        error.consequence = "nothing is changed, since the change depends on stored values that cannot be read"
+        error.consequence = "nothing is changed, because the change depends on stored values that cannot be read"
         return error
     }
 }

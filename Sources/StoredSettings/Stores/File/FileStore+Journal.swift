@@ -70,7 +70,8 @@ extension FileStore {
             // The file is not the last good copy.
         } catch {
             var error = writeError(error)
-            error.consequence = "the journal or the last good copy can be read by users who cannot read the file"
+            error.consequence =
+                "the journal or the last good copy is readable by users without access to the settings file"
             effects.errors.append(error)
         }
     }

@@ -17,7 +17,9 @@ extension FileStore {
     static let settlingTime = 0.1
     /// The interval between looks for changes that no event reports, in seconds.
     static let lookInterval = 0.1
-    /// The delay until a suite is watched, in seconds. A short command must not spend time on a watch.
+    /// The delay until a suite is watched, in seconds.
+    ///
+    /// A short command must not spend time on a watch.
     private static let timeUntilWatch = 1.0
 
     /// Replays the records of other processes, and notes what has to be read to bring the contents up to date.
@@ -49,7 +51,8 @@ extension FileStore {
     }
 
     private func isLookOverdue(_ state: State) -> Bool {
-        let isUnwatched = state.journal.journal == nil || state.missingSince != nil || state.readFailure?.isRetryable == true
+        let isUnwatched =
+            state.journal.journal == nil || state.missingSince != nil || state.readFailure?.isRetryable == true
         guard isUnwatched || WorkScheduler.shared.isStarved else { return false }
         return state.lookedAt.map { .now - $0 > .seconds(Self.lookInterval) } ?? true
     }
@@ -60,13 +63,21 @@ extension FileStore {
         do {
             let status = try file.status()
             if status != nil { state.missingSince = nil }
-            if try mustRead(status, state), !isMissingForAMoment(status, &state, &effects),
+            if try mustRead(status, state), !isMissingBriefly(status, &state, &effects),
                 !adoptPlacedFile(status, &state, &effects)
             {
                 state.needs(.file)
             }
         } catch {
-            note(ReadFailure(error, of: self, status: nil, isTransient: false, isUnknown: true), &state, &effects)
+            let failure = ReadFailure(
+                error,
+                of: self,
+                status: nil,
+                isTransient: false,
+                isUnknown: true,
+                hasValues: state.hasBase
+            )
+            note(failure, &state, &effects)
         }
         replayJournal(&state, &effects)
     }
@@ -85,7 +96,7 @@ extension FileStore {
     }
 
     /// Whether a file that existed may be missing only for a moment: some editors move it aside before they write it.
-    private func isMissingForAMoment(_ status: FileStatus?, _ state: inout State, _ effects: inout Effects) -> Bool {
+    private func isMissingBriefly(_ status: FileStatus?, _ state: inout State, _ effects: inout Effects) -> Bool {
         guard status == nil, state.reading != nil else { return false }
         guard let since = state.missingSince else {
             state.missingSince = .now
@@ -128,7 +139,9 @@ extension FileStore {
 
     // MARK: - Files that are not as they should be
 
-    /// Notes the error that prevents reading the file. Reports it once per failure and state of the file.
+    /// Notes the error that prevents reading the file.
+    ///
+    /// Reports it once per failure and state of the file.
     func note(_ failure: ReadFailure, _ state: inout State, _ effects: inout Effects) {
         let isKnown = state.readFailure?.isSame(as: failure) ?? false
         state.readFailure = failure
@@ -176,7 +189,9 @@ extension FileStore {
         }
     }
 
-    /// Retries a read that failed for lack of descriptors or memory. No event reports when there are enough again.
+    /// Retries a read that failed for lack of descriptors or memory.
+    ///
+    /// No event reports when there are enough again.
     func retryReading() {
         guard !schedule.isLookScheduled.exchange(true, ordering: .relaxed) else { return }
         WorkScheduler.shared.after(Self.lookInterval) { [weak self] in

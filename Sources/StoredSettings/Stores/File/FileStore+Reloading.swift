@@ -21,7 +21,9 @@ extension FileStore {
         var contents: [String: StoredValue]?
         /// Whether there are no contents in memory that could be used.
         var isFirst: Bool
-        /// The file that was read last. The contents in memory are based on it.
+        /// The file that was read last.
+        ///
+        /// The contents in memory are based on it.
         var reading: SettingsFile.Reading?
         var hasBase: Bool
     }
@@ -104,7 +106,9 @@ extension FileStore {
         // The epoch is read before the file, so that the file contains all records that the epoch says it contains.
         let facts = journal?.current?.epoch
         if reload == .file {
-            if let facts, facts.epoch == state.journal.position.epoch { state.journal.dropCheckpointed(upTo: facts.checkpointed) }
+            if let facts, facts.epoch == state.journal.position.epoch {
+                state.journal.dropCheckpointed(upTo: facts.checkpointed)
+            }
             state.keysNewerThanFile = Set(state.journal.journaled.keys)
         }
         return ReloadRequest(
@@ -127,17 +131,17 @@ extension FileStore {
     /// Reads the settings file, or the last good copy.
     func readBase(_ request: ReloadRequest) -> ReloadBase {
         // A process that has no contents yet waits a moment for an editor to finish.
-        var turnsLeft = request.isFirst ? Int(Self.settlingTime / Self.turn) : 0
+        var attemptsLeft = request.isFirst ? Int(Self.settlingTime / Self.pause) : 0
         while true {
             let (base, isRetryable) = readBaseOnce(request)
-            guard isRetryable, turnsLeft > 0 else { return base }
-            turnsLeft -= 1
-            SystemCalls.sleep(seconds: Self.turn)
+            guard isRetryable, attemptsLeft > 0 else { return base }
+            attemptsLeft -= 1
+            SystemCalls.sleep(seconds: Self.pause)
         }
     }
 
     /// The interval between two attempts to read a file that may be incomplete, in seconds.
-    private static let turn = 0.01
+    private static let pause = 0.01
 
     private func readBaseOnce(_ request: ReloadRequest) -> (ReloadBase, isRetryable: Bool) {
         var status: FileStatus?
@@ -173,7 +177,14 @@ extension FileStore {
         // A malformed file has no newer values than the last good ones. A file that cannot be read may have.
         let isUnknown =
             isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged(status, since: request.reading))
-        let failure = ReadFailure(error, of: self, status: status, isTransient: isTransient, isUnknown: isUnknown)
+        let failure = ReadFailure(
+            error,
+            of: self,
+            status: status,
+            isTransient: isTransient,
+            isUnknown: isUnknown,
+            hasValues: copy != nil || request.hasBase
+        )
         return (ReloadBase(contents: copy, failure: failure, isBase: !isUnknown), isRetryable: isTransient)
     }
 

@@ -3,7 +3,9 @@
 import Synchronization
 
 extension FileStore {
-    /// Recovers a journal. The caller holds its lock.
+    /// Recovers a journal.
+    ///
+    /// The caller holds its lock.
     func recover(_ journal: Journal, isCut: Bool, _ state: inout State, _ effects: inout Effects) throws {
         if journal.isRetired {
             // Another journal had replaced this one, which is back at the path.

@@ -41,14 +41,16 @@ extension FileStore {
                 return state.journal.replacingEnd == 0
             }
             var error = writeError(error)
-            error.consequence = "the journal goes on growing; what was set is safe in it"
+            error.consequence = "the journal continues to grow; all changes are safe in it"
             if isFirst { effects.errors.append(error) }
             return journal
         }
     }
 
     /// Whether the journal has grown to more than twice its bound, and to more than twice the length of its first
-    /// record. Most of its values are probably outdated then.
+    /// record.
+    ///
+    /// Most of its values are probably outdated then.
     private func isTooLong(_ journal: Journal, _ state: State) -> Bool {
         let end = state.journal.position.end
         guard Int(end) > schedule.journalBound * 2, end >= state.journal.replacingEnd,

@@ -26,12 +26,16 @@ extension FileStore {
         }
         let limit = tail.isEmpty ? 0 : epoch.checkpointed
         state.journal.dropCheckpointed(upTo: epoch.checkpointed)
-        let new = try journal.begin(at: front, with: tail, checkpointed: epoch.checkpointed, previousEnd: end, limit: limit)
-        state.journal.enter(new)
+        let checkpointed = epoch.checkpointed
+        try state.journal.enter(
+            journal.begin(at: front, with: tail, checkpointed: checkpointed, previousEnd: end, limit: limit)
+        )
         versionStamp.update(journal.page, seen: state.journal.seen, version: state.version)
     }
 
-    /// Clears the space of records that are in the file. An empty journal receives the permissions of the file.
+    /// Clears the space of records that are in the file.
+    ///
+    /// An empty journal receives the permissions of the file.
     ///
     /// The header on the disk must contain the checkpointed end of this epoch, or of the previous one if no checkpoint
     /// was made in this one.

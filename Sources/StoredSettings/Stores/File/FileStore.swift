@@ -37,9 +37,13 @@ final class FileStore: VersionedStore {
         /// Whether the contents are based on a settings file, on its last good copy, or on a suite that never had a
         /// file.
         var hasBase = false
-        /// The error that prevents reading the file. The contents are the last good ones then.
+        /// The error that prevents reading the file.
+        ///
+        /// The contents are the last good ones then.
         var readFailure: ReadFailure?
-        /// The time at which the file was found missing. The contents are still those of the file.
+        /// The time at which the file was found missing.
+        ///
+        /// The contents are still those of the file.
         var missingSince: ContinuousClock.Instant?
         /// The time of the last look at the file.
         var lookedAt: ContinuousClock.Instant?
@@ -76,7 +80,9 @@ final class FileStore: VersionedStore {
 
     let file: SettingsFile
     let state = Locked(State())
-    /// Held for a whole commit, including the user's body. `state` is free meanwhile, so reads continue.
+    /// Held for a whole commit, including the user's body.
+    ///
+    /// `state` is free meanwhile, so reads continue.
     let writer = Locked<LockFailure?>(nil)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
@@ -254,7 +260,7 @@ extension FileStore {
                 try file.synchronize(reading)
             }
         } catch {
-            throw writeError(error)
+            throw writeError(error, consequence: "the latest changes may not survive a power loss")
         }
     }
 

@@ -18,9 +18,10 @@ final class FileWatch: Sendable {
         var event: Bool?
     }
 
-    /// The delay before another look, in seconds, when the journal was written to without a new record. A record is
-    /// written a moment before it is published.
-    private static let moment = 0.002
+    /// The delay before another look, in seconds, when the journal was written to without a new record.
+    ///
+    /// A record is written a moment before it is published.
+    private static let publishingDelay = 0.002
 
     private let file: SettingsFile
     private let look: @Sendable (_ isFileChanged: Bool) -> Bool
@@ -37,7 +38,9 @@ final class FileWatch: Sendable {
         self.look = look
     }
 
-    /// Whether a process that this one was forked from owns this watch. It receives no events here.
+    /// Whether a process that this one was forked from owns this watch.
+    ///
+    /// It receives no events here.
     var isInherited: Bool { forks != Forks.count }
 
     /// Starts to watch.
@@ -119,7 +122,7 @@ final class FileWatch: Sendable {
     private func handleEvent(isChanged: Bool) {
         if isChanged { arm() }
         guard !look(isChanged), !isChanged, !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
-        WorkScheduler.shared.after(Self.moment) { [weak self] in
+        WorkScheduler.shared.after(Self.publishingDelay) { [weak self] in
             self?.isLookScheduled.store(false, ordering: .relaxed)
             _ = self?.look(false)
         }

@@ -32,7 +32,9 @@ extension Journal {
         }
     }
 
-    /// Clears the space after the last record. The header on the disk must not refer to that space.
+    /// Clears the space after the last record.
+    ///
+    /// The header on the disk must not refer to that space.
     ///
     /// A small amount of space remains allocated, so that the next records do not change the length of the file.
     func clear(behind end: UInt32) throws(SystemError) {

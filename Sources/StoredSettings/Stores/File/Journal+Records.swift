@@ -163,7 +163,9 @@ extension Journal {
         JournalHeader.store(epoch, in: page)
     }
 
-    /// Synchronizes the journal while the caller holds its lock. Waiting processes see that this one is only slow.
+    /// Synchronizes the journal while the caller holds its lock.
+    ///
+    /// Waiting processes see that this one is only slow.
     func synchronizeUnderLock() throws(SystemError) {
         LockHolder.current?.store(as: .journal, in: page)
         defer { LockHolder.remove(as: .journal, from: page) }

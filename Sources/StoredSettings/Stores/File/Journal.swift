@@ -21,7 +21,9 @@ final class Journal: Sendable {
     let page: SharedPage
     let isWritable: Bool
     let system: SystemCalls
-    /// Identifies the journal. A new journal has another ID, even in the same file.
+    /// Identifies the journal.
+    ///
+    /// A new journal has another ID, even in the same file.
     let id: UInt64
     /// The device and inode of the file.
     private let identity: (device: UInt64, inode: UInt64)
@@ -170,14 +172,17 @@ extension Journal {
         return nil
     }
 
-    /// Whether the memory is still this journal's. Another program may have truncated the file, and another journal may
-    /// have been created in it.
+    /// Whether the memory is still this journal's.
+    ///
+    /// Another program may have truncated the file, and another journal may have been created in it.
     var isAlive: Bool { page[JournalHeader.idWord] == id }
 
     /// Whether the file has to be reopened to see what other processes write: see ``SharedPage/mayBeSuperseded``.
     var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.positionWord) }
 
-    /// Whether an older version of this library created the journal. A process with that version may still be using it.
+    /// Whether an older version of this library created the journal.
+    ///
+    /// A process with that version may still be using it.
     var isUnsalted: Bool { page[JournalHeader.versionWord] == JournalHeader.unsaltedVersion }
 
     /// Whether the journal was opened by a process that this one was forked from.

@@ -29,7 +29,9 @@ struct JournalEpoch: Equatable {
     var start: UInt32
     /// The end of the records that are in the settings file.
     var checkpointed: UInt32
-    /// The end of the records at the start of the epoch. They were taken over from the previous one.
+    /// The end of the records at the start of the epoch.
+    ///
+    /// They were taken over from the previous one.
     var firstEnd: UInt32
     /// The end of the previous epoch, for readers that have read up to it; 0 when readers have to start again.
     var previousEnd: UInt32
@@ -44,7 +46,9 @@ struct JournalEpoch: Equatable {
     /// The position at the start of the epoch.
     var beginning: JournalPosition { JournalPosition(epoch: epoch, end: firstEnd) }
 
-    /// Returns the first epoch of a new journal. Its number is random, so that readers of a previous journal notice it.
+    /// Returns the first epoch of a new journal.
+    ///
+    /// Its number is random, so that readers of a previous journal notice it.
     ///
     /// - Parameter end: The end of the initial records.
     /// - Returns: The epoch.
@@ -76,7 +80,9 @@ enum JournalHeader {
     static let unsaltedVersion: UInt64 = 1
 
     /// Whether a word is not a complete magic number: it is 0, or a beginning of the magic number without records after
-    /// it. The process that created the journal died before it had finished.
+    /// it.
+    ///
+    /// The process that created the journal died before it had finished.
     static func isUnfinished(_ word: UInt64, length: Int) -> Bool {
         word == 0 || (length <= size && (1..<8).contains { word == magic & ((1 << ($0 * 8)) - 1) })
     }
@@ -112,7 +118,9 @@ enum JournalHeader {
     /// The words about the settings file and its siblings, which a new journal copies from the one that it replaces.
     static let keptWords =
         [checkpointedWord, lastGoodWord, lastGoodConditionWord, placedChangeWord] + (0..<4).map { placedFileWord + $0 }
-    /// The offsets of two epochs, each within one sector of the disk. The older one is overwritten.
+    /// The offsets of two epochs, each within one sector of the disk.
+    ///
+    /// The older one is overwritten.
     private static let epochWords = [64, 128]
     private static let epochLength = 9
 
@@ -213,8 +221,8 @@ enum JournalHeader {
             salt: words[8]
         )
         let isPossible =
-            epoch.start >= UInt32(size) && epoch.start % 8 == 0 && epoch.checkpointed >= epoch.start && epoch.checkpointed % 8 == 0
-            && epoch.firstEnd >= epoch.start
+            epoch.start >= UInt32(size) && epoch.start % 8 == 0 && epoch.checkpointed >= epoch.start
+            && epoch.checkpointed % 8 == 0 && epoch.firstEnd >= epoch.start
         return isPossible && words == self.words(of: epoch) ? epoch : nil
     }
 

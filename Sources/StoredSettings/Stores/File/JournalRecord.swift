@@ -96,7 +96,9 @@ package struct JournalRecord {
         }
     }
 
-    /// The checksum of all bytes except the checksum itself. The caller has checked the length of the record.
+    /// The checksum of all bytes except the checksum itself.
+    ///
+    /// The caller has checked the length of the record.
     package static func checksum(of record: UnsafeRawBufferPointer, salt: UInt64) -> UInt64 {
         var checksum = Checksum(salt: salt)
         for offset in stride(from: 0, to: record.count - 7, by: 8) where offset != 8 {

@@ -70,8 +70,9 @@ struct LastGoodCopy {
         try system.narrowPermissions(of: copy, to: model)
     }
 
-    /// Whether the name is free, or the file is a copy that this library has written. Such a copy is JSON in the form
-    /// that the library writes, or the remains of one after a power loss.
+    /// Whether the name is free, or the file is a copy that this library has written.
+    ///
+    /// Such a copy is JSON in the form that the library writes, or the remains of one after a power loss.
     private var isOwn: Bool {
         get throws {
             if knownInode != 0, let status = try system.status(at: name, in: directory.handle, followingLinks: false),
@@ -109,7 +110,9 @@ extension LastGoodCopy {
         Condition(rawValue: page[JournalHeader.lastGoodConditionWord]) ?? .current
     }
 
-    /// Writes the copy's inode and condition into the header of a journal. The caller holds the journal's lock.
+    /// Writes the copy's inode and condition into the header of a journal.
+    ///
+    /// The caller holds the journal's lock.
     func store(_ condition: Condition, in page: SharedPage) {
         page[JournalHeader.lastGoodWord] = knownInode
         page[JournalHeader.lastGoodConditionWord] = condition.rawValue

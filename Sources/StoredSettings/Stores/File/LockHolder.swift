@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Journal-and-locks.md, "A checkpoint needs no new read of the file".
 
-/// The process that holds a lock while it waits for the disk. It is recorded in the journal's header for processes that
-/// wait for the lock.
+/// The process that holds a lock while it waits for the disk.
+///
+/// It is recorded in the journal's header for processes that wait for the lock.
 ///
 /// A process that waits for a slow disk makes no visible progress, and neither does a stopped one. The system can
 /// distinguish them, but not across PID namespaces. A holder in another namespace is therefore treated as slow.
@@ -73,7 +74,7 @@ extension LockHolder {
     }
 
     /// Shows waiting processes that there is progress.
-    static func notePace(in page: SharedPage) {
+    static func noteProgress(in page: SharedPage) {
         page[progressWord] &+= 1
     }
 

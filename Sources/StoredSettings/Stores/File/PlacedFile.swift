@@ -13,7 +13,9 @@ struct PlacedFile: Equatable {
     var fingerprint: UInt64
     /// The fingerprint of the previous file, including the time of its last change; 0 when there was none.
     var replaced: UInt64
-    /// Changes whenever a checkpoint includes an edit. Files of one lineage differ only by records of the journal.
+    /// Changes whenever a checkpoint includes an edit.
+    ///
+    /// Files of one lineage differ only by records of the journal.
     var lineage: UInt64
 
     /// Returns a number that distinguishes a file from its replacement, and from the same file after an edit.
@@ -75,7 +77,9 @@ struct PlacedFile: Equatable {
 
     private static let changeWord = JournalHeader.placedChangeWord
 
-    /// The time of the last change of a file as a number. It is not 0.
+    /// The time of the last change of a file as a number.
+    ///
+    /// It is not 0.
     private static func lastChange(of status: FileStatus?) -> UInt64 {
         guard let changed = status?.changed else { return 1 }
         return max(UInt64(bitPattern: Int64(changed.seconds)) &* 1_000_000_000 &+ UInt64(changed.nanoseconds), 2)
@@ -88,7 +92,9 @@ struct PlacedFile: Equatable {
         return placed
     }
 
-    /// Writes the words into the header of a journal. The caller holds the journal's lock.
+    /// Writes the words into the header of a journal.
+    ///
+    /// The caller holds the journal's lock.
     func store(in page: SharedPage) {
         for (offset, word) in [fingerprint, replaced, lineage, checksum].enumerated() {
             page[Self.firstWord + offset] = word

@@ -58,10 +58,10 @@ struct SettingsDirectory: Sendable {
 
     /// Throws unless a sibling may be used.
     ///
-    /// A file in this directory was created there by a user who may write to the directory, or was linked there. So its
-    /// owner has to be the user of this process, root, or a user who could change the settings anyway. Those are the
-    /// owner of the directory, the owner of the settings file if no other user can replace it, and the members of the
-    /// group that shares the settings file. In a directory that all users can write to, only the first two count.
+    /// Any user with write access to the directory can create or link a file in it. So the sibling's owner has to be the
+    /// user of this process, root, or a user that could change the settings anyway. Those are the owner of the
+    /// directory, the owner of the settings file if no other user can replace it, and the members of the group that
+    /// shares the settings file. In a directory that all users can write to, only the first two count.
     private func checkTrust(in file: FileHandle) throws {
         let status = try system.status(of: file)
         guard status.isRegular else {
@@ -106,7 +106,7 @@ struct SettingsDirectory: Sendable {
 
     /// Waits until the names in the directory survive a power loss.
     ///
-    /// A user who may enter a directory but not read it cannot synchronize it.
+    /// Without read access, a directory cannot be synchronized.
     func synchronize() throws(SystemError) {
         do {
             try system.synchronizeDirectory(".", in: handle)

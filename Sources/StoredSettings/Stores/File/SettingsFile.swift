@@ -29,8 +29,9 @@ struct SettingsFile: Sendable {
     struct Reading: Sendable {
         var contents: [String: StoredValue]
         var status: FileStatus
-        /// Open while the reading is used, so that no other file can receive the same inode. An equal status therefore
-        /// means the same file.
+        /// Open while the reading is used, so that no other file can receive the same inode.
+        ///
+        /// An equal status therefore means the same file.
         var handle: FileHandle
         /// Whether any later change of the same file gives it another status.
         ///

@@ -44,11 +44,12 @@ enum SettingsLocation {
         let component = fileName(forSuite: name)
         guard !component.isEmpty, component.utf8.count <= longestName else {
             let fact = name.isEmpty ? "the suite's name is empty" : "the suite's name is too long for a directory"
-            let remedy = "use a name of 1 to \(longestName) bytes, in which a percent-encoded character counts as 3"
+            let remedy = "use a name of 1 to \(longestName) bytes; each byte that is percent-encoded counts as 3"
             return .failure(unavailable(fact, remedy: remedy))
         }
         guard let base = baseDirectory(in: environment) else {
-            let fact = "there is no directory for settings: HOME is not an absolute path, and the user has no home"
+            let fact =
+                "there is no directory for settings: HOME is not an absolute path, and the user has no home directory"
             return .failure(unavailable(fact, remedy: "set STORED_SETTINGS_HOME to a directory"))
         }
         return .success(base.appending(FilePath(component)))
@@ -78,7 +79,9 @@ enum SettingsLocation {
         #endif
     }
 
-    /// Returns the name as one path component. Characters that could lead elsewhere are percent-encoded.
+    /// Returns the name as one path component.
+    ///
+    /// Characters that could lead elsewhere are percent-encoded.
     private static func fileName(forSuite name: String) -> String {
         var result = ""
         for (index, scalar) in name.unicodeScalars.enumerated() {
