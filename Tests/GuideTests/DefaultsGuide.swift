@@ -208,7 +208,7 @@ struct DefaultsGuide {
         // end
         #if canImport(Combine)
         // snippet: row-32
-        let cancellable = quality.changePublisher.subscriber { print($0.old, $0.new) }
+        let cancellable = quality.changePublisher.sink { print($0.old, $0.new) }
         // end
         cancellable.cancel()
         #endif

@@ -108,7 +108,7 @@ struct FoilGuide {
         // end
         #if canImport(Combine)
         // snippet: row-32
-        let cancellable = settings.$average.publisher.subscriber { print($0 as Any) }
+        let cancellable = settings.$average.publisher.sink { print($0 as Any) }
         // end
         cancellable.cancel()
         #endif

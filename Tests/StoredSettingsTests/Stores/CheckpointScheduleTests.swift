@@ -9,7 +9,7 @@ import Testing
 @testable import StoredSettings
 
 @Suite("When a checkpoint that has failed is tried again")
-struct FoldScheduleTests {
+struct CheckpointScheduleTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
 

@@ -61,7 +61,8 @@ struct DiskOrderTests {
             let other = FileStore(path: path, checkpointsInBackground: false)
             let syncs = Mutex(0)
             let safe = Mutex<[UInt8]>([])
-            // Longer than the room before it, and shorter than all that comes before it.
+            // Longer than half of the space before it, which may be reused, and shorter than all of that space. The journal
+            // stays below twice its bound, so that it is not replaced.
             let late = StoredValue.string(String(repeating: "l", count: 32_000))
             let system = SystemCalls(witness: { call, called in
                 guard call == .sync, called == path + ".journal" else { return }
@@ -77,7 +78,7 @@ struct DiskOrderTests {
                     safe.withLock { $0 = bytes }
                 } catch { Issue.record(error) }
             })
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 20_000)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false, journalBound: 34_000)
             for number in 0..<10 {
                 try store.commit { $0["big\(number)"] = .string(String(repeating: "x", count: 3_000)) }
             }

@@ -66,7 +66,7 @@ struct LastGoodCopyTests {
         }
     }
 
-    @Test("a checkpoint throws while an outdated copy can be neither replaced nor removed, and the next one replaces it")
+    @Test("a checkpoint throws while an outdated copy can be neither replaced nor removed")
     func unremovable() async throws {
         let faults = Faults()
         try await withRemovedSecret(faults) { path, store in

@@ -44,9 +44,8 @@ struct LongJournalTests {
     func longRecord(length: Int) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let (store, reader) = (
-                FileStore(path: path, checkpointsInBackground: false), FileStore(path: path, checkpointsInBackground: false)
-            )
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            let reader = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["before"] = 1 }
             #expect(reader.contents() == ["before": 1])
             let long = StoredValue.string(String(repeating: "x", count: length))
