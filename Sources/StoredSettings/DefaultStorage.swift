@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A property whose value is stored under a key. The value in its declaration is the default.
+/// A property whose value is stored under a key.
+///
+/// The value in the declaration is the default.
 ///
 /// ```swift
 /// struct ServerSettings: Sendable {

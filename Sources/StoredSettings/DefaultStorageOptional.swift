@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An optional property whose value is stored under a key. `nil` means that nothing is stored.
+/// An optional property whose value is stored under a key.
+///
+/// `nil` means that nothing is stored, and assigning `nil` removes the stored value.
 ///
 /// ```swift
 /// struct ServerSettings: Sendable {
@@ -8,7 +10,7 @@
 /// }
 /// ```
 ///
-/// Assigning `nil` removes the stored value. To store `nil` as a value of its own, use ``DefaultStorage`` with an optional
+/// To store `nil` as a value of its own, use ``DefaultStorage`` with an optional
 /// type and a default. In all other respects the two wrappers are alike.
 @propertyWrapper
 public struct DefaultStorageOptional<Value: Sendable>: Sendable {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One typed key of one suite, with its default. `$port` is the setting of the property `port`.
+/// One typed key of one suite, with its default.
+///
+/// `$port` is the setting of the property `port`.
 ///
 /// ```swift
 /// settings.$port.isSet
@@ -226,10 +228,15 @@ extension Setting where Value: StoredValueConvertible {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(key, default: value, suite: suite, definition: {
-            $0.convert()
-            $0.accept(where: validate)
-        })
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.convert()
+                $0.accept(where: validate)
+            }
+        )
     }
 
     /// Creates a setting whose values lie in a range.
@@ -247,10 +254,15 @@ extension Setting where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(key, default: value, suite: suite, definition: {
-            $0.convert()
-            $0.accept(in: range, where: validate)
-        })
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.convert()
+                $0.accept(in: range, where: validate)
+            }
+        )
     }
 }
 
@@ -272,10 +284,15 @@ extension Setting {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(key, default: value, suite: suite, definition: {
-            $0.convert(by: bridge)
-            $0.accept(where: validate)
-        })
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.convert(by: bridge)
+                $0.accept(where: validate)
+            }
+        )
     }
 
     /// Creates a setting whose values lie in a range and are converted by a bridge.
@@ -295,10 +312,15 @@ extension Setting {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(key, default: value, suite: suite, definition: {
-            $0.convert(by: bridge)
-            $0.accept(in: range, where: validate)
-        })
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.convert(by: bridge)
+                $0.accept(in: range, where: validate)
+            }
+        )
     }
 }
 
@@ -320,10 +342,14 @@ extension Setting {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(optional: key, suite: suite, definition: { (definition: inout SettingDefinition<Wrapped>) in
-            definition.convert()
-            definition.accept(where: validate)
-        })
+        self.init(
+            optional: key,
+            suite: suite,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.convert()
+                definition.accept(where: validate)
+            }
+        )
     }
 
     /// Creates an optional setting whose values lie in a range.
@@ -339,10 +365,14 @@ extension Setting {
         in range: some RangeExpression<Wrapped> & Sendable,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(optional: key, suite: suite, definition: { (definition: inout SettingDefinition<Wrapped>) in
-            definition.convert()
-            definition.accept(in: range, where: validate)
-        })
+        self.init(
+            optional: key,
+            suite: suite,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.convert()
+                definition.accept(in: range, where: validate)
+            }
+        )
     }
 
     /// Creates an optional setting whose values are converted by a bridge.
@@ -358,10 +388,14 @@ extension Setting {
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(optional: key, suite: suite, definition: { (definition: inout SettingDefinition<Wrapped>) in
-            definition.convert(by: bridge)
-            definition.accept(where: validate)
-        })
+        self.init(
+            optional: key,
+            suite: suite,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.convert(by: bridge)
+                definition.accept(where: validate)
+            }
+        )
     }
 }
 

@@ -34,7 +34,7 @@ extension Setting {
                 candidates.append(Candidate(layer: .fallback, value: value))
             }
         } catch {
-            if candidates.isEmpty { problem = problem ?? box.naming(error, as: .invalidValue) }
+            if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
         }
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem)
@@ -112,7 +112,9 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
 }
 
 extension SettingExplanation: CustomStringConvertible {
-    /// The explanation in one sentence. It contains values, so do not log it for secret settings.
+    /// The explanation in one sentence.
+    ///
+    /// It contains values, so do not log it for secret settings.
     public var description: String {
         var text = "\(key) = \(text)"
         if let source {

@@ -156,10 +156,14 @@ extension SettingKey where Value: StoredValueConvertible {
         default value: Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, default: .fixed(value), definition: {
-            $0.convert()
-            $0.accept(where: validate)
-        })
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.convert()
+                $0.accept(where: validate)
+            }
+        )
     }
 
     /// Creates a key whose values lie in a range.
@@ -175,10 +179,14 @@ extension SettingKey where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, default: .fixed(value), definition: {
-            $0.convert()
-            $0.accept(in: range, where: validate)
-        })
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.convert()
+                $0.accept(in: range, where: validate)
+            }
+        )
     }
 
     /// Creates a key whose default is computed each time it is needed.
@@ -192,10 +200,14 @@ extension SettingKey where Value: StoredValueConvertible {
         default makeDefault: @escaping @Sendable () -> Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, default: .computed(makeDefault), definition: {
-            $0.convert()
-            $0.accept(where: validate)
-        })
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.convert()
+                $0.accept(where: validate)
+            }
+        )
     }
 
     /// Creates a key whose values lie in a range, and whose default is computed each time it is needed.
@@ -211,10 +223,14 @@ extension SettingKey where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, default: .computed(makeDefault), definition: {
-            $0.convert()
-            $0.accept(in: range, where: validate)
-        })
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.convert()
+                $0.accept(in: range, where: validate)
+            }
+        )
     }
 }
 
@@ -234,10 +250,14 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, default: .fixed(value), definition: {
-            $0.convert(by: bridge)
-            $0.accept(where: validate)
-        })
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.convert(by: bridge)
+                $0.accept(where: validate)
+            }
+        )
     }
 
     /// Creates a key whose values lie in a range and are converted by a bridge.
@@ -255,10 +275,14 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, default: .fixed(value), definition: {
-            $0.convert(by: bridge)
-            $0.accept(in: range, where: validate)
-        })
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.convert(by: bridge)
+                $0.accept(in: range, where: validate)
+            }
+        )
     }
 
     /// Creates a key for a type that is converted by a bridge, and whose default is computed each time it is needed.
@@ -274,10 +298,14 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, default: .computed(makeDefault), definition: {
-            $0.convert(by: bridge)
-            $0.accept(where: validate)
-        })
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.convert(by: bridge)
+                $0.accept(where: validate)
+            }
+        )
     }
 
     /// Creates a key whose values lie in a range and are converted by a bridge, with a computed default.
@@ -295,10 +323,14 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, default: .computed(makeDefault), definition: {
-            $0.convert(by: bridge)
-            $0.accept(in: range, where: validate)
-        })
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.convert(by: bridge)
+                $0.accept(in: range, where: validate)
+            }
+        )
     }
 }
 
@@ -314,10 +346,13 @@ extension SettingKey {
         _ name: String,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(optional: name, definition: { (definition: inout SettingDefinition<Wrapped>) in
-            definition.convert()
-            definition.accept(where: validate)
-        })
+        self.init(
+            optional: name,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.convert()
+                definition.accept(where: validate)
+            }
+        )
     }
 
     /// Creates a key without a default, whose values lie in a range.
@@ -331,10 +366,13 @@ extension SettingKey {
         in range: some RangeExpression<Wrapped> & Sendable,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(optional: name, definition: { (definition: inout SettingDefinition<Wrapped>) in
-            definition.convert()
-            definition.accept(in: range, where: validate)
-        })
+        self.init(
+            optional: name,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.convert()
+                definition.accept(in: range, where: validate)
+            }
+        )
     }
 
     /// Creates a key without a default, for a type that is converted by a bridge.
@@ -348,9 +386,12 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(optional: name, definition: { (definition: inout SettingDefinition<Wrapped>) in
-            definition.convert(by: bridge)
-            definition.accept(where: validate)
-        })
+        self.init(
+            optional: name,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.convert(by: bridge)
+                definition.accept(where: validate)
+            }
+        )
     }
 }

@@ -2,7 +2,7 @@
 
 import Testing
 
-/// Source that the compiler refuses, and what it says.
+/// Source that the compiler rejects, and its message.
 struct Misuse: Sendable {
     var source: String
     var message: String
@@ -15,13 +15,19 @@ struct Misuse: Sendable {
 
 @Suite("The compiler")
 struct MisuseTests {
-    /// What all snippets may use.
+    /// Declarations for all snippets.
     private static let preamble = """
+        import Observation
         import StoredSettings
 
         enum Key: String { case number }
         struct Unstorable: Sendable {}
         struct Limit: Codable, Sendable {}
+        struct Hashed: Hashable, Sendable {}
+        struct HashedBridge: StoredValueBridge {
+            func value(from: StoredValue) -> Hashed { Hashed() }
+            func storedValue(from: Hashed) -> StoredValue { .null }
+        }
         struct Bridge: StoredValueBridge {
             func value(from: StoredValue) -> Unstorable { Unstorable() }
             func storedValue(from: Unstorable) -> StoredValue { .null }
@@ -37,7 +43,9 @@ struct MisuseTests {
 
         """
 
-    /// What it must take: were the flags or the module wrong, it would refuse this as well.
+    /// Code that the compiler must accept.
+    ///
+    /// With wrong flags or a wrong module it would reject this as well.
     private static let correct = """
         struct Settings: Sendable {
             @DefaultStorage(key: "number") var number = 1
@@ -50,6 +58,12 @@ struct MisuseTests {
             @DefaultStorageOptional(.maximum) var maximum
         }
         final class Unchecked: @unchecked Sendable { @DefaultStorage(key: "number") var number = 1 }
+        @Observable final class Model { @ObservationIgnored @DefaultStorage(key: "number") var number = 1 }
+        struct Coded: Codable {
+            @DefaultStorage(key: "number") var number = 1
+            var name = ""
+            private enum CodingKeys: CodingKey { case name }
+        }
         func correct(_ settings: Settings, _ suite: SettingsSuite) {
             send(settings.$number)
             send(settings.$number.values)
@@ -61,6 +75,14 @@ struct MisuseTests {
             _ = SettingKey("x", default: Unstorable(), as: Bridge())
             _ = SettingKey<[Limit?]>("x", default: [], as: CodableBridge())
             let _: SettingKey<Int?> = SettingKey("x")
+            _ = Setting<Int?>("x")
+            _ = Setting<Unstorable?>("x", as: Bridge())
+            _ = Setting("x", default: 1, in: 1...9) { $0 != 5 }
+            _ = Setting("x", default: Unstorable(), as: Bridge())
+            _ = SettingKey("x", default: { 3 }, in: 1...9) { $0 > 1 }
+            _ = SettingKey<[Unstorable]>("x", default: { [] }, as: Bridge().array)
+            hash(SettingKeys.ratio)
+            _ = Settings(number: 5)
             let _: SettingKey<Limit?> = SettingKey("x", as: CodableBridge())
         }
         func convert(_ t: inout SettingsTransaction, _ limit: Setting<Limit?>) throws {
@@ -71,21 +93,23 @@ struct MisuseTests {
 
     static let misuses = missingDefaults + unstorableTypes + bridges + needlessDefaults + keys + conformances
 
-    private static let optionalWithoutDefault =
-        "An optional without a default: use @DefaultStorageOptional, or give the property a default."
+    private static let optionalWithoutDefault = missingDefault
     private static let missingDefault =
-        "Give the property a default, or make it optional with @DefaultStorageOptional."
-    private static let missingKeyDefault = "The key needs a default, or an optional type"
-    private static let arrayBridge = "add `.array` to it"
-    private static let optionalBridge = "add `.optional` to it"
+        "Add a default, or use @DefaultStorageOptional for a value that may be nil."
+    private static let missingKeyDefault = "Add a default, or use an optional type: SettingKey<Int?>"
+    private static let missingRange = "Add a default in the range, or use @DefaultStorageOptional."
+    private static let arrayBridge = "append `.array` to it."
+    private static let setBridge = "append `.set` to it."
+    private static let dictionaryBridge = "append `.dictionary` to it."
+    private static let optionalBridge = "Append `.optional` to the bridge, or "
     private static let uncodable = "generic struct 'CodableBridge' requires that 'Unstorable' conform to"
-    private static let textForKey = "A text has no type: use a SettingKey, or "
+    private static let textForKey = "A string has no type: use a SettingKey, or the subscript `storedValueFor:`."
     private static let unstorable =
-        "declare its conformance to StoredValueConvertible, or give a bridge with `as:`."
+        "Conform the type to StoredValueConvertible, or pass a bridge as `as:`."
     private static let needlessDefault =
-        "An optional setting has no default: leave out the initial value, or use @DefaultStorage for a default."
+        "Remove the initial value, or use @DefaultStorage for a default."
     private static let oneLoop = "An iterator belongs to one loop; give each task its own loop over the sequence."
-    private static let otherType = "The value is of another type than the key."
+    private static let otherType = "The value and the key have different types."
 
     private static let missingDefaults = [
         Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, says: optionalWithoutDefault),
@@ -95,12 +119,20 @@ struct MisuseTests {
         Misuse(#"@DefaultStorage(key: "x") var x: Int"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, says: missingDefault),
         Misuse("@DefaultStorage(Key.number) var x: Int", says: missingDefault),
-        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: "Give the property a default that lies in"),
-        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", says: "Give the property a default that lies in"),
-        Misuse(#"let x = SettingKey("x")"#, says: "Give the key a default, or the type of its values"),
+        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: missingRange),
+        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", says: missingRange),
+        Misuse(#"let x = SettingKey("x")"#, says: missingKeyDefault),
         Misuse(#"let x = SettingKey<Int>("x")"#, says: missingKeyDefault),
+        Misuse(#"let x = Setting<Int>("x")"#, says: "Add a default, or use an optional type: Setting<Int?>"),
+        Misuse(
+            #"@DefaultStorageOptional(key: "x") var x: Int"#,
+            says: "property type 'Int' does not match 'wrappedValue' type 'Int?'"
+        ),
         Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, says: missingKeyDefault),
-        Misuse(#"let x = SettingKey<Int>("x", in: 1...9)"#, says: "Give the key a default that lies in"),
+        Misuse(
+            #"let x = SettingKey<Int>("x", in: 1...9)"#,
+            says: "Add a default in the range, or use an optional type."
+        ),
     ]
 
     private static let unstorableTypes = [
@@ -113,18 +145,17 @@ struct MisuseTests {
         Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", says: unstorable),
         Misuse(#"let x = SettingKey("x", default: Unstorable())"#, says: unstorable),
         Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, says: unstorable),
-        Misuse(
-            #"let x = Setting("x", default: Unstorable())"#,
-            says: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
-        ),
+        Misuse(#"let x = Setting("x", default: Unstorable())"#, says: unstorable),
     ]
 
     private static let bridges = [
         Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [Unstorable] = []"#, says: arrayBridge),
-        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: [Unstorable] = []", says: arrayBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: HashedBridge()) var x: Set<Hashed> = []"#, says: setBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [String: Unstorable] = [:]"#, says: dictionaryBridge),
+        Misuse(#"let x = SettingKey<Set<Hashed>>("x", default: [], as: HashedBridge())"#, says: setBridge),
+        Misuse(#"let x = SettingKey<[Int: Unstorable]>("x", default: [:], as: Bridge())"#, says: dictionaryBridge),
         Misuse(#"let x = SettingKey<[Unstorable]>("x", default: [], as: Bridge())"#, says: arrayBridge),
         Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: Unstorable? = nil"#, says: optionalBridge),
-        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: Unstorable? = nil", says: optionalBridge),
         Misuse(#"let x = SettingKey<Unstorable?>("x", default: nil, as: Bridge())"#, says: optionalBridge),
         Misuse(#"@DefaultStorage(key: "x", as: CodableBridge()) var x = Unstorable()"#, says: uncodable),
         Misuse(#"let x = SettingKey("x", default: Unstorable(), as: CodableBridge())"#, says: uncodable),
@@ -139,8 +170,8 @@ struct MisuseTests {
     ]
 
     private static let keys = [
-        Misuse(#"@DefaultStorage("x") var x = 5"#, says: #"A key that is a text has a label"#),
-        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, says: #"A key that is a text has a label"#),
+        Misuse(#"@DefaultStorage("x") var x = 5"#, says: #"A string key has a label"#),
+        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, says: #"A string key has a label"#),
         Misuse("@DefaultStorage(key: Key.number) var x = 5", says: "cannot convert value of type 'Key' to expected"),
         Misuse("@DefaultStorage(.unknown) var x = 5", says: "type 'SettingKey<Int>' has no member 'unknown'"),
         Misuse(#"@DefaultStorage(.ratio) var x = "text""#, says: "result of type 'SettingKey<Double>', but context"),
@@ -148,11 +179,11 @@ struct MisuseTests {
         Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, says: otherType),
         Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", says: otherType),
         Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", says: otherType),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, says: textForKey + "storedValue(forKey:) and"),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, says: textForKey),
         Misuse(#"func f(_ suite: SettingsSuite) { let _ = suite["x"] }"#, says: textForKey),
         Misuse(#"func f(_ suite: SettingsSuite, _ x: Int) { suite["x"] = x }"#, says: textForKey),
         Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] += 1 }"#, says: textForKey),
-        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, says: textForKey + "the subscript"),
+        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, says: textForKey),
         Misuse(#"func f(_ t: inout SettingsTransaction) { let _: Int = t["x"] }"#, says: textForKey),
     ]
 
@@ -167,12 +198,22 @@ struct MisuseTests {
             ),
         ]
         + ["Setting<Int>", "DefaultStorage<Int>", "DefaultStorageOptional<Int>"]
+        .map { Misuse("func f(_ x: \($0)) { hash(x) }", says: "'\($0)' conform to 'Hashable'") }
+        + [("encode", "Encodable"), ("decode", "Decodable")]
+        .map { Misuse("func f(_ x: Setting<Int>) { \($0)(x) }", says: "'Setting<Int>' conform to '\($1)'") }
+        + ["DefaultStorage<Int>", "DefaultStorageOptional<Int>"]
         .flatMap { type in
-            [("hash", "Hashable"), ("encode", "Encodable"), ("decode", "Decodable")]
-                .map { function, conformance in
-                    Misuse("func f(_ x: \(type)) { \(function)(x) }", says: "'\(type)' conform to '\(conformance)'")
-                }
+            ["encode", "decode"].map { Misuse("func f(_ x: \(type)) { \($0)(x) }", says: codingKeys) }
         }
+        + [
+            Misuse(#"struct S: Codable { @DefaultStorage(key: "x") var x = 5 }"#, says: codingKeys),
+            Misuse(
+                "func f(_ s: SettingsSuite, _ x: Setting<Int>) { send(s.values(of: x).makeAsyncIterator()) }",
+                says: oneLoop
+            ),
+        ]
+
+    private static let codingKeys = "Leave the property out of the type's CodingKeys: its suite stores it."
 
     /// The compiler is run once for everything, with each misuse on a line of its own at the end.
     private static let complaints = Result {
@@ -182,18 +223,18 @@ struct MisuseTests {
 
     private static let firstLine = (preamble + correct).count { $0 == "\n" } + 1
 
-    @Test("takes what is correct")
+    @Test("accepts correct code")
     func correctUse() throws {
         let complaints = try Self.complaints.get()
         #expect(complaints.filter { $0.line < Self.firstLine } == [])
         #expect(!complaints.isEmpty)
     }
 
-    @Test("refuses what cannot mean anything, and names the fix", arguments: misuses.indices)
+    @Test("rejects code that has no meaning, and names the fix", arguments: misuses.indices)
     func misuse(_ index: Int) throws {
         let misuse = Self.misuses[index]
         let complaints = try Self.complaints.get().filter { $0.line == Self.firstLine + index }
-        #expect(!complaints.isEmpty, "It takes: \(misuse.source)")
+        #expect(!complaints.isEmpty, "Accepted: \(misuse.source)")
         #expect(complaints.allSatisfy { $0.message.contains(misuse.message) }, "\(misuse.source): \(complaints)")
     }
 }

@@ -70,7 +70,7 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true])
     }
 
-    @Test("a refused value, an undecodable one or a setting of another suite makes a transaction throw as a whole")
+    @Test("a rejected value, an undecodable value or a setting of another suite makes the whole transaction throw")
     func transactionFailing() throws {
         let port = Setting(SettingKey("port", default: 1, in: 1...10), suite: suite)
         let foreign = Setting("x", default: 1, suite: .inMemory())
@@ -80,7 +80,7 @@ struct SettingsSuiteTests {
                 $0[port] = 11
             }
         }
-        #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+        #expect(throws: SettingsError(.otherSuite, fact: "")) {
             try suite.transaction {
                 $0[.low] = 5
                 $0[foreign] = 2
@@ -125,7 +125,7 @@ struct SettingsSuiteTests {
         #expect(settingsError { try outer.update { _ in try suite.transaction { _ in } } }?.key == nil)
     }
 
-    @Test("an assignment inside a transaction is reported and made after it")
+    @Test("an assignment inside a transaction is reported and applied after it")
     func assigningInside() throws {
         let other = SettingsSuite.inMemory(reporter: reporter)
         try suite.transaction { settings in
@@ -135,6 +135,7 @@ struct SettingsSuiteTests {
             #expect(suite[.high] == 99)
         }
         #expect(reporter.errors.map(\.code) == [.nestedTransaction, .nestedTransaction])
+        #expect(reporter.errors.allSatisfy { $0.consequence.contains("is applied after it") })
         #expect(suite.snapshot() == ["other": true, "low": 2, "high": 99])
         #expect(other.snapshot() == ["high": 98])
         try suite.synchronize()

@@ -25,10 +25,14 @@ struct PendingWrites {
     /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
     private var unchanged: [String: StoredValue?] = [:]
 
-    /// Whether a later commit can save them. Otherwise they last as long as the process.
+    /// Whether a later commit can save them.
+    ///
+    /// Otherwise they last as long as the process.
     private let isSavedLater: Bool
 
-    /// Whether a retry is scheduled. There is one at a time.
+    /// Whether a retry is scheduled.
+    ///
+    /// There is one at a time.
     var isRetryScheduled: Bool {
         get { retryMark == Forks.count + 1 }
         set { retryMark = newValue ? Forks.count + 1 : 0 }

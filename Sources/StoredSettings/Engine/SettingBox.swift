@@ -54,6 +54,10 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let writing = Locked<Void>(())
     /// The newest decoded value of a store without a version stamp.
     private let unstamped = Locked<Unstamped?>(nil)
+    /// The hash of the stored value that was reported as unusable last; 0 after a usable one.
+    ///
+    /// One unusable value is reported once, however many reads, streams and observations meet it.
+    private let reported = Atomic<Int>(0)
     /// `nil` in a suite without overrides.
     let overrideCache: OverrideCache<Value>?
 
@@ -160,25 +164,37 @@ extension SettingBox {
     ///
     /// An override wins over it. Without a usable stored value, the store's fallback or the default is used.
     func reading(of stored: StoredValue?) -> Reading {
-        reading(of: stored) { reporter.report(unusable($0)) }
+        reading(of: stored, isReported: true)
     }
 
     /// Returns the value of a stored value that was read before, and reports nothing.
     func quietReading(of stored: StoredValue?) -> Reading {
-        reading(of: stored) { _ in }
+        reading(of: stored, isReported: false)
     }
 
-    private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
+    private func reading(of stored: StoredValue?, isReported: Bool) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
         if overrides != nil, let override = overrideReading { return override }
         if let stored = stored ?? engine.store.fallback(forKey: key.name) {
             do {
-                return Reading(value: try decode(stored), stored: stored)
+                let reading = Reading(value: try decode(stored), stored: stored)
+                if isReported { markUsable() }
+                return reading
             } catch {
-                report(error)
+                if isReported, isNew(unusable: stored) { reporter.report(unusable(error)) }
             }
         }
         return Reading(value: key.defaultValue, stored: nil)
+    }
+
+    private func markUsable() {
+        if reported.load(ordering: .relaxed) != 0 { reported.store(0, ordering: .relaxed) }
+    }
+
+    /// Returns whether an unusable stored value is another one than the last.
+    private func isNew(unusable stored: StoredValue) -> Bool {
+        let mark = stored.hashValue | 1
+        return reported.exchange(mark, ordering: .relaxed) != mark
     }
 
     /// The stored form of a value that was read, which tells whether two readings are equal; encodes the value.
@@ -238,11 +254,9 @@ extension SettingBox {
             try key.validator(value)
             return try key.conversion.encode(value)
         } catch {
-            // The value is the caller's, so the file is not the place to correct it.
-            var error = SettingsError.wrapping(error, as: .unstorable)
-            (error.key, error.suite) = (key.name, suiteName)
+            var error = naming(error, as: .unstorable)
             error.consequence = "the setting keeps the value it had"
-            if error.remedy.isEmpty { error.remedy = "assign a value for which the conversion of \(Value.self) succeeds" }
+            if error.remedy.isEmpty { error.remedy = "assign a value that the conversion of \(Value.self) accepts" }
             throw error
         }
     }

@@ -29,7 +29,9 @@ struct SettingFingerprint: Equatable {
         conversion == other.conversion && validator == other.validator
     }
 
-    /// Whether the defaults have the same bits. Then they refer to the same objects, too.
+    /// Whether the defaults have the same bits.
+    ///
+    /// Then they refer to the same objects, too.
     func hasDefault(of other: SettingFingerprint) -> Bool {
         defaultBits != nil && defaultBits == other.defaultBits
     }
@@ -79,7 +81,9 @@ struct Fingerprint: Equatable {
         self.init(bitsOf: value)
     }
 
-    /// Accepts any type of at most 16 bytes. The caller keeps the objects alive that the bits refer to.
+    /// Accepts any type of at most 16 bytes.
+    ///
+    /// The caller keeps the objects alive that the bits refer to.
     init?<Value>(bitsOf value: Value) {
         guard MemoryLayout<Value>.size <= 2 * MemoryLayout<UInt64>.size else { return nil }
         type = ObjectIdentifier(Value.self)

@@ -12,7 +12,9 @@ final class SettingsEngine: Sendable {
     /// The store's version stamp; `nil` for a store that has to be called to find out whether anything has changed.
     let versionStamp: VersionStamp?
     let state: Locked<State>
-    /// The settings that are in use. No other lock is taken under this lock.
+    /// The settings that are in use.
+    ///
+    /// No other lock is taken under this lock.
     let settings = Locked(SettingRegistry())
 
     /// Changes with every change of the pending writes, and so invalidates caches.
@@ -123,7 +125,9 @@ extension SettingsEngine {
     typealias SubscriberID = SubscriberTable.ID
 
     /// Adds a subscriber for one key, which receives every change after the returned value.
-    func addSubscriber(_ subscriber: some ChangeSubscriber, forKey key: String) -> (id: SubscriberID, value: StoredValue?) {
+    func addSubscriber(_ subscriber: some ChangeSubscriber, forKey key: String) -> (
+        id: SubscriberID, value: StoredValue?
+    ) {
         store.watch()
         let (id, value, isFinished) = withValue(forKey: key) { value, state in
             (state.subscribers.insert(subscriber, forKey: key), value, state.isFinished)
@@ -136,7 +140,9 @@ extension SettingsEngine {
     func addSubscriber(_ subscriber: some ChangeSubscriber) -> SubscriberID {
         store.watch()
         // A read of any key: a store that has not read its contents yet would report all of them as changes.
-        let (id, isFinished) = withValue(forKey: "") { _, state in (state.subscribers.insert(subscriber), state.isFinished) }
+        let (id, isFinished) = withValue(forKey: "") { _, state in
+            (state.subscribers.insert(subscriber), state.isFinished)
+        }
         if isFinished { subscriber.finish() }
         return id
     }

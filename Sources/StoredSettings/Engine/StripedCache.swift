@@ -33,7 +33,9 @@ struct StripedCache: @unchecked Sendable {
 
     var address: UInt64 { UInt64(UInt(bitPattern: memory)) }
 
-    /// Frees the memory. No copy may be used afterwards.
+    /// Frees the memory.
+    ///
+    /// No copy may be used afterwards.
     func deallocate<Value>(_ type: Value.Type) {
         for index in 0..<Self.count {
             let stripe = stripe(index)

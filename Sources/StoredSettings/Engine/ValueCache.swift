@@ -82,7 +82,9 @@ extension ValueCache {
     /// A cache without memory, which never has a value.
     static let empty = ValueCache(localAddress: nil)
 
-    /// Frees the memory. No copy may be used afterwards.
+    /// Frees the memory.
+    ///
+    /// No copy may be used afterwards.
     func deallocate<Value>(_ type: Value.Type) {
         if !Self.fits(type) { stripes?.deallocate(type) }
         words?.deinitialize(count: Self.count)
@@ -123,8 +125,11 @@ extension ValueCache {
         words.flatMap { StripedCache(address: $0[Self.bits].load(ordering: .acquiring)) }
     }
 
-    /// The value in this thread's stripe if it was decoded from the same stored value. It is then marked as current.
-    func renewedValue<Value>(from stored: StoredValue?, _ version: VersionStamp.Version, as type: Value.Type) -> Value? {
+    /// The value in this thread's stripe if it was decoded from the same stored value.
+    ///
+    /// It is then marked as current.
+    func renewedValue<Value>(from stored: StoredValue?, _ version: VersionStamp.Version, as type: Value.Type) -> Value?
+    {
         guard let stripe = stripes?.take() else { return nil }
         defer { stripe.pointee.release() }
         // The contents of the stripes were written by the setting's box, which has one type of values.

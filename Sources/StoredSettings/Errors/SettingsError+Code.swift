@@ -27,7 +27,9 @@ extension SettingsError {
         public static let validationFailed = Code("validationFailed")
         /// A key is empty.
         public static let invalidKey = Code("invalidKey")
-        /// A settings file is malformed. It is left as it is.
+        /// A settings file is malformed.
+        ///
+        /// It is left as it is.
         public static let malformedFile = Code("malformedFile")
         /// The journal beside a settings file is malformed.
         public static let malformedJournal = Code("malformedJournal")

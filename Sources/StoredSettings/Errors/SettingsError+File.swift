@@ -25,7 +25,7 @@ extension SettingsError {
             .malformedJournal,
             fact: "the journal was not written by this library, or its header is damaged",
             consequence: "it is left as it is, only the settings file is used, and no change can be saved",
-            remedy: "stop the programs that use it and move it away; it may hold the changes of the last second",
+            remedy: "end the programs that use it and move it away; it may hold the latest changes",
             location: Location(file: path.description)
         )
     }
@@ -33,7 +33,7 @@ extension SettingsError {
     static func newerJournal(_ path: FilePath, _ version: UInt64) -> SettingsError {
         SettingsError(
             .newerFormat,
-            fact: "the journal has format version \(version), and this program supports version \(JournalHeader.version)",
+            fact: "the journal has format \(version), and this program supports format \(JournalHeader.version)",
             consequence: "it is left as it is, only the settings file is used, and no change can be saved",
             remedy: "update this program, or end all programs with the newer version and remove the journal",
             location: Location(file: path.description)
@@ -44,7 +44,8 @@ extension SettingsError {
         SettingsError(
             .malformedJournal,
             fact: "the journal has damaged records",
-            consequence: "the records before them are used, and later changes are lost; the next set repairs the journal",
+            consequence:
+                "the records before them are used, and later changes are lost; the next set repairs the journal",
             remedy: "check the disk, and find out which other program writes to that file",
             location: Location(file: path.description)
         )

@@ -120,7 +120,10 @@ extension SettingsError: CustomStringConvertible {
     private var headline: String {
         var subject = ""
         if let key { subject += "setting '\(key)'" }
-        if let suite, suite != location?.file { subject += subject.isEmpty ? "suite '\(suite)'" : " of suite '\(suite)'" }
+        // The name of a suite may be the path of its file.
+        if let suite, suite != location?.file {
+            subject += subject.isEmpty ? "suite '\(suite)'" : " of suite '\(suite)'"
+        }
         if let location, !isNamed(location) { subject += subject.isEmpty ? "\(location)" : " (\(location))" }
         let place = path.isEmpty ? "" : "at \(path.pathText): "
         return subject.isEmpty ? place + fact : "\(subject): \(place)\(fact)"

@@ -22,7 +22,9 @@ public final class StandardErrorReporter: SettingsReporter {
     private let written = Locked<Set<String>>([])
     private let write: @Sendable (String) -> Void
 
-    /// The number of messages that are remembered. Then all are forgotten, so that memory is bounded.
+    /// The number of messages that are remembered.
+    ///
+    /// Then all are forgotten, so that memory is bounded.
     private static let maximumCount = 1_000
 
     convenience init() {

@@ -67,7 +67,9 @@ final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber 
         }
     }
 
-    /// Accepts no more changes. The pending change is still delivered, as in a stream.
+    /// Accepts no more changes.
+    ///
+    /// The pending change is still delivered, as in a stream.
     func finish() {
         state.withLock { $0.isFinished = true }
     }

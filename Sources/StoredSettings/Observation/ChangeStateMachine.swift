@@ -57,7 +57,9 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
         }
     }
 
-    /// The consumer has a continuation. Any other event may have happened since ``next()``.
+    /// The consumer has a continuation.
+    ///
+    /// Any other event may have happened since ``next()``.
     mutating func suspend(_ continuation: Continuation) -> SuspendAction {
         switch state {
         case .idle:

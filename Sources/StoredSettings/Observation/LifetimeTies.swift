@@ -13,7 +13,9 @@ final class LifetimeTie: @unchecked Sendable {
     }
 }
 
-/// The observations that are tied to an object. They are owned here until the object no longer exists.
+/// The observations that are tied to an object.
+///
+/// They are owned here until the object no longer exists.
 ///
 /// The check whether an object exists may hold its last reference for a moment. The end of the object runs user code, so the
 /// check happens under no lock.

@@ -77,7 +77,9 @@ extension SettingsSuite {
         return observation
     }
 
-    /// The settings of this suite among some settings. Those of other suites are reported.
+    /// The settings of this suite among some settings.
+    ///
+    /// Those of other suites are reported.
     func observed<each Value: Sendable>(_ settings: repeat Setting<each Value>) -> [any ObservedSetting] {
         var own: [any ObservedSetting] = []
         for setting in repeat each settings {

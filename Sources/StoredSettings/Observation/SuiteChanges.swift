@@ -42,6 +42,7 @@ extension SettingsSuite {
     /// The changes of these settings in one transaction are one element. For their typed values, use ``values(of:)``.
     ///
     /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
+    /// - Returns: The changes.
     public func changes<each Value: Sendable>(of settings: repeat Setting<each Value>) -> Changes {
         changes(of: observed(repeat each settings).map(\.key))
     }

@@ -16,6 +16,7 @@ extension SettingsSuite {
     ///
     /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported, and its changes
     ///   add no element.
+    /// - Returns: The values.
     public func values<each Value: Sendable>(
         of settings: repeat Setting<each Value>
     ) -> TupleValues<repeat each Value> {
@@ -62,12 +63,14 @@ extension SettingsSuite {
                 }
                 while let change = await subscription.storage.next(isolation: actor) {
                     var isChanged = false
-                    readings = (repeat (each sequence.settings).reading(
-                        after: change,
-                        of: sequence.engine,
-                        each readings,
-                        &isChanged
-                    ))
+                    readings =
+                        (repeat (each sequence.settings)
+                            .reading(
+                                after: change,
+                                of: sequence.engine,
+                                each readings,
+                                &isChanged
+                            ))
                     if isChanged { return (repeat (each readings).value) }
                 }
                 return nil
@@ -80,8 +83,11 @@ extension SettingsSuite {
 extension SettingsSuite.TupleValues.Iterator: Sendable {}
 
 extension Setting {
-    /// The value in the contents of an engine. A setting of another engine is read there.
-    fileprivate func reading(in contents: [String: StoredValue], of engine: SettingsEngine) -> SettingBox<Value>.Reading {
+    /// The value in the contents of an engine.
+    ///
+    /// A setting of another engine is read there.
+    fileprivate func reading(in contents: [String: StoredValue], of engine: SettingsEngine) -> SettingBox<Value>.Reading
+    {
         box.reading(of: engine === self.engine ? contents[key] : self.engine.value(forKey: key))
     }
 

@@ -172,7 +172,10 @@ extension FileStore {
         // A malformed file has no newer values than the last good ones. Another one may have.
         let isUnknown =
             isMalformed ? !isFollowed && copy == nil : !(isFollowed && isUnchanged(status, since: request.reading))
-        let failure = ReadFailure(error, of: self, status: status, isTransient: isTransient, isUnknown: isUnknown)
+        var failure = ReadFailure(error, of: self, status: status, isTransient: isTransient, isUnknown: isUnknown)
+        if !isFollowed, copy == nil {
+            failure.error.consequence = "it is left as it is, and the defaults are used, with what is set meanwhile"
+        }
         return (ReloadBase(contents: copy, failure: failure, isBase: !isUnknown), isRetryable: isTransient)
     }
 
