@@ -25,8 +25,14 @@ struct SuiteValuesTests {
         let first = try #require(await iterator.next())
         #expect(first == ("localhost", 1))
         // Of a single setting, the element is the value.
-        let single: Int? = await suite.values(of: port).first { _ in true }
-        #expect(single == 1)
+        for await port in suite.values(of: port) {
+            #expect(port == 1)
+            break
+        }
+        for await (host, port) in suite.values(of: host, port) {
+            #expect(host == "localhost" && port == 1)
+            break
+        }
     }
 
     @Test("the changes of a transaction arrive together, and a slow loop receives the newest values")
