@@ -233,8 +233,7 @@ extension Setting where Value: StoredValueConvertible {
             default: value,
             suite: suite,
             definition: {
-                $0.convert()
-                $0.accept(where: validate)
+                $0.values(where: validate)
             }
         )
     }
@@ -259,8 +258,7 @@ extension Setting where Value: StoredValueConvertible {
             default: value,
             suite: suite,
             definition: {
-                $0.convert()
-                $0.accept(in: range, where: validate)
+                $0.values(in: range, where: validate)
             }
         )
     }
@@ -289,8 +287,7 @@ extension Setting {
             default: value,
             suite: suite,
             definition: {
-                $0.convert(by: bridge)
-                $0.accept(where: validate)
+                $0.values(by: bridge, where: validate)
             }
         )
     }
@@ -317,8 +314,7 @@ extension Setting {
             default: value,
             suite: suite,
             definition: {
-                $0.convert(by: bridge)
-                $0.accept(in: range, where: validate)
+                $0.values(by: bridge, in: range, where: validate)
             }
         )
     }
@@ -346,8 +342,7 @@ extension Setting {
             optional: key,
             suite: suite,
             definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.convert()
-                definition.accept(where: validate)
+                definition.values(where: validate)
             }
         )
     }
@@ -369,8 +364,7 @@ extension Setting {
             optional: key,
             suite: suite,
             definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.convert()
-                definition.accept(in: range, where: validate)
+                definition.values(in: range, where: validate)
             }
         )
     }
@@ -392,8 +386,7 @@ extension Setting {
             optional: key,
             suite: suite,
             definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.convert(by: bridge)
-                definition.accept(where: validate)
+                definition.values(by: bridge, where: validate)
             }
         )
     }

@@ -68,7 +68,7 @@ extension AnySettingKey: CustomReflectable {
 /// Unchecked for the reason given at ``AnySettingKey``.
 public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendable {
     let source: SettingDefault<Value>
-    let conversion: SettingConversion<Value>
+    private let functions: SettingFunctions<Value>
     private let definition: SettingDefinition<Value>
 
     /// - Parameters:
@@ -76,11 +76,11 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     ///   - source: The default.
     ///   - definition: A definition with functions.
     private init(_ name: String, default source: SettingDefault<Value>, _ definition: SettingDefinition<Value>) {
-        guard let conversion = definition.conversion else {
-            preconditionFailure("Every definition in this library calls convert().")
+        guard let functions = definition.functions else {
+            preconditionFailure("Every definition in this library calls values(…).")
         }
         self.source = source
-        self.conversion = conversion
+        self.functions = functions
         self.definition = definition
         super.init(name: name)
     }
@@ -120,7 +120,8 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         }
     }
 
-    var validator: Validator<Value> { definition.validator }
+    var conversion: SettingConversion<Value> { functions.conversion }
+    var validator: Validator<Value> { functions.validator }
 
     /// The fingerprint of the definition; `nil` for a setting that is not shared with another definition.
     var fingerprint: SettingFingerprint? {
@@ -160,8 +161,7 @@ extension SettingKey where Value: StoredValueConvertible {
             name,
             default: .fixed(value),
             definition: {
-                $0.convert()
-                $0.accept(where: validate)
+                $0.values(where: validate)
             }
         )
     }
@@ -183,8 +183,7 @@ extension SettingKey where Value: StoredValueConvertible {
             name,
             default: .fixed(value),
             definition: {
-                $0.convert()
-                $0.accept(in: range, where: validate)
+                $0.values(in: range, where: validate)
             }
         )
     }
@@ -204,8 +203,7 @@ extension SettingKey where Value: StoredValueConvertible {
             name,
             default: .computed(makeDefault),
             definition: {
-                $0.convert()
-                $0.accept(where: validate)
+                $0.values(where: validate)
             }
         )
     }
@@ -227,8 +225,7 @@ extension SettingKey where Value: StoredValueConvertible {
             name,
             default: .computed(makeDefault),
             definition: {
-                $0.convert()
-                $0.accept(in: range, where: validate)
+                $0.values(in: range, where: validate)
             }
         )
     }
@@ -254,8 +251,7 @@ extension SettingKey {
             name,
             default: .fixed(value),
             definition: {
-                $0.convert(by: bridge)
-                $0.accept(where: validate)
+                $0.values(by: bridge, where: validate)
             }
         )
     }
@@ -279,8 +275,7 @@ extension SettingKey {
             name,
             default: .fixed(value),
             definition: {
-                $0.convert(by: bridge)
-                $0.accept(in: range, where: validate)
+                $0.values(by: bridge, in: range, where: validate)
             }
         )
     }
@@ -302,8 +297,7 @@ extension SettingKey {
             name,
             default: .computed(makeDefault),
             definition: {
-                $0.convert(by: bridge)
-                $0.accept(where: validate)
+                $0.values(by: bridge, where: validate)
             }
         )
     }
@@ -327,8 +321,7 @@ extension SettingKey {
             name,
             default: .computed(makeDefault),
             definition: {
-                $0.convert(by: bridge)
-                $0.accept(in: range, where: validate)
+                $0.values(by: bridge, in: range, where: validate)
             }
         )
     }
@@ -349,8 +342,7 @@ extension SettingKey {
         self.init(
             optional: name,
             definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.convert()
-                definition.accept(where: validate)
+                definition.values(where: validate)
             }
         )
     }
@@ -369,8 +361,7 @@ extension SettingKey {
         self.init(
             optional: name,
             definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.convert()
-                definition.accept(in: range, where: validate)
+                definition.values(in: range, where: validate)
             }
         )
     }
@@ -389,8 +380,7 @@ extension SettingKey {
         self.init(
             optional: name,
             definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.convert(by: bridge)
-                definition.accept(where: validate)
+                definition.values(by: bridge, where: validate)
             }
         )
     }

@@ -6,8 +6,7 @@
 ///
 /// ```swift
 /// Setting(name, default: value, suite: suite) {
-///     $0.convert(by: bridge)
-///     $0.accept(in: range, where: validate)
+///     $0.values(by: bridge, in: range, where: validate)
 /// }
 /// ```
 ///
@@ -21,10 +20,9 @@ struct SettingDefinition<Value: Sendable>: Sendable {
     /// `nil` for a conversion that cannot be compared.
     private(set) var conversionFingerprint: ConversionFingerprint?
     /// `nil` for a validator that cannot be compared.
-    private(set) var validatorFingerprint: ValidatorFingerprint? = .everything
+    private(set) var validatorFingerprint: ValidatorFingerprint?
     /// `nil` in a definition that has only fingerprints.
-    private(set) var conversion: SettingConversion<Value>?
-    private(set) var validator = Validator<Value>()
+    private(set) var functions: SettingFunctions<Value>?
     private let hasFunctions: Bool
 
     private init(hasFunctions: Bool) {
@@ -45,33 +43,25 @@ struct SettingDefinition<Value: Sendable>: Sendable {
         return definition
     }
 
-    /// Converts values by a bridge.
-    mutating func convert(by bridge: some StoredValueBridge<Value>) {
+    /// Defines values that a bridge converts and a validator accepts.
+    mutating func values(
+        by bridge: some StoredValueBridge<Value>,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) {
         conversionFingerprint = .bridged(by: bridge)
-        guard hasFunctions else { return }
-        conversion = SettingConversion {
-            try bridge.value(from: $0)
-        } encode: {
-            try bridge.storedValue(from: $0)
-        }
+        validatorFingerprint = validate == nil ? .everything : nil
+        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(validate)) }
     }
 
-    /// Accepts the values that a validator accepts.
-    mutating func accept(where validate: (@Sendable (Value) throws -> Bool)?) {
-        guard let validate else { return }
-        validatorFingerprint = nil
-        guard hasFunctions else { return }
-        validator = Validator(validate)
-    }
-
-    /// Accepts the values of a range that a validator accepts.
-    mutating func accept(
+    /// Defines values of a range that a bridge converts and a validator accepts.
+    mutating func values(
+        by bridge: some StoredValueBridge<Value>,
         in range: some RangeExpression<Value> & Sendable,
         where validate: (@Sendable (Value) throws -> Bool)?
     ) where Value: Comparable {
+        conversionFingerprint = .bridged(by: bridge)
         validatorFingerprint = validate == nil ? .range(range) : nil
-        guard hasFunctions else { return }
-        validator = Validator(in: range, validate)
+        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(in: range, validate)) }
     }
 
     /// The definition of an optional setting whose `nil` means that nothing is stored.
@@ -79,22 +69,39 @@ struct SettingDefinition<Value: Sendable>: Sendable {
         var definition = SettingDefinition<Value?>(hasFunctions: hasFunctions)
         definition.conversionFingerprint = conversionFingerprint?.optional
         definition.validatorFingerprint = validatorFingerprint
-        definition.conversion = conversion?.optional
-        definition.validator = validator.optional
+        definition.functions = functions.map { SettingFunctions($0.conversion.optional, $0.validator.optional) }
         return definition
     }
 }
 
 extension SettingDefinition where Value: StoredValueConvertible {
-    /// Converts values by the type's own conformance.
-    mutating func convert() {
+    /// Defines values that the type's own conformance converts and a validator accepts.
+    mutating func values(where validate: (@Sendable (Value) throws -> Bool)?) {
         conversionFingerprint = .convertible
-        guard hasFunctions else { return }
-        conversion = SettingConversion {
-            try Value(storedValue: $0)
-        } encode: {
-            try $0.storedValue()
-        }
+        validatorFingerprint = validate == nil ? .everything : nil
+        if hasFunctions { functions = SettingFunctions(.convertible(), Validator(validate)) }
+    }
+
+    /// Defines values of a range that the type's own conformance converts and a validator accepts.
+    mutating func values(
+        in range: some RangeExpression<Value> & Sendable,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) where Value: Comparable {
+        conversionFingerprint = .convertible
+        validatorFingerprint = validate == nil ? .range(range) : nil
+        if hasFunctions { functions = SettingFunctions(.convertible(), Validator(in: range, validate)) }
+    }
+}
+
+/// The conversion and the validator of a definition.
+///
+/// An object, so that a definition is copied and released without generic metadata.
+final class SettingFunctions<Value: Sendable>: Sendable {
+    let conversion: SettingConversion<Value>
+    let validator: Validator<Value>
+
+    init(_ conversion: SettingConversion<Value>, _ validator: Validator<Value>) {
+        (self.conversion, self.validator) = (conversion, validator)
     }
 }
 
@@ -104,12 +111,30 @@ struct SettingConversion<Value: Sendable>: Sendable {
     /// Returns `nil` for a value that means that nothing is stored.
     let encode: @Sendable (Value) throws -> StoredValue?
 
+    static func bridged(by bridge: some StoredValueBridge<Value>) -> Self {
+        SettingConversion {
+            try bridge.value(from: $0)
+        } encode: {
+            try bridge.storedValue(from: $0)
+        }
+    }
+
     /// The conversion of an optional whose `nil` means that nothing is stored.
     fileprivate var optional: SettingConversion<Value?> {
         SettingConversion<Value?> {
             try decode($0)
         } encode: {
             try $0.flatMap(encode)
+        }
+    }
+}
+
+extension SettingConversion where Value: StoredValueConvertible {
+    static func convertible() -> Self {
+        SettingConversion {
+            try Value(storedValue: $0)
+        } encode: {
+            try $0.storedValue()
         }
     }
 }

@@ -19,19 +19,27 @@ extension SettingsSuite {
     /// - Returns: The values.
     public func values<each Value: Sendable>(
         of settings: repeat Setting<each Value>
-    ) -> TupleValues<repeat each Value> {
+    ) -> TupleValues<(repeat each Value)> {
+        let engine = engine
         let keys = Set(observed(repeat each settings).map(\.key))
-        return TupleValues(engine: engine, keys: keys, settings: (repeat each settings))
+        return TupleValues(engine: engine, keys: keys) { contents in
+            let trackers = (repeat TrackedSetting(each settings, in: contents, of: engine))
+            var all: [any ChangeTracking] = []
+            for tracker in repeat each trackers { all.append(tracker) }
+            return (all, { (repeat (each trackers).value) })
+        }
     }
 
-    /// The values of several settings over time: see ``SettingsSuite/values(of:)``.
-    public struct TupleValues<each Value: Sendable>: AsyncSequence, Sendable {
-        /// One value for each setting.
-        public typealias Element = (repeat each Value)
+    // The types are generic over the tuple: those that are generic over a parameter pack crash compilers up to 6.3.
 
-        let engine: SettingsEngine
-        let keys: Set<String>
-        let settings: (repeat Setting<each Value>)
+    /// The values of several settings over time: see ``SettingsSuite/values(of:)``.
+    ///
+    /// The element is a tuple, or the value itself for a single setting.
+    public struct TupleValues<Element>: AsyncSequence, Sendable {
+        fileprivate let engine: SettingsEngine
+        fileprivate let keys: Set<String>
+        /// Returns a tracker of each setting, and the function that returns their current values.
+        fileprivate let track: @Sendable ([String: StoredValue]) -> ([any ChangeTracking], () -> Element)
 
         /// Starts with the current values.
         public func makeAsyncIterator() -> Iterator {
@@ -40,38 +48,29 @@ extension SettingsSuite {
 
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
-            private let sequence: TupleValues<repeat each Value>
             private let subscription: ChangeSubscription<NewStoredValues>
-            private var readings: (repeat SettingBox<each Value>.Reading)
+            private let trackers: [any ChangeTracking]
+            private let current: () -> Element
             private var isFirst = true
 
-            init(_ sequence: TupleValues<repeat each Value>) {
-                self.sequence = sequence
+            fileprivate init(_ sequence: TupleValues) {
                 let (engine, keys) = (sequence.engine, sequence.keys)
                 let storage = ChangeStorage { NewStoredValues($0, keys: keys) }
                 subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
-                let contents = engine.contents()
-                readings = (repeat (each sequence.settings).reading(in: contents, of: engine))
+                (trackers, current) = sequence.track(engine.contents())
             }
 
             /// The next values; `nil` when the task is canceled or the suite is finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Element? {
                 if isFirst {
                     isFirst = false
-                    return Task.isCancelled ? nil : (repeat (each readings).value)
+                    return Task.isCancelled ? nil : current()
                 }
                 while let change = await subscription.storage.next(isolation: actor) {
                     var isChanged = false
-                    readings =
-                        (repeat (each sequence.settings)
-                            .reading(
-                                after: change,
-                                of: sequence.engine,
-                                each readings,
-                                &isChanged
-                            ))
-                    if isChanged { return (repeat (each readings).value) }
+                    for tracker in trackers where tracker.apply(change) { isChanged = true }
+                    if isChanged { return current() }
                 }
                 return nil
             }
@@ -82,27 +81,37 @@ extension SettingsSuite {
 @available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
 extension SettingsSuite.TupleValues.Iterator: Sendable {}
 
-extension Setting {
-    /// The value in the contents of an engine.
-    ///
-    /// A setting of another engine is read there.
-    fileprivate func reading(in contents: [String: StoredValue], of engine: SettingsEngine) -> SettingBox<Value>.Reading
-    {
-        box.reading(of: engine === self.engine ? contents[key] : self.engine.value(forKey: key))
+/// A setting of any type whose last value an iterator knows.
+private protocol ChangeTracking: AnyObject {
+    /// Updates the value, and returns whether it differs from the last one.
+    func apply(_ change: NewStoredValues) -> Bool
+}
+
+/// The last value of a setting for one iterator.
+private final class TrackedSetting<Value: Sendable>: ChangeTracking {
+    private let box: SettingBox<Value>
+    /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
+    private let isOwn: Bool
+    private var reading: SettingBox<Value>.Reading
+    /// Owns the engine, which the box does not.
+    private let setting: Setting<Value>
+
+    init(_ setting: Setting<Value>, in contents: [String: StoredValue], of engine: SettingsEngine) {
+        self.setting = setting
+        box = setting.box
+        isOwn = setting.engine === engine
+        let stored = isOwn ? contents[setting.key] : setting.engine.value(forKey: setting.key)
+        reading = setting.box.reading(of: stored)
     }
 
-    /// The value after a change, or the last one if the change leaves it equal.
-    fileprivate func reading(
-        after change: NewStoredValues,
-        of engine: SettingsEngine,
-        _ last: SettingBox<Value>.Reading,
-        _ isChanged: inout Bool
-    ) -> SettingBox<Value>.Reading {
-        guard engine === self.engine, let stored = change.values[key] else { return last }
-        let reading = box.reading(of: stored)
-        guard box.identity(of: reading) != box.identity(of: last) else { return last }
-        isChanged = true
-        return reading
+    var value: Value { reading.value }
+
+    func apply(_ change: NewStoredValues) -> Bool {
+        guard isOwn, let stored = change.values[setting.key] else { return false }
+        let new = box.reading(of: stored)
+        guard box.identity(of: new) != box.identity(of: reading) else { return false }
+        reading = new
+        return true
     }
 }
 
