@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An optional property whose value is stored under a key: `nil` means that nothing is stored, and assigning `nil`
-/// removes what is.
+/// An optional property whose value is stored under a key.
+///
+/// `nil` means that nothing is stored, and assigning `nil` removes the stored value.
 ///
 /// ```swift
 /// struct ServerSettings: Sendable {
@@ -9,19 +10,19 @@
 /// }
 /// ```
 ///
-/// To keep `nil` as a value of its own, apart from nothing at all, use ``DefaultStorage`` with an optional type and a
-/// default. In everything else the two are alike.
+/// To store `nil` as a value of its own, use ``DefaultStorage`` with an optional
+/// type and a default. In all other respects the two wrappers are alike.
 @propertyWrapper
 public struct DefaultStorageOptional<Value: Sendable>: Sendable {
     @usableFromInline let setting: Setting<Value?>
 
-    /// The value that is stored; `nil` while nothing is, or nothing that can be used.
+    /// The stored value; `nil` while no usable value is stored.
     public var wrappedValue: Value? {
         @inlinable get { setting.value }
         nonmutating set { setting.value = newValue }
     }
 
-    /// The setting itself, to update, reset, watch or explain.
+    /// The setting itself, to update, reset, observe or explain it.
     public var projectedValue: Setting<Value?> { setting }
 }
 
@@ -30,42 +31,41 @@ extension DefaultStorageOptional {
     ///
     /// - Parameters:
     ///   - key: The definition.
-    ///   - suite: The suite it is kept in.
+    ///   - suite: The suite that stores the value.
     public init(_ key: SettingKey<Value?>, suite: SettingsSuite = .standard) {
         setting = Setting(key, suite: suite)
     }
 
-    /// Stores the property under a key, through a bridge.
+    /// Stores the property under a key, converted by a bridge.
     ///
     /// - Parameters:
-    ///   - key: The key; any text that is not empty.
-    ///   - suite: The suite it is kept in.
+    ///   - key: The key: any non-empty string.
+    ///   - suite: The suite that stores the value.
     ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
     public init(
         key: String,
         suite: SettingsSuite = .standard,
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        let form = SettingFingerprint(absent: .bridged(by: bridge), .anything(validate))
-        setting = .shared(key, form, in: suite) { SettingKey(key, as: bridge, validate: validate) }
+        setting = Setting(key, suite: suite, as: bridge, validate: validate)
     }
 
-    /// Stores the property under a key that is a case of an enum, through a bridge.
+    /// Stores the property under a key that is a case of an enum, converted by a bridge.
     ///
     /// - Parameters:
     ///   - key: A value whose raw value is the key.
-    ///   - suite: The suite it is kept in.
+    ///   - suite: The suite that stores the value.
     ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
     public init(
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(key: key.rawValue, suite: suite, as: bridge, validate: validate)
+        setting = Setting(key.rawValue, suite: suite, as: bridge, validate: validate)
     }
 }
 
@@ -73,62 +73,60 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
     /// Stores the property under a key.
     ///
     /// - Parameters:
-    ///   - key: The key; any text that is not empty.
-    ///   - suite: The suite it is kept in.
-    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    ///   - key: The key: any non-empty string.
+    ///   - suite: The suite that stores the value.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
     public init(
         key: String,
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        let form = SettingFingerprint(absent: .convertible, .anything(validate))
-        setting = .shared(key, form, in: suite) { SettingKey(key, validate: validate) }
+        setting = Setting(key, suite: suite, validate: validate)
     }
 
     /// Stores the property under a key that is a case of an enum.
     ///
     /// - Parameters:
     ///   - key: A value whose raw value is the key.
-    ///   - suite: The suite it is kept in.
-    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    ///   - suite: The suite that stores the value.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
     public init(
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(key: key.rawValue, suite: suite, validate: validate)
+        setting = Setting(key.rawValue, suite: suite, validate: validate)
     }
 
-    /// Stores the property under a key, if its value lies in a range.
+    /// Stores the property under a key, with values in a range.
     ///
     /// - Parameters:
-    ///   - key: The key; any text that is not empty.
-    ///   - suite: The suite it is kept in.
-    ///   - range: The values that the setting takes, beside `nil`. Another is neither stored nor read.
-    ///   - validate: Which values of the range the setting takes.
+    ///   - key: The key: any non-empty string.
+    ///   - suite: The suite that stores the value.
+    ///   - range: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - validate: Returns whether a value of the range is valid.
     public init(
         key: String,
         suite: SettingsSuite = .standard,
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        let form = SettingFingerprint(absent: .convertible, .within(range, validate))
-        setting = .shared(key, form, in: suite) { SettingKey(key, in: range, validate: validate) }
+        setting = Setting(key, suite: suite, in: range, validate: validate)
     }
 
-    /// Stores the property under a key that is a case of an enum, if its value lies in a range.
+    /// Stores the property under a key that is a case of an enum, with values in a range.
     ///
     /// - Parameters:
     ///   - key: A value whose raw value is the key.
-    ///   - suite: The suite it is kept in.
-    ///   - range: The values that the setting takes, beside `nil`.
-    ///   - validate: Which values of the range the setting takes.
+    ///   - suite: The suite that stores the value.
+    ///   - range: The valid values, apart from `nil`.
+    ///   - validate: Returns whether a value of the range is valid.
     public init(
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(key: key.rawValue, suite: suite, in: range, validate: validate)
+        setting = Setting(key.rawValue, suite: suite, in: range, validate: validate)
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One typed key of one suite, with its default: what `$port` gives.
+/// One typed key of one suite, with its default.
+///
+/// `$port` is the setting of the property `port`.
 ///
 /// ```swift
 /// settings.$port.isSet
@@ -8,76 +10,71 @@
 /// for await port in settings.$port.values { … }
 /// ```
 ///
-/// A setting can also be made and used without a property wrapper:
+/// A setting can also be created and used without a property wrapper:
 ///
 /// ```swift
-/// let port = Setting("port", default: 8080, suite: "com.acme.server")
+/// let port = Setting("port", default: 8080, suite: "com.acme.server", in: 1...65_535)
 /// port.value = 9090
 /// ```
 ///
-/// It holds no value itself: two settings of one key and suite are one. It may be used from any thread.
+/// A setting stores no value itself. All settings of one key and suite read and write the same value, from any thread.
 public struct Setting<Value: Sendable>: Sendable {
-    /// The suite that the setting is kept in.
+    /// The suite that stores the setting.
     public let suite: SettingsSuite
     let box: SettingBox<Value>
-    /// The newest value that was decoded.
-    ///
-    /// It belongs to the box.
-    @usableFromInline let cell: ValueCache
-
-    /// Creates a setting.
-    ///
-    /// - Parameters:
-    ///   - key: The definition: key, type and default.
-    ///   - suite: The suite it is kept in.
-    public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
-        self = .shared(key, in: suite)
-    }
+    /// The newest decoded value, in memory that the box owns.
+    @usableFromInline let cache: ValueCache
 
     private init(_ box: SettingBox<Value>, in suite: SettingsSuite) {
         self.suite = suite
         self.box = box
-        cell = box.readerCache
+        cache = box.readerCache
     }
 
-    private static func shared(_ key: SettingKey<Value>, in suite: SettingsSuite) -> Setting {
-        let query = SettingQuery(
-            valueType: ObjectIdentifier(Value.self),
-            key: ObjectIdentifier(key),
-            form: key.form
-        )
-        return Setting(suite.box(named: key.name, query) { key }, in: suite)
-    }
-
-    /// Gives a setting whose definition need not be made if it is known already.
+    /// Finds or creates the setting of a declaration.
     ///
     /// - Parameters:
-    ///   - name: Its key.
-    ///   - form: What makes it one with another; `nil` for one that is shared with nobody.
-    ///   - suite: The suite it is kept in.
-    ///   - makeKey: Makes the definition.
-    /// - Returns: The setting.
-    static func shared(
+    ///   - name: The key.
+    ///   - value: The default.
+    ///   - suite: The suite that stores the setting.
+    ///   - define: Completes the definition. It is called once more for a setting that is new.
+    init(
         _ name: String,
-        _ form: SettingFingerprint?,
-        in suite: SettingsSuite,
-        makeKey: () -> SettingKey<Value>
-    ) -> Setting {
-        guard let form else { return Setting(SettingBox(makeKey(), suite: suite), in: suite) }
-        let query = SettingQuery(valueType: ObjectIdentifier(Value.self), form: form)
-        return Setting(suite.box(named: name, query, makeKey: makeKey), in: suite)
+        default value: Value,
+        suite: SettingsSuite,
+        definition define: (inout SettingDefinition<Value>) -> Void
+    ) {
+        let parts = SettingDefinition.fingerprints(define)
+        let fingerprint = SettingFingerprint(
+            default: value,
+            parts.conversionFingerprint,
+            parts.validatorFingerprint
+        )
+        let box = suite.box(named: name, fingerprint) {
+            SettingKey(name, default: .fixed(value), definition: define)
+        }
+        self.init(box, in: suite)
     }
 
-    /// Creates a setting.
+    /// Finds or creates the setting of an optional declaration without a default.
+    init<Wrapped>(
+        optional name: String,
+        suite: SettingsSuite,
+        definition define: (inout SettingDefinition<Wrapped>) -> Void
+    ) where Value == Wrapped? {
+        let parts = SettingDefinition.fingerprints(define)
+        let fingerprint = SettingFingerprint(optional: parts.conversionFingerprint, parts.validatorFingerprint)
+        let box = suite.box(named: name, fingerprint) { SettingKey(optional: name, definition: define) }
+        self.init(box, in: suite)
+    }
+
+    /// Creates a setting from a key.
     ///
     /// - Parameters:
-    ///   - key: Its key; any text that is not empty.
-    ///   - value: The value that serves while nothing is stored.
-    ///   - suite: The suite it is kept in.
-    public init(_ key: String, default value: Value, suite: SettingsSuite = .standard)
-    where Value: StoredValueConvertible {
-        let form = SettingFingerprint(value, .convertible, ValidatorFingerprint())
-        self = .shared(key, form, in: suite) { SettingKey(key, default: value) }
+    ///   - key: The definition: key, type, default and validator.
+    ///   - suite: The suite that stores the setting.
+    public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
+        self.init(suite.box(for: key), in: suite)
     }
 
     /// The key.
@@ -85,7 +82,7 @@ public struct Setting<Value: Sendable>: Sendable {
 
     var engine: SettingsEngine { suite.engine }
 
-    /// The value that serves while nothing is stored.
+    /// The value while nothing is stored.
     ///
     /// It is never stored itself.
     public var defaultValue: Value { box.key.defaultValue }
@@ -94,24 +91,25 @@ public struct Setting<Value: Sendable>: Sendable {
 // MARK: - The value
 
 extension Setting {
-    /// The value: what is stored, or the default while nothing is, or nothing that can be used.
+    /// The value: the stored value, or the default while no usable value is stored.
     ///
-    /// Where an override of the suite gives a value, that is read in place of both: see ``SettingsOverride``.
+    /// A value from an override of the suite wins over both: see ``SettingsOverride``.
     ///
-    /// What cannot be decoded is reported to the suite's reporter, and stays stored until it is assigned over.
+    /// A stored value that cannot be decoded, or that the validator rejects, is reported to the suite's reporter. It stays
+    /// stored until another value is assigned.
     ///
-    /// Assigning stores the value before it returns. What fails there is reported: a value that the setting does not
-    /// take changes nothing, and a value that cannot be saved now stays readable and is tried again
-    /// (``SettingsSuite/synchronize()`` throws while it is not saved), unless a newer value is stored before. Where that is not enough, use ``set(_:)``.
+    /// An assignment stores the value before it returns, and reports a failure. A rejected value changes nothing. A value
+    /// that cannot be saved now is used and saved later, unless a newer value is stored before;
+    /// ``SettingsSuite/synchronize()`` throws while it is not saved. Use ``set(_:)`` to receive the error instead.
     ///
-    /// Reading a number, a Bool or another small value that is copied bit by bit takes a few nanoseconds, on any number of
-    /// threads; other values take some tens, and are decoded only after a change. No read makes a system call.
+    /// Reading a number, a `Bool` or another value of at most 8 bytes that is copied bit by bit takes a few nanoseconds, on
+    /// any number of threads. Other values take some tens of nanoseconds, and are decoded only after a change. A read makes
+    /// no system call.
     ///
-    /// Assigning takes some microseconds and waits for no disk; it blocks the thread for up to five seconds while another
-    /// process does not let go of the lock. For when the value survives a loss of power, see
-    /// ``SettingsSuite/synchronize()``.
+    /// An assignment takes some microseconds and does not wait for the disk. It blocks the thread for up to five seconds
+    /// while another process holds the lock. For power loss, see ``SettingsSuite/synchronize()``.
     public var value: Value {
-        @inlinable get { cell.currentValue(as: Value.self) ?? slowValue }
+        @inlinable get { cache.currentValue(as: Value.self) ?? slowValue }
         nonmutating set {
             do {
                 let stored = try box.encode(newValue)
@@ -122,33 +120,49 @@ extension Setting {
         }
     }
 
-    /// The value, when it is not in the cell.
+    /// The value, when it is not in the cache.
     @usableFromInline var slowValue: Value { box.value }
 
-    /// Whether anything is stored under the key, be it of use or not.
+    /// Whether a value is stored, even one that cannot be decoded.
     public var isSet: Bool {
         box.access()
         return engine.value(forKey: key) != nil
     }
 
-    /// The stored value, told apart from the default, from overrides and from what cannot be used.
+    /// Returns the stored value, without the default and without overrides.
     ///
-    /// - Returns: The value that is stored; `nil` when nothing is.
-    /// - Throws: ``SettingsError`` when something is stored that is not a value of this setting, or when what is stored
-    ///   cannot be read now, so that the last good values serve.
+    /// - Returns: The stored value; `nil` when nothing is stored.
+    /// - Throws: ``SettingsError`` when the stored value is not a valid value of this setting, or when the store cannot be
+    ///   read now, so that older values are used.
     public func load() throws -> Value? {
         box.access()
         if let problem = engine.store.problem { throw box.naming(problem, as: .readFailed) }
-        return try engine.value(forKey: key).map(box.decode)
+        guard let stored = engine.value(forKey: key) else { return nil }
+        do {
+            return try box.decode(stored)
+        } catch {
+            throw box.unreadable(error)
+        }
     }
 
     /// Stores a value, at the cost of an assignment to ``value``.
     ///
     /// - Parameter value: The new value.
-    /// - Throws: ``SettingsError`` when the setting does not take the value, or it cannot be saved. Then nothing has
-    ///   changed.
+    /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved. Then nothing has changed.
     public func set(_ value: Value) throws {
-        let stored = try box.encode(value)
+        try write(try box.encode(value))
+    }
+
+    /// Removes the stored value, and throws if that fails.
+    ///
+    /// ``reset()`` does the same and reports a failure instead.
+    ///
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    public func remove() throws {
+        try write(nil)
+    }
+
+    private func write(_ stored: StoredValue?) throws {
         do {
             try engine.write(stored, forKey: key)
         } catch {
@@ -158,9 +172,9 @@ extension Setting {
         }
     }
 
-    /// Removes what is stored, so that the default serves.
+    /// Removes the stored value, so that the default is used.
     ///
-    /// What fails is reported and tried again, as for an assignment.
+    /// A failure is reported, and the change is saved later, as with an assignment. ``remove()`` throws instead.
     public func reset() {
         engine.assign(nil, forKey: key) { report($0, as: .writeFailed) }
     }
@@ -169,20 +183,20 @@ extension Setting {
         box.reporter.report(box.naming(error, as: code))
     }
 
-    /// Changes the value with nobody else's change in between, be it another thread's or another process's.
+    /// Atomically updates the value across threads and processes.
     ///
     /// ```swift
     /// try settings.$launches.update { $0 += 1 }
     /// ```
     ///
-    /// It works on what is stored, or the default, whatever overrides the setting. The closure runs alone among all writers
-    /// of the suite, so it should be short. It must not change other settings, of whichever suite: for several at once
-    /// there is ``SettingsSuite/transaction(_:)``. When it leaves the default as it is, nothing is stored.
+    /// The closure receives the stored value or the default; overrides are ignored. It runs while all other writers of the
+    /// suite wait, so keep it short. It must not change other settings, of any suite: use
+    /// ``SettingsSuite/transaction(_:)`` for several. A default that the closure leaves unchanged is not stored.
     ///
     /// - Parameter body: Changes the value.
     /// - Returns: The new value.
-    /// - Throws: What the closure throws; ``SettingsError`` when what is stored cannot be decoded, when the setting does
-    ///   not take the new value, or when it cannot be saved. Then nothing has changed.
+    /// - Throws: The error of the closure; ``SettingsError`` when the stored value cannot be decoded, or when the new value
+    ///   is rejected or cannot be saved. Then nothing has changed.
     @discardableResult
     public func update(_ body: (inout Value) throws -> Void) throws -> Value {
         var hasBegun = false
@@ -192,13 +206,193 @@ extension Setting {
                 return try $0.update(self, body)
             }
         } catch let error as SettingsError {
-            // What the closure throws may be about another setting.
+            // The closure's own error may be about another setting.
             throw hasBegun ? error : box.naming(error, as: .writeFailed)
         }
     }
 }
 
-// MARK: - In words
+// MARK: - Types with a conversion of their own
+
+extension Setting where Value: StoredValueConvertible {
+    /// Creates a setting.
+    ///
+    /// - Parameters:
+    ///   - key: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
+    ///   - suite: The suite that stores the setting.
+    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
+    public init(
+        _ key: String,
+        default value: Value,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.values(where: validate)
+            }
+        )
+    }
+
+    /// Creates a setting whose values lie in a range.
+    ///
+    /// - Parameters:
+    ///   - key: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
+    ///   - suite: The suite that stores the setting.
+    ///   - range: The valid values. Others are neither stored nor returned.
+    ///   - validate: Returns whether a value of the range is valid.
+    public init(
+        _ key: String,
+        default value: Value,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value> & Sendable,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.values(in: range, where: validate)
+            }
+        )
+    }
+}
+
+// MARK: - Types with a bridge
+
+extension Setting {
+    /// Creates a setting whose values are converted by a bridge.
+    ///
+    /// - Parameters:
+    ///   - key: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
+    ///   - suite: The suite that stores the setting.
+    ///   - bridge: The conversions.
+    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
+    public init(
+        _ key: String,
+        default value: Value,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.values(by: bridge, where: validate)
+            }
+        )
+    }
+
+    /// Creates a setting whose values lie in a range and are converted by a bridge.
+    ///
+    /// - Parameters:
+    ///   - key: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
+    ///   - suite: The suite that stores the setting.
+    ///   - range: The valid values. Others are neither stored nor returned.
+    ///   - bridge: The conversions.
+    ///   - validate: Returns whether a value of the range is valid.
+    public init(
+        _ key: String,
+        default value: Value,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Value> & Sendable,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(
+            key,
+            default: value,
+            suite: suite,
+            definition: {
+                $0.values(by: bridge, in: range, where: validate)
+            }
+        )
+    }
+}
+
+// MARK: - Optional types without a default
+
+extension Setting {
+    /// Creates an optional setting: `nil` means that nothing is stored, and assigning `nil` removes the stored value.
+    ///
+    /// ```swift
+    /// let token = Setting<String?>("apiToken", suite: "com.acme.server")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - key: The key: any non-empty string.
+    ///   - suite: The suite that stores the setting.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
+    public init<Wrapped: StoredValueConvertible>(
+        _ key: String,
+        suite: SettingsSuite = .standard,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        self.init(
+            optional: key,
+            suite: suite,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.values(where: validate)
+            }
+        )
+    }
+
+    /// Creates an optional setting whose values lie in a range.
+    ///
+    /// - Parameters:
+    ///   - key: The key: any non-empty string.
+    ///   - suite: The suite that stores the setting.
+    ///   - range: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - validate: Returns whether a value of the range is valid.
+    public init<Wrapped: StoredValueConvertible & Comparable>(
+        _ key: String,
+        suite: SettingsSuite = .standard,
+        in range: some RangeExpression<Wrapped> & Sendable,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        self.init(
+            optional: key,
+            suite: suite,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.values(in: range, where: validate)
+            }
+        )
+    }
+
+    /// Creates an optional setting whose values are converted by a bridge.
+    ///
+    /// - Parameters:
+    ///   - key: The key: any non-empty string.
+    ///   - suite: The suite that stores the setting.
+    ///   - bridge: The conversions of the type inside the optional.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
+    public init<Wrapped: Sendable>(
+        _ key: String,
+        suite: SettingsSuite = .standard,
+        as bridge: some StoredValueBridge<Wrapped>,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+    ) where Value == Wrapped? {
+        self.init(
+            optional: key,
+            suite: suite,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.values(by: bridge, where: validate)
+            }
+        )
+    }
+}
+
+// MARK: - Descriptions
 
 extension Setting: CustomStringConvertible {
     /// The setting's key and the name of its suite, without the value.
@@ -206,6 +400,6 @@ extension Setting: CustomStringConvertible {
 }
 
 extension Setting: CustomReflectable {
-    /// A mirror without parts, so that `dump` prints the ``description`` alone.
+    /// A mirror without children, so that `dump` prints only the ``description``.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Reading.md, "load() and explain() report errors of the store".
 
-/// A place that a value may come from.
+/// A source that a value may come from.
 ///
-/// The first that has one wins.
-///
-/// More may come with any version, so a `switch` over them needs a `default`.
+/// The highest layer with a usable value wins. Later versions may add layers, so a `switch` over them needs a `default`.
 public struct SettingsLayer: Sendable, Hashable, CustomStringConvertible {
     /// The layer's name.
     public let description: String
 
-    /// What the suite's store holds, or will hold as soon as it can be saved.
+    /// The suite's store, including assignments that are not saved yet.
     public static let store = SettingsLayer(description: "store")
-    /// What the suite's store falls back to where it holds nothing: values registered with `UserDefaults`.
+    /// The defaults of the suite's store: values registered with `UserDefaults`.
     public static let fallback = SettingsLayer(description: "fallback")
-    /// What is written in the declaration.
+    /// The default in the declaration.
     public static let `default` = SettingsLayer(description: "default")
 }
 
 extension Setting {
-    /// Tells the value, and where it comes from.
+    /// Returns the value, the layer it comes from, and the values it hides.
     ///
     /// ```swift
-    /// print(settings.$port.explain())
-    /// // port = 9090, stored in /home/ada/.config/com.acme.server/settings.json, over the default 8080
+    /// print(settings.$port.explain().layer)     // "store"
     /// ```
     public func explain() -> SettingExplanation<Value> {
         let overrides = box.overrideReadings
@@ -38,13 +35,13 @@ extension Setting {
                 candidates.append(Candidate(layer: .fallback, value: value))
             }
         } catch {
-            if candidates.isEmpty { problem = problem ?? box.naming(error, as: .invalidValue) }
+            if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
         }
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem)
     }
 
-    /// A layer that has a value.
+    /// A layer with a value.
     private struct Candidate {
         var layer: SettingsLayer
         var source: String?
@@ -56,17 +53,17 @@ extension Setting {
         over default: Candidate,
         _ problem: SettingsError?
     ) -> SettingExplanation<Value> {
-        let serving = candidates.first ?? `default`
+        let used = candidates.first ?? `default`
         let shadowed = candidates.isEmpty ? [] : candidates.dropFirst() + [`default`]
         return SettingExplanation(
             key: key,
-            value: serving.value,
-            layer: serving.layer,
-            source: serving.source,
-            place: serving.layer == .store ? place : nil,
+            value: used.value,
+            layer: used.layer,
+            source: used.source,
+            place: used.layer == .store ? place : nil,
             shadowed: Dictionary(shadowed.map { ($0.layer, $0.value) }) { higher, _ in higher },
             problem: problem,
-            text: text(of: serving.value),
+            text: text(of: used.value),
             shadowedText: shadowed.map { ", over \(phrase($0))" }.joined()
         )
     }
@@ -84,7 +81,7 @@ extension Setting {
         return candidate.layer == .store ? "the stored \(text)" : "the \(candidate.layer) \(text)"
     }
 
-    /// A value as people read it: what would be stored for it, which has an order of its own in sets.
+    /// A value as text: its stored form, in which the elements of sets are sorted.
     private func text(of value: Value) -> String {
         do {
             return try box.key.conversion.encode(value)?.description ?? "nil"
@@ -94,21 +91,21 @@ extension Setting {
     }
 }
 
-/// Where a setting's value comes from.
+/// The origin of a setting's value.
 public struct SettingExplanation<Value: Sendable>: Sendable {
     /// The key.
     public let key: String
-    /// The value that serves.
+    /// The value that is used.
     public let value: Value
-    /// The layer it comes from.
+    /// The layer that the value comes from.
     public let layer: SettingsLayer
-    /// The flag or the variable that gives it, when it is overridden.
+    /// The flag or the environment variable of an override; `nil` for other layers.
     public let source: String?
-    /// Where that layer keeps it, when it is a store.
+    /// The place of a stored value; `nil` for other layers.
     public let place: SettingsPersistence?
-    /// The values of lower layers, which this one hides.
+    /// The values of lower layers, which the value hides.
     public let shadowed: [SettingsLayer: Value]
-    /// Why a higher layer does not serve although it has a value, or why the store serves older values than it should.
+    /// The error that prevents a higher layer from being used, or the store from being read; `nil` without one.
     public let problem: SettingsError?
 
     let text: String
@@ -116,7 +113,9 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
 }
 
 extension SettingExplanation: CustomStringConvertible {
-    /// The explanation in a sentence, with the values: mind who reads it.
+    /// The explanation in one sentence.
+    ///
+    /// It contains values, so do not log it for secret settings.
     public var description: String {
         var text = "\(key) = \(text)"
         if let source {

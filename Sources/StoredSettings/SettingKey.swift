@@ -14,13 +14,13 @@
 /// ```
 public typealias SettingKeys = AnySettingKey
 
-/// A key without the type of its values.
+/// A key of any type.
 ///
 /// Its subclass ``SettingKey`` adds the type and the default. It is a superclass so that Swift finds `.quality` wherever a
-/// ``SettingKey`` is expected: people extend it as ``SettingKeys``.
+/// ``SettingKey`` is expected. Extend it under the name ``SettingKeys``.
 ///
-/// The compiler does not check `Sendable` for a class that has a subclass. It holds because all properties are constants
-/// of `Sendable` types.
+/// Unchecked: the compiler does not check `Sendable` for a class that has a subclass. All properties are constants of
+/// `Sendable` types.
 public class AnySettingKey: @unchecked Sendable {
     /// The name.
     ///
@@ -31,52 +31,87 @@ public class AnySettingKey: @unchecked Sendable {
         self.name = name
     }
 
-    /// The setting of a suite that the key stands for.
+    /// The setting of the key in a suite.
     func observed(in suite: SettingsSuite) -> any ObservedSetting {
         Setting(SettingKey<StoredValue?>(name), suite: suite)
     }
 }
 
+extension AnySettingKey: Hashable {
+    /// Returns whether both keys have the same name and the same type of values.
+    ///
+    /// Defaults, conversions and validators are not compared, because closures cannot be.
+    public static func == (left: AnySettingKey, right: AnySettingKey) -> Bool {
+        left.name == right.name && type(of: left) == type(of: right)
+    }
+
+    /// Hashes the name and the type of the values.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(ObjectIdentifier(type(of: self)))
+    }
+}
+
 extension AnySettingKey: CustomStringConvertible {
-    /// The key's text.
+    /// The name.
     public var description: String { name }
 }
 
 extension AnySettingKey: CustomReflectable {
-    /// A mirror without parts, so that `dump` prints the ``description`` alone.
+    /// A mirror without children, so that `dump` prints only the ``description``.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The definition of a setting in one place: its key, its type, its default, and what values it takes.
+/// The definition of a setting: its key, its type, its default, its conversion and its validator.
 ///
-/// A key belongs to no suite; ``Setting`` joins the two. It is `Sendable` for the reason given at ``AnySettingKey``.
+/// A key belongs to no suite; ``Setting`` joins the two. Create a key once, in a `static let`.
+///
+/// Unchecked for the reason given at ``AnySettingKey``.
 public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendable {
     let source: SettingDefault<Value>
-    let conversion: SettingConversion<Value>
-    let rule: Validator<Value>
+    private let functions: SettingFunctions<Value>
+    private let definition: SettingDefinition<Value>
 
-    init(
-        _ name: String,
-        conversion: SettingConversion<Value>,
-        rule: Validator<Value> = Validator(),
-        default source: SettingDefault<Value>
-    ) {
+    /// - Parameters:
+    ///   - name: The key.
+    ///   - source: The default.
+    ///   - definition: A definition with functions.
+    private init(_ name: String, default source: SettingDefault<Value>, _ definition: SettingDefinition<Value>) {
+        guard let functions = definition.functions else {
+            preconditionFailure("Every definition in this library calls values(…).")
+        }
         self.source = source
-        self.conversion = conversion
-        self.rule = rule
+        self.functions = functions
+        self.definition = definition
         super.init(name: name)
+    }
+
+    convenience init(
+        _ name: String,
+        default source: SettingDefault<Value>,
+        definition define: (inout SettingDefinition<Value>) -> Void
+    ) {
+        self.init(name, default: source, .complete(define))
+    }
+
+    /// Creates an optional key without a default.
+    convenience init<Wrapped>(
+        optional name: String,
+        definition define: (inout SettingDefinition<Wrapped>) -> Void
+    ) where Value == Wrapped? {
+        self.init(name, default: .absent(nil), SettingDefinition<Wrapped>.complete(define).optional)
+    }
+
+    /// Creates the same definition with another default.
+    convenience init(_ key: SettingKey, default value: Value) {
+        self.init(key.name, default: .fixed(value), key.definition)
     }
 
     override func observed(in suite: SettingsSuite) -> any ObservedSetting {
         Setting(self, suite: suite)
     }
 
-    /// The same definition with another default.
-    convenience init(_ key: SettingKey, default value: Value) {
-        self.init(key.name, conversion: key.conversion, rule: key.rule, default: .fixed(value))
-    }
-
-    /// The value that serves while nothing is stored.
+    /// The value while nothing is stored.
     ///
     /// It is never stored itself.
     public var defaultValue: Value {
@@ -86,123 +121,268 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         }
     }
 
-    /// What makes it one with another; `nil` where it is one with itself alone.
-    var form: SettingFingerprint? {
-        switch source {
-        case .fixed(let value): SettingFingerprint(value, conversion.form, rule.form)
+    var conversion: SettingConversion<Value> { functions.conversion }
+    var validator: Validator<Value> { functions.validator }
+
+    /// The fingerprint of the definition; `nil` for a setting that is not shared with another definition.
+    var fingerprint: SettingFingerprint? {
+        let (conversion, validator) = (definition.conversionFingerprint, definition.validatorFingerprint)
+        return switch source {
+        case .fixed(let value): SettingFingerprint(default: value, conversion, validator)
         case .computed: nil
-        case .absent: SettingFingerprint(absent: conversion.form, rule.form)
+        // The definition is the optional's already.
+        case .absent: SettingFingerprint(default: (), conversion, validator)
         }
     }
 }
 
-/// Where the default of a setting comes from.
+/// The source of a setting's default.
 enum SettingDefault<Value: Sendable>: Sendable {
     case fixed(Value)
     case computed(@Sendable () -> Value)
-    /// There is none, so that `nil` is kept by storing nothing.
+    /// There is none: `nil` means that nothing is stored.
     case absent(Value)
 }
+
+// MARK: - Types with a conversion of their own
 
 extension SettingKey where Value: StoredValueConvertible {
     /// Creates a key with a fixed default.
     ///
     /// - Parameters:
-    ///   - name: The key's text; any text that is not empty.
-    ///   - value: The value that serves while nothing is stored.
-    ///   - validate: Which values the setting takes. What it refuses, or throws for, is neither stored nor read.
+    ///   - name: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
+    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
     public convenience init(
         _ name: String,
         default value: Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .convertible(), rule: Validator(validate), default: .fixed(value))
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.values(where: validate)
+            }
+        )
     }
 
     /// Creates a key whose values lie in a range.
     ///
     /// - Parameters:
-    ///   - name: The key's text; any text that is not empty.
-    ///   - value: The value that serves while nothing is stored.
-    ///   - range: The values that the setting takes.
-    ///   - validate: Which values of the range the setting takes.
+    ///   - name: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
+    ///   - range: The valid values.
+    ///   - validate: Returns whether a value of the range is valid.
     public convenience init(
         _ name: String,
         default value: Value,
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(name, conversion: .convertible(), rule: Validator(in: range, validate), default: .fixed(value))
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.values(in: range, where: validate)
+            }
+        )
     }
 
-    /// Creates a key whose default is computed whenever it is needed.
+    /// Creates a key whose default is computed each time it is needed.
     ///
     /// - Parameters:
-    ///   - name: The key's text; any text that is not empty.
-    ///   - makeDefault: Computes the value that serves while nothing is stored. It may be called on any thread, and
-    ///     more than once.
-    public convenience init(_ name: String, default makeDefault: @escaping @Sendable () -> Value) {
-        self.init(name, conversion: .convertible(), default: .computed(makeDefault))
+    ///   - name: The key: any non-empty string.
+    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
+    ///   - validate: Returns whether a value is valid. It is not called for the default.
+    public convenience init(
+        _ name: String,
+        default makeDefault: @escaping @Sendable () -> Value,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.values(where: validate)
+            }
+        )
+    }
+
+    /// Creates a key whose values lie in a range, and whose default is computed each time it is needed.
+    ///
+    /// - Parameters:
+    ///   - name: The key: any non-empty string.
+    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
+    ///   - range: The valid values. The default is not checked.
+    ///   - validate: Returns whether a value of the range is valid.
+    public convenience init(
+        _ name: String,
+        default makeDefault: @escaping @Sendable () -> Value,
+        in range: some RangeExpression<Value> & Sendable,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.values(in: range, where: validate)
+            }
+        )
     }
 }
 
+// MARK: - Types with a bridge
+
 extension SettingKey {
-    /// Creates a key for a type that is stored through a bridge.
+    /// Creates a key for a type that is converted by a bridge.
     ///
     /// - Parameters:
-    ///   - name: The key's text; any text that is not empty.
-    ///   - value: The value that serves while nothing is stored.
+    ///   - name: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
     ///   - bridge: The conversions.
-    ///   - validate: Which values the setting takes.
+    ///   - validate: Returns whether a value is valid.
     public convenience init(
         _ name: String,
         default value: Value,
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(name, conversion: .bridged(by: bridge), rule: Validator(validate), default: .fixed(value))
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.values(by: bridge, where: validate)
+            }
+        )
     }
 
-    /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes what is.
+    /// Creates a key whose values lie in a range and are converted by a bridge.
     ///
     /// - Parameters:
-    ///   - name: The key's text; any text that is not empty.
-    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    ///   - name: The key: any non-empty string.
+    ///   - value: The value while nothing is stored.
+    ///   - range: The valid values.
+    ///   - bridge: The conversions.
+    ///   - validate: Returns whether a value of the range is valid.
+    public convenience init(
+        _ name: String,
+        default value: Value,
+        in range: some RangeExpression<Value> & Sendable,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(
+            name,
+            default: .fixed(value),
+            definition: {
+                $0.values(by: bridge, in: range, where: validate)
+            }
+        )
+    }
+
+    /// Creates a key for a type that is converted by a bridge, and whose default is computed each time it is needed.
+    ///
+    /// - Parameters:
+    ///   - name: The key: any non-empty string.
+    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
+    ///   - bridge: The conversions.
+    ///   - validate: Returns whether a value is valid. It is not called for the default.
+    public convenience init(
+        _ name: String,
+        default makeDefault: @escaping @Sendable () -> Value,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) {
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.values(by: bridge, where: validate)
+            }
+        )
+    }
+
+    /// Creates a key whose values lie in a range and are converted by a bridge, with a computed default.
+    ///
+    /// - Parameters:
+    ///   - name: The key: any non-empty string.
+    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
+    ///   - range: The valid values. The default is not checked.
+    ///   - bridge: The conversions.
+    ///   - validate: Returns whether a value of the range is valid.
+    public convenience init(
+        _ name: String,
+        default makeDefault: @escaping @Sendable () -> Value,
+        in range: some RangeExpression<Value> & Sendable,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        self.init(
+            name,
+            default: .computed(makeDefault),
+            definition: {
+                $0.values(by: bridge, in: range, where: validate)
+            }
+        )
+    }
+}
+
+// MARK: - Optional types without a default
+
+extension SettingKey {
+    /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes the stored value.
+    ///
+    /// - Parameters:
+    ///   - name: The key: any non-empty string.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
     public convenience init<Wrapped: StoredValueConvertible>(
         _ name: String,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = Validator(unlessNil: Validator(validate))
-        self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
+        self.init(
+            optional: name,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.values(where: validate)
+            }
+        )
     }
 
     /// Creates a key without a default, whose values lie in a range.
     ///
     /// - Parameters:
-    ///   - name: The key's text; any text that is not empty.
-    ///   - range: The values that the setting takes, beside `nil`.
-    ///   - validate: Which values of the range the setting takes.
+    ///   - name: The key: any non-empty string.
+    ///   - range: The valid values, apart from `nil`.
+    ///   - validate: Returns whether a value of the range is valid.
     public convenience init<Wrapped: StoredValueConvertible & Comparable>(
         _ name: String,
         in range: some RangeExpression<Wrapped> & Sendable,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = Validator(unlessNil: Validator(in: range, validate))
-        self.init(name, conversion: .absent(.convertible()), rule: rule, default: .absent(nil))
+        self.init(
+            optional: name,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.values(in: range, where: validate)
+            }
+        )
     }
 
-    /// Creates a key without a default, for a type that is stored through a bridge.
+    /// Creates a key without a default, for a type that is converted by a bridge.
     ///
     /// - Parameters:
-    ///   - name: The key's text; any text that is not empty.
+    ///   - name: The key: any non-empty string.
     ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Which values the setting takes. It is not asked about `nil`.
+    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
     public convenience init<Wrapped: Sendable>(
         _ name: String,
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        let rule = Validator(unlessNil: Validator(validate))
-        self.init(name, conversion: .absent(.bridged(by: bridge)), rule: rule, default: .absent(nil))
+        self.init(
+            optional: name,
+            definition: { (definition: inout SettingDefinition<Wrapped>) in
+                definition.values(by: bridge, where: validate)
+            }
+        )
     }
 }

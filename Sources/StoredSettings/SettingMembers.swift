@@ -25,19 +25,41 @@ extension SettingsSuite {
     /// suite.values.hosts.append("example.org")
     /// ```
     ///
-    /// Reading and assigning work like ``Setting/value``. Each access looks up the key and the setting, which a property
-    /// wrapper does once. Use a property wrapper where speed matters.
+    /// Reading and assigning work like ``Setting/value``. To observe, reset or check a member, use its setting:
+    /// `suite.setting(\.launchCount)`.
+    ///
+    /// Each access looks up the key and the setting, which a property wrapper does once. Use a property wrapper where speed
+    /// matters.
     @dynamicMemberLookup
     public struct Values: Sendable {
         let suite: SettingsSuite
 
         /// The value of a key that is a member of ``SettingMembers``.
         public subscript<Value>(dynamicMember key: KeyPath<SettingMembers, SettingKey<Value>>) -> Value {
-            get { suite[SettingMembers()[keyPath: key]] }
-            nonmutating set { suite[SettingMembers()[keyPath: key]] = newValue }
+            get { suite.setting(key).value }
+            nonmutating set { suite.setting(key).value = newValue }
         }
     }
 
     /// The values of the suite as members, named after the members of ``SettingMembers``.
     public var values: Values { Values(suite: self) }
+
+    /// Returns the setting of a member of ``SettingMembers``.
+    ///
+    /// ```swift
+    /// suite.setting(\.launchCount).reset()
+    /// for await count in suite.setting(\.launchCount).values { … }
+    /// ```
+    public func setting<Value>(_ key: KeyPath<SettingMembers, SettingKey<Value>>) -> Setting<Value> {
+        Setting(SettingMembers()[keyPath: key], suite: self)
+    }
+
+    /// Returns the setting of a key.
+    ///
+    /// ```swift
+    /// suite.setting(.quality).isSet
+    /// ```
+    public func setting<Value>(_ key: SettingKey<Value>) -> Setting<Value> {
+        Setting(key, suite: self)
+    }
 }

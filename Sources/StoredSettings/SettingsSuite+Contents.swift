@@ -1,94 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// MARK: - Values
+
 extension SettingsSuite {
-    /// The value under a key.
+    /// The value of a key.
     ///
     /// ```swift
     /// suite[.quality] += 0.1
     /// suite[.hosts].append("example.org")
     /// ```
     ///
-    /// Reading and assigning work as ``Setting/value`` does. Changing in place reads, then assigns: where other
-    /// processes or threads may come between, use ``Setting/update(_:)``.
+    /// Reading and assigning work like ``Setting/value``. A change in place is a read followed by an assignment. Use
+    /// ``Setting/update(_:)`` when other threads or processes may change the value in between.
     public subscript<Value>(key: SettingKey<Value>) -> Value {
         get { Setting(key, suite: self).value }
         nonmutating set { Setting(key, suite: self).value = newValue }
     }
 
-    /// What is stored under a key, as it is; `nil` when nothing is.
+    /// The stored value of a key, without conversion; `nil` when nothing is stored.
+    ///
+    /// An assignment reports a failure, like an assignment to ``Setting/value``. ``setStoredValue(_:forKey:)`` throws it.
+    public subscript(storedValueFor key: String) -> StoredValue? {
+        get { storedValue(forKey: key) }
+        nonmutating set {
+            engine.assign(newValue, forKey: key) { error in
+                var error = naming(error)
+                error.key = error.key ?? key
+                reporter.report(error)
+            }
+        }
+    }
+
+    /// Returns the stored value of a key, without conversion; `nil` when nothing is stored.
     public func storedValue(forKey key: String) -> StoredValue? {
         engine.value(forKey: key)
     }
 
-    /// Stores a value under a key, as it is, or removes what is there.
+    /// Stores a value for a key, without conversion.
     ///
     /// - Parameters:
-    ///   - value: The value; `nil` removes.
-    ///   - key: Any text that is not empty.
-    /// - Throws: ``SettingsError`` when it cannot be saved. Then nothing has changed.
+    ///   - value: The value; `nil` removes the stored value.
+    ///   - key: Any non-empty string.
+    /// - Throws: ``SettingsError`` when the value cannot be saved. Then nothing has changed.
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         try naming { try engine.write(value, forKey: key) }
     }
 
-    /// The keys under which something is stored, in order.
+    /// The keys with a stored value, sorted.
     public var keys: [String] { engine.contents().keys.sorted() }
 
-    /// Whether anything is stored under a key.
+    /// Returns whether a value is stored for a key.
     public func contains(_ key: String) -> Bool {
         engine.value(forKey: key) != nil
     }
 
-    /// Whether anything is stored under a key.
+    /// Returns whether a value is stored for a key.
     public func contains(_ key: AnySettingKey) -> Bool {
         contains(key.name)
     }
 
-    /// All that is stored, as of one moment, with assignments that could not be saved yet.
+    /// Returns all stored values as of one moment, including assignments that are not saved yet.
     public func snapshot() -> [String: StoredValue] {
         engine.contents()
     }
 }
 
+// MARK: - Removing
+
 extension SettingsSuite {
-    /// Removes what is stored under some keys, all at once, so that their defaults serve.
+    /// Removes the stored values of some keys in one change, so that their defaults are used.
     ///
-    /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: AnySettingKey...) throws {
         try reset(keys.map(\.name))
     }
 
-    /// Removes what is stored under some keys, all at once, so that their defaults serve.
+    /// Removes the stored values of some settings in one change, so that their defaults are used.
     ///
-    /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
+    /// ```swift
+    /// try suite.reset(settings.$host, settings.$port)
+    /// ```
+    ///
+    /// - Parameter settings: Settings of this suite, of any types.
+    /// - Throws: ``SettingsError`` when the change cannot be saved, or with ``SettingsError/Code/otherSuite`` for a setting
+    ///   of another suite. Then nothing has changed.
+    public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
+        var keys: [String] = []
+        for setting in repeat each settings {
+            guard setting.suite.engine === engine else {
+                throw setting.otherSuite(
+                    than: "'\(name)', which resets it",
+                    consequence: "nothing is changed",
+                    remedy: "call reset on the suite of each setting"
+                )
+            }
+            keys.append(setting.key)
+        }
+        try reset(keys)
+    }
+
+    /// Removes the stored values of some keys in one change, so that their defaults are used.
+    ///
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: String...) throws {
         try reset(keys)
     }
 
-    /// Removes what is stored under some keys, all at once, so that their defaults serve.
+    /// Removes the stored values of some keys in one change, so that their defaults are used.
     ///
-    /// - Parameter keys: The keys, as definitions of any types.
-    /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
+    /// - Parameter keys: Keys of any types.
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: [AnySettingKey]) throws {
         try reset(keys.map(\.name))
     }
 
-    /// Removes what is stored under some keys, all at once, so that their defaults serve.
+    /// Removes the stored values of some keys in one change, so that their defaults are used.
     ///
-    /// - Parameter keys: The keys.
-    /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: [String]) throws {
         let edits = keys.map { ($0, StoredValue?.none) }
         try naming { try engine.write(Dictionary(edits) { first, _ in first }) }
     }
 
-    /// Removes all that is stored, so that every default serves.
+    /// Removes all stored values, so that every default is used.
     ///
-    /// - Throws: ``SettingsError`` when that cannot be saved. Then nothing has changed.
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func removeAll() throws {
         try transaction { $0.removeAll() }
     }
+}
 
-    /// Changes several settings at once: all are changed, and seen to change together, or none is.
+// MARK: - Transactions
+
+extension SettingsSuite {
+    /// Changes several settings atomically: other threads and processes see all of the changes or none.
     ///
     /// ```swift
     /// try suite.transaction { settings in
@@ -97,14 +142,14 @@ extension SettingsSuite {
     /// }
     /// ```
     ///
-    /// The closure runs alone among all writers of the suite, in this process and others, on the newest values. It should
-    /// be short. Changes go through what the closure is given: another transaction, update or set inside it, of whichever
-    /// suite, is refused, and a plain assignment is reported and made after it.
+    /// The closure reads the newest values. It runs while all other writers of the suite wait, in this process and others,
+    /// so keep it short. Make all changes through its parameter: another transaction, update or set of any suite inside the
+    /// closure throws, and a plain assignment is reported and applied after the transaction.
     ///
     /// - Parameter body: Reads and changes settings.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws; ``SettingsError`` when a setting does not take its value, or the changes cannot
-    ///   be saved. Then nothing has changed.
+    /// - Returns: The result of the closure.
+    /// - Throws: The error of the closure; ``SettingsError`` when a value is rejected or the changes cannot be saved. Then
+    ///   nothing has changed.
     @discardableResult
     public func transaction<Result>(_ body: (inout SettingsTransaction) throws -> Result) throws -> Result {
         try naming {
@@ -126,37 +171,42 @@ extension SettingsSuite {
     }
 }
 
+// MARK: - Saving
+
 extension SettingsSuite {
-    /// Returns once everything that was set survives a loss of power.
+    /// Returns once every value that was set survives power loss.
     ///
-    /// - Throws: ``SettingsError`` when that cannot be had, or with ``SettingsError/Code/notSaved`` when earlier
-    ///   assignments have failed and fail again. After ``finish()``, the error that kept it from saving everything.
+    /// Waits for the disk, some milliseconds.
+    ///
+    /// - Throws: ``SettingsError`` when the values cannot be written to the disk, or with ``SettingsError/Code/notSaved``
+    ///   when earlier assignments have failed and fail again. After ``finish()``, throws the error that prevented the last
+    ///   values from being saved.
     public func synchronize() throws {
         try naming { try engine.synchronize() }
     }
 
-    /// Writes everything that is stored into the file that people see, now.
+    /// Writes all stored values into the settings file now.
     ///
-    /// What is set is safe in the journal beside the file, and the file is written a little later: at most 200 ms after the
-    /// last set, one second after the first of many, when the suite is let go of or finished, and when the process ends.
-    /// Call this before somebody else reads or copies the file. It waits for the disk, some milliseconds.
+    /// A set is safe in the journal beside the file. The file itself is written later: at most 200 ms after the last set, one
+    /// second after the first of many, when the suite is released or finished, and when the process ends. Call this method
+    /// before another program reads or copies the file. It waits for the disk, some milliseconds.
     ///
-    /// Does nothing for a suite that has no such file, or none to write because nothing was ever set in it.
+    /// Does nothing for a suite without such a file, and when nothing was ever set.
     ///
-    /// - Throws: ``SettingsError`` when the file cannot be written, or is there and cannot be read, so that it must not be
-    ///   written over; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; or with
+    /// - Throws: ``SettingsError`` when the file cannot be written, or when it exists and cannot be read, so that it must not
+    ///   be overwritten; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; with
     ///   ``SettingsError/Code/suiteFinished`` after ``finish()``.
     public func checkpoint() throws {
         try naming { try engine.checkpoint() }
     }
 
-    /// How long what is stored lasts, and where.
+    /// The place where values are stored, and how long they last.
     public var persistence: SettingsPersistence { engine.store.persistence }
 
-    /// Saves what can be saved and ends the suite: its streams end, and later sets are refused.
+    /// Saves all values and ends the suite: its streams end, and later sets throw.
     ///
-    /// That holds for every suite in this process that is kept in the same place. Values can still be read, as they were
-    /// last. Call it, if at all, when the process shuts down; a suite made afterwards under the same name begins anew.
+    /// This affects every suite in this process that uses the same store. The last values can still be read. Call it, if at
+    /// all, when the process shuts down. A suite that is created afterwards with the same name opens the store again.
     public func finish() {
         engine.finish()
     }

@@ -14,10 +14,11 @@ extension SettingsSuite {
 
     @TaskLocal private static var replacement: SettingsSuite?
 
-    /// The suite of settings that name no other: the one that ``withStandard(_:isolation:operation:)`` has put in its
-    /// place for the current task, else the one chosen by ``bootstrapStandard(_:)``, else one named after the executable.
+    /// The suite of every setting that names no other suite.
     ///
-    /// A setting takes the standard suite of the moment it is made, and stays with it.
+    /// It is the suite of ``withStandard(_:isolation:operation:)`` in the current task, otherwise the suite of
+    /// ``bootstrapStandard(_:)``, and otherwise a suite named after the executable. A setting uses the suite that is standard
+    /// when the setting is created.
     public static var standard: SettingsSuite {
         if let replacement { return replacement }
         return choice.withLock { choice in
@@ -37,11 +38,11 @@ extension SettingsSuite {
 
     /// Chooses the standard suite.
     ///
-    /// Call it once, at the start of the program, before any setting is made.
+    /// Call it once, at the start of the program, before the first setting is created.
     ///
-    /// - Parameter suite: The suite that settings are kept in unless they name another.
+    /// - Parameter suite: The suite of every setting that names no other suite.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/standardAlreadyChosen`` when the standard suite has been
-    ///   chosen or used before, since settings would then be kept in two places.
+    ///   chosen or used before, because settings would then be stored in two places.
     public static func bootstrapStandard(_ suite: SettingsSuite) throws {
         let isLate = choice.withLock { choice in
             guard case .open = choice else { return true }
@@ -52,14 +53,15 @@ extension SettingsSuite {
             throw SettingsError(
                 .standardAlreadyChosen,
                 fact: "the standard suite has been chosen or used already",
-                consequence: "it stays as it was",
-                remedy: "call bootstrapStandard once, before the first setting is made"
+                consequence: "it is not replaced",
+                remedy: "call bootstrapStandard once, before the first setting without a suite is created"
             )
         }
     }
 
-    /// Makes a suite the standard one for as long as an operation runs, in its task and the tasks it starts: so tests run
-    /// in parallel, each on its own.
+    /// Runs an operation with another standard suite, in its task and its child tasks.
+    ///
+    /// Tests that use this can run in parallel, each with its own values.
     ///
     /// ```swift
     /// try await SettingsSuite.withStandard(.inMemory()) {
@@ -68,15 +70,14 @@ extension SettingsSuite {
     /// }
     /// ```
     ///
-    /// Detached tasks, threads and queues do not inherit it. An operation that does not await takes the other form of this
-    /// method, without `await`.
+    /// Detached tasks, threads and queues do not inherit the suite.
     ///
     /// - Parameters:
-    ///   - suite: The suite that settings made by the operation are kept in.
-    ///   - isolation: The actor that the operation runs on: the caller's.
-    ///   - operation: What to run.
-    /// - Returns: What the operation returns.
-    /// - Throws: What the operation throws.
+    ///   - suite: The standard suite of settings that the operation creates.
+    ///   - isolation: The actor of the caller, on which the operation runs.
+    ///   - operation: The operation to run.
+    /// - Returns: The result of the operation.
+    /// - Throws: The error of the operation.
     public static func withStandard<Result>(
         _ suite: SettingsSuite,
         isolation: isolated (any Actor)? = #isolation,
@@ -85,7 +86,7 @@ extension SettingsSuite {
         try await $replacement.withValue(suite, operation: operation, isolation: isolation)
     }
 
-    /// Makes a suite the standard one for as long as an operation runs, in its task and the tasks it starts.
+    /// Runs an operation with another standard suite, in its task and the tasks it starts.
     ///
     /// ```swift
     /// SettingsSuite.withStandard(.inMemory()) {
@@ -94,13 +95,13 @@ extension SettingsSuite {
     /// }
     /// ```
     ///
-    /// Detached tasks, threads and queues do not inherit it.
+    /// Detached tasks, threads and queues do not inherit the suite.
     ///
     /// - Parameters:
-    ///   - suite: The suite that settings made by the operation are kept in.
-    ///   - operation: What to run.
-    /// - Returns: What the operation returns.
-    /// - Throws: What the operation throws.
+    ///   - suite: The standard suite of settings that the operation creates.
+    ///   - operation: The operation to run.
+    /// - Returns: The result of the operation.
+    /// - Throws: The error of the operation.
     public static func withStandard<Result>(_ suite: SettingsSuite, operation: () throws -> Result) rethrows -> Result {
         try $replacement.withValue(suite, operation: operation)
     }

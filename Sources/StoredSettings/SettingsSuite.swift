@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A named collection of settings, with the store that keeps them.
+/// A named collection of settings with one store.
 ///
 /// ```swift
 /// let suite = SettingsSuite("com.acme.server")
-/// @DefaultStorage(key: "port", suite: "com.acme.server") var port = 8080   // a string literal will do
+/// @DefaultStorage(key: "port", suite: "com.acme.server") var port = 8080   // a string literal is a suite, too
 /// ```
 ///
-/// A suite is a handle: any number of suites that name the same file share one store in this process, and any number of
-/// processes share the file. Making one opens no file; reading one creates none.
+/// A suite is a handle. Suites that name the same file share one store in this process, and any number of processes share
+/// the file. Creating a suite opens no file, and reading creates none. A suite may be used from any thread.
 public struct SettingsSuite: Sendable {
-    /// All of it in one object, since every setting that is made keeps its suite.
+    /// The properties of a suite in one object, because every setting has a copy of its suite.
     private final class Parts: Sendable {
         let name: String
         let engine: SettingsEngine
@@ -45,32 +45,37 @@ public struct SettingsSuite: Sendable {
         parts = Parts(name, engine, overrides, reporter, isObservable)
     }
 
-    /// The suite's name: the one it was made with, or the path of its file.
+    /// The name that the suite was created with, or the path of its file.
     public var name: String { parts.name }
 
-    /// Whether Observation hears of reads and changes of settings of this suite: see ``observable(_:)``.
+    /// Whether Observation tracks the settings of this suite: see ``observable(_:)``.
     public var isObservable: Bool { parts.isObservable }
 
     var engine: SettingsEngine { parts.engine }
     var reporter: any SettingsReporter { parts.reporter }
     var overrides: OverrideList? { parts.overrides }
 
-    /// Names a suite, which is kept in a file of its own.
+    /// Creates a suite that stores its values in a file of its own.
     ///
-    /// The file is `settings.json` in a directory with the suite's name, in the first of these that is set:
-    /// `$STORED_SETTINGS_HOME`; the first absolute path in systemd's `$STATE_DIRECTORY`; `$XDG_CONFIG_HOME` if it is
-    /// absolute, not on Apple platforms; else in `~/.config` (`~/Library/Application Support` on Apple platforms). Where
-    /// there is none of them, nothing can be stored: assigned values last as long as the process, ``persistence`` says so,
-    /// and what can throw throws ``SettingsError/Code/locationUnavailable``. The variables are looked at when the name is
-    /// first used; as long as that suite is open, its name leads to it.
+    /// The file is `settings.json` in a directory with the suite's name. The parent of that directory is the first of these
+    /// that is set:
+    ///
+    /// 1. `$STORED_SETTINGS_HOME`
+    /// 2. the first absolute path in systemd's `$STATE_DIRECTORY`
+    /// 3. `$XDG_CONFIG_HOME` if it is absolute, except on Apple platforms
+    /// 4. `~/.config`, or `~/Library/Application Support` on Apple platforms
+    ///
+    /// If none of them is available, nothing can be stored: assigned values last as long as the process, ``persistence`` is
+    /// ephemeral, and every method that throws throws ``SettingsError/Code/locationUnavailable``. The variables are read when
+    /// the name is first used. While that suite is open, its name refers to the same file.
     ///
     /// - Parameters:
-    ///   - name: Any name that is not empty. What a file name cannot hold is percent-encoded, so no name leaves the
-    ///     directory.
-    ///   - overrides: What is read in place of stored values. It holds for the settings of this suite and its copies, not
-    ///     for those of another that is made with the same name.
-    ///   - reporter: Hears of what fails where nothing can be thrown. By default each distinct failure is one line on
-    ///     standard error.
+    ///   - name: Any non-empty string. Characters that a file name cannot contain are percent-encoded, so no name leaves
+    ///     the directory.
+    ///   - overrides: The sources whose values win over stored values. They apply to the settings of this suite and its
+    ///     copies, not to another suite with the same name.
+    ///   - reporter: Receives failures that cannot be thrown. By default each distinct failure is one line on standard
+    ///     error.
     public init(
         _ name: String,
         overrides: [SettingsOverride] = [],
@@ -100,14 +105,14 @@ public struct SettingsSuite: Sendable {
         self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
-    /// Gives the suite that is kept in a file of your choice.
+    /// Creates a suite that stores its values in a file of your choice.
     ///
-    /// Beside the file, others with the same name and a longer ending are kept: the journal, a lock and the last good copy.
+    /// The journal, a lock and the last good copy are stored beside the file, under the same name with a suffix.
     ///
     /// - Parameters:
-    ///   - path: The file's path; a relative one is taken from the current directory of this moment.
-    ///   - overrides: What is read in place of stored values.
-    ///   - reporter: Hears of what fails where nothing can be thrown.
+    ///   - path: The file's path. A relative path is resolved against the current directory now.
+    ///   - overrides: The sources whose values win over stored values.
+    ///   - reporter: Receives failures that cannot be thrown.
     public init(
         fileAt path: String,
         overrides: [SettingsOverride] = [],
@@ -124,13 +129,13 @@ public struct SettingsSuite: Sendable {
         self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
-    /// Gives a suite over a store of your own.
+    /// Creates a suite with a store of your own.
     ///
     /// - Parameters:
-    ///   - store: The store. All suites over one store share its engine, so they see each other's pendingWrites values.
-    ///   - name: The suite's name, for messages.
-    ///   - overrides: What is read in place of stored values.
-    ///   - reporter: Hears of what fails where nothing can be thrown.
+    ///   - store: The store. All suites with one store see each other's assignments, even before they are saved.
+    ///   - name: The suite's name in messages.
+    ///   - overrides: The sources whose values win over stored values.
+    ///   - reporter: Receives failures that cannot be thrown.
     public init(
         store: any SettingsStore,
         name: String = "custom store",
@@ -141,13 +146,13 @@ public struct SettingsSuite: Sendable {
         self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
-    /// Makes a new suite that lasts as long as it is used: for tests, above all.
+    /// Creates a suite that stores its values in memory, for tests.
     ///
     /// - Parameters:
-    ///   - values: What is stored in it at first.
-    ///   - overrides: What is read in place of stored values.
-    ///   - reporter: Hears of what fails where nothing can be thrown.
-    /// - Returns: The suite, unlike any other.
+    ///   - values: The stored values at first.
+    ///   - overrides: The sources whose values win over stored values.
+    ///   - reporter: Receives failures that cannot be thrown.
+    /// - Returns: A suite that shares no values with any other.
     public static func inMemory(
         _ values: [String: StoredValue] = [:],
         overrides: [SettingsOverride] = [],
@@ -158,19 +163,19 @@ public struct SettingsSuite: Sendable {
 }
 
 extension SettingsSuite: ExpressibleByStringLiteral {
-    /// Names a suite, as ``init(_:overrides:reporter:)`` does, without overrides.
+    /// Creates a suite like ``init(_:overrides:reporter:)``, without overrides.
     public init(stringLiteral name: String) {
         self.init(name)
     }
 }
 
 extension SettingsSuite: Hashable {
-    /// Whether both keep their values in one place under one name, and have the same overrides.
+    /// Returns whether both suites have the same store, name and overrides.
     public static func == (left: SettingsSuite, right: SettingsSuite) -> Bool {
         left.engine === right.engine && left.name == right.name && left.overrides.isLike(right.overrides)
     }
 
-    /// Feeds the identity of the suite, not its contents, to the hasher.
+    /// Hashes the identity of the suite, not its contents.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(ObjectIdentifier(engine))
         hasher.combine(name)
@@ -178,17 +183,16 @@ extension SettingsSuite: Hashable {
 }
 
 extension SettingsSuite {
-    /// An error with the name of this suite, and the file it is kept in unless a nearer place is known.
+    /// The error with the name of this suite, and with its file unless the error has a location.
     func naming(_ error: SettingsError) -> SettingsError {
         engine.naming(error, suite: name)
     }
 }
 
-// What is printed names suites, settings and keys. It never holds a value, since values may be secret, nor what the
-// library keeps inside.
+// Descriptions name suites, settings and keys. They contain no value, because values may be secret.
 
 extension SettingsSuite: CustomStringConvertible {
-    /// The suite's name and where it is kept, without values.
+    /// The suite's name and its place, without values.
     public var description: String {
         let persistence = persistence
         return name == persistence.path ? "suite \(persistence)" : "suite '\(name)', \(persistence)"
@@ -196,7 +200,7 @@ extension SettingsSuite: CustomStringConvertible {
 }
 
 extension SettingsSuite: CustomReflectable {
-    /// A mirror without parts, so that `dump` prints the ``description`` alone.
+    /// A mirror without children, so that `dump` prints only the ``description``.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -9,8 +9,8 @@
 /// }
 /// ```
 ///
-/// Reading gives the newest values, with the changes made so far. A subscript cannot throw; what goes wrong in one makes
-/// the transaction throw at its end, and nothing is changed.
+/// A read returns the newest value, with the changes made so far. A subscript cannot throw: its failure makes the
+/// transaction throw when the closure returns, and nothing is changed.
 public struct SettingsTransaction {
     let suite: SettingsSuite
     private var store: StoreTransaction
@@ -21,13 +21,13 @@ public struct SettingsTransaction {
         self.suite = suite
     }
 
-    /// What has been changed, unless something went wrong.
+    /// Returns the changes, unless a subscript has failed.
     consuming func finish() throws -> StoreTransaction {
         try throwFailure()
         return store
     }
 
-    /// Throws the first error of a subscript, if there is one.
+    /// Throws the first error of a subscript.
     func throwFailure() throws {
         if let failure { throw failure }
     }
@@ -42,15 +42,15 @@ extension SettingsTransaction {
         set { _ = attempt { try $0.set(newValue, for: setting) } }
     }
 
-    /// The value under a key.
+    /// The value of a key.
     public subscript<Value>(key: SettingKey<Value>) -> Value {
         mutating get { self[Setting(key, suite: suite)] }
         set { self[Setting(key, suite: suite)] = newValue }
     }
 
-    /// The value of a setting of this suite.
+    /// Returns the value of a setting of this suite.
     ///
-    /// - Throws: ``SettingsError`` when what is stored cannot be decoded.
+    /// - Throws: ``SettingsError`` when the stored value cannot be decoded, or with ``SettingsError/Code/otherSuite``.
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
         let stored = store[setting.key] ?? suite.engine.store.fallback(forKey: setting.key)
@@ -59,7 +59,7 @@ extension SettingsTransaction {
 
     /// Stores a value when the transaction ends.
     ///
-    /// - Throws: ``SettingsError`` when the setting does not take the value.
+    /// - Throws: ``SettingsError`` when the value is rejected, or with ``SettingsError/Code/otherSuite``.
     public mutating func set<Value>(_ value: Value, for setting: Setting<Value>) throws {
         try check(setting)
         store[setting.key] = try setting.box.encode(value)
@@ -67,18 +67,22 @@ extension SettingsTransaction {
 
     /// Changes a value in place.
     ///
-    /// A default that comes out as it went in is not stored.
+    /// A default that the closure leaves unchanged is not stored.
     mutating func update<Value>(_ setting: Setting<Value>, _ body: (inout Value) throws -> Void) throws -> Value {
         var value = try self.value(of: setting)
-        let before = store[setting.key] == nil ? setting.box.identity(of: value) : nil
+        let before = store[setting.key] == nil ? setting.box.encoded(value) : nil
         try body(&value)
-        if let before, before == setting.box.identity(of: value) { return value }
+        if let before, before == setting.box.encoded(value) { return value }
         try set(value, for: setting)
         return value
     }
 
-    /// Removes what is stored for a setting.
-    public mutating func reset<Value>(_ setting: Setting<Value>) {
+    /// Removes the stored values of some settings of this suite.
+    public mutating func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) {
+        repeat reset(only: each settings)
+    }
+
+    private mutating func reset<Value>(only setting: Setting<Value>) {
         _ = attempt { transaction in
             try transaction.check(setting)
             transaction.store[setting.key] = nil
@@ -87,14 +91,10 @@ extension SettingsTransaction {
 
     func check<Value>(_ setting: Setting<Value>) throws {
         guard setting.suite.engine !== suite.engine else { return }
-        throw setting.box.naming(
-            SettingsError(
-                .nestedTransaction,
-                fact: "the setting is of another suite than the transaction, '\(suite.name)'",
-                consequence: "the transaction changes nothing",
-                remedy: "use one transaction for each suite"
-            ),
-            as: .nestedTransaction
+        throw setting.otherSuite(
+            than: "the transaction's, '\(suite.name)'",
+            consequence: "the transaction changes nothing",
+            remedy: "use one transaction for each suite"
         )
     }
 
@@ -111,31 +111,52 @@ extension SettingsTransaction {
 // MARK: - Raw
 
 extension SettingsTransaction {
-    /// The keys that have a value, in order.
+    /// The keys with a stored value, sorted.
     public var keys: [String] { store.keys }
 
-    /// The stored value under a key.
+    /// Returns the stored value of a key, without conversion; `nil` when nothing is stored.
+    public func storedValue(forKey key: String) -> StoredValue? { store[key] }
+
+    /// Stores a value for a key, without conversion, when the transaction ends.
     ///
-    /// Assigning `nil` removes it.
+    /// - Parameters:
+    ///   - value: The value; `nil` removes the stored value.
+    ///   - key: Any non-empty string.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/invalidKey`` for an empty key.
+    public mutating func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
+        guard !key.isEmpty else { throw suite.naming(.emptyKey) }
+        store[key] = value
+    }
+
+    /// The stored value of a key, without conversion.
+    ///
+    /// Assigning `nil` removes the stored value.
     public subscript(storedValueFor key: String) -> StoredValue? {
-        get { store[key] }
-        set {
-            guard key.isEmpty else {
-                store[key] = newValue
-                return
-            }
-            failure = failure ?? suite.naming(.emptyKey)
-        }
+        get { storedValue(forKey: key) }
+        set { _ = attempt { try $0.setStoredValue(newValue, forKey: key) } }
     }
 
-    /// Removes what is stored under some keys.
+    /// Removes the stored values of some keys.
     public mutating func reset(_ keys: AnySettingKey...) {
-        for key in keys {
-            store[key.name] = nil
-        }
+        reset(keys)
     }
 
-    /// Removes everything.
+    /// Removes the stored values of some keys.
+    public mutating func reset(_ keys: [AnySettingKey]) {
+        reset(keys.map(\.name))
+    }
+
+    /// Removes the stored values of some keys.
+    public mutating func reset(_ keys: String...) {
+        reset(keys)
+    }
+
+    /// Removes the stored values of some keys.
+    public mutating func reset(_ keys: [String]) {
+        for key in keys { store[key] = nil }
+    }
+
+    /// Removes all stored values.
     public mutating func removeAll() {
         store.removeAll()
     }

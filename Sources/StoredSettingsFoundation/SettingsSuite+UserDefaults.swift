@@ -58,11 +58,7 @@ extension UserDefaults {
 
 /// The stores in use, one for each `UserDefaults` object.
 private enum OpenUserDefaults {
-    private struct Reference {
-        weak var store: UserDefaultsStore?
-    }
-
-    private static let stores = Mutex<[ObjectIdentifier: Reference]>([:])
+    private static let stores = Mutex(WeakTable<ObjectIdentifier, UserDefaultsStore>())
     /// Lives as long as the process, like `UserDefaults.standard`.
     private static let standard = UserDefaultsStore(.standard, name: "UserDefaults.standard")
 
@@ -70,11 +66,11 @@ private enum OpenUserDefaults {
         if userDefaults === UserDefaults.standard { return standard }
         // A store retains its object, so no other object can have the same identity.
         let new = UserDefaultsStore(userDefaults, name: name)
-        return stores.withLock { stores in
-            if let known = stores[ObjectIdentifier(userDefaults)]?.store { return known }
-            stores = stores.filter { $0.value.store != nil }
-            stores[ObjectIdentifier(userDefaults)] = Reference(store: new)
-            return new
+        let (store, others) = stores.withLock { stores in
+            if let known = stores[ObjectIdentifier(userDefaults)] { return (known, [UserDefaultsStore]()) }
+            return (new, stores.insert(new, forKey: ObjectIdentifier(userDefaults)))
         }
+        _ = consume others
+        return store
     }
 }

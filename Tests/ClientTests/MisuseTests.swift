@@ -2,26 +2,32 @@
 
 import Testing
 
-/// Invalid code, and the compiler's error for it.
+/// Source that the compiler rejects, and its message.
 struct Misuse: Sendable {
     var source: String
     var message: String
 
-    init(_ source: String, error message: String) {
+    init(_ source: String, says message: String) {
         self.source = source
         self.message = message
     }
 }
 
-@Suite("Compiler errors")
+@Suite("The compiler")
 struct MisuseTests {
-    /// Declarations that all snippets use.
+    /// Declarations for all snippets.
     private static let preamble = """
+        import Observation
         import StoredSettings
 
         enum Key: String { case number }
         struct Unstorable: Sendable {}
         struct Limit: Codable, Sendable {}
+        struct Hashed: Hashable, Sendable {}
+        struct HashedBridge: StoredValueBridge {
+            func value(from: StoredValue) -> Hashed { Hashed() }
+            func storedValue(from: Hashed) -> StoredValue { .null }
+        }
         struct Bridge: StoredValueBridge {
             func value(from: StoredValue) -> Unstorable { Unstorable() }
             func storedValue(from: Unstorable) -> StoredValue { .null }
@@ -37,7 +43,9 @@ struct MisuseTests {
 
         """
 
-    /// Valid code, which would also fail if the flags or the module were wrong.
+    /// Code that the compiler must accept.
+    ///
+    /// With wrong flags or a wrong module it would reject this as well.
     private static let correct = """
         struct Settings: Sendable {
             @DefaultStorage(key: "number") var number = 1
@@ -50,6 +58,12 @@ struct MisuseTests {
             @DefaultStorageOptional(.maximum) var maximum
         }
         final class Unchecked: @unchecked Sendable { @DefaultStorage(key: "number") var number = 1 }
+        @Observable final class Model { @ObservationIgnored @DefaultStorage(key: "number") var number = 1 }
+        struct Coded: Codable {
+            @DefaultStorage(key: "number") var number = 1
+            var name = ""
+            private enum CodingKeys: CodingKey { case name }
+        }
         func correct(_ settings: Settings, _ suite: SettingsSuite) {
             send(settings.$number)
             send(settings.$number.values)
@@ -61,6 +75,14 @@ struct MisuseTests {
             _ = SettingKey("x", default: Unstorable(), as: Bridge())
             _ = SettingKey<[Limit?]>("x", default: [], as: CodableBridge())
             let _: SettingKey<Int?> = SettingKey("x")
+            _ = Setting<Int?>("x")
+            _ = Setting<Unstorable?>("x", as: Bridge())
+            _ = Setting("x", default: 1, in: 1...9) { $0 != 5 }
+            _ = Setting("x", default: Unstorable(), as: Bridge())
+            _ = SettingKey("x", default: { 3 }, in: 1...9) { $0 > 1 }
+            _ = SettingKey<[Unstorable]>("x", default: { [] }, as: Bridge().array)
+            hash(SettingKeys.ratio)
+            _ = Settings(number: 5)
             let _: SettingKey<Limit?> = SettingKey("x", as: CodableBridge())
         }
         func convert(_ t: inout SettingsTransaction, _ limit: Setting<Limit?>) throws {
@@ -71,129 +93,148 @@ struct MisuseTests {
 
     static let misuses = missingDefaults + unstorableTypes + bridges + needlessDefaults + keys + conformances
 
-    private static let optionalWithoutDefault =
-        "An optional without a default: use @DefaultStorageOptional, or give the property a default."
+    private static let optionalWithoutDefault = missingDefault
     private static let missingDefault =
-        "Give the property a default, or make it optional with @DefaultStorageOptional."
-    private static let missingKeyDefault = "The key needs a default, or an optional type"
-    private static let arrayBridge = "add `.array` to it"
-    private static let optionalBridge = "add `.optional` to it"
+        "Add a default, or use @DefaultStorageOptional for a value that may be nil."
+    private static let missingKeyDefault = "Add a default, or use an optional type: SettingKey<Int?>"
+    private static let missingRange = "Add a default in the range, or use @DefaultStorageOptional."
+    private static let arrayBridge = "append `.array` to it."
+    private static let setBridge = "append `.set` to it."
+    private static let dictionaryBridge = "append `.dictionary` to it."
+    private static let optionalBridge = "Append `.optional` to the bridge, or "
     private static let uncodable = "generic struct 'CodableBridge' requires that 'Unstorable' conform to"
-    private static let textForKey = "A text has no type: use a SettingKey, or "
+    private static let textForKey = "A string has no type: use a SettingKey, or the subscript `storedValueFor:`."
     private static let unstorable =
-        "declare its conformance to StoredValueConvertible, or give a bridge with `as:`."
+        "Conform the type to StoredValueConvertible, or pass a bridge as `as:`."
     private static let needlessDefault =
-        "An optional setting has no default: leave out the initial value, or use @DefaultStorage for a default."
+        "Remove the initial value, or use @DefaultStorage for a default."
     private static let oneLoop = "An iterator belongs to one loop; give each task its own loop over the sequence."
-    private static let otherType = "The value is of another type than the key."
+    private static let otherType = "The value and the key have different types."
 
     private static let missingDefaults = [
-        Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, error: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, error: optionalWithoutDefault),
-        Misuse("@DefaultStorage(Key.number) var x: Int?", error: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, error: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x") var x: Int"#, error: missingDefault),
-        Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, error: missingDefault),
-        Misuse("@DefaultStorage(Key.number) var x: Int", error: missingDefault),
-        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, error: "Give the property a default that lies in"),
-        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", error: "Give the property a default that lies in"),
-        Misuse(#"let x = SettingKey("x")"#, error: "Give the key a default, or the type of its values"),
-        Misuse(#"let x = SettingKey<Int>("x")"#, error: missingKeyDefault),
-        Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, error: missingKeyDefault),
-        Misuse(#"let x = SettingKey<Int>("x", in: 1...9)"#, error: "Give the key a default that lies in"),
-    ]
-
-    private static let unstorableTypes = [
-        Misuse(#"@DefaultStorage(key: "x") var x = Unstorable()"#, error: unstorable),
-        Misuse(#"@DefaultStorage(key: "x", validate: { _ in true }) var x = Unstorable()"#, error: unstorable),
-        Misuse(#"@DefaultStorage(key: "x") var x = [Unstorable()]"#, error: unstorable),
-        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable? = Unstorable()"#, error: unstorable),
-        Misuse("@DefaultStorage(Key.number) var x = Unstorable()", error: unstorable),
-        Misuse(#"@DefaultStorageOptional(key: "x") var x: Unstorable?"#, error: unstorable),
-        Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", error: unstorable),
-        Misuse(#"let x = SettingKey("x", default: Unstorable())"#, error: unstorable),
-        Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, error: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, says: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, says: optionalWithoutDefault),
+        Misuse("@DefaultStorage(Key.number) var x: Int?", says: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, says: optionalWithoutDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Int"#, says: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, says: missingDefault),
+        Misuse("@DefaultStorage(Key.number) var x: Int", says: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: missingRange),
+        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", says: missingRange),
+        Misuse(#"let x = SettingKey("x")"#, says: missingKeyDefault),
+        Misuse(#"let x = SettingKey<Int>("x")"#, says: missingKeyDefault),
+        Misuse(#"let x = Setting<Int>("x")"#, says: "Add a default, or use an optional type: Setting<Int?>"),
         Misuse(
-            #"let x = Setting("x", default: Unstorable())"#,
-            error: "requires that 'Unstorable' conform to 'StoredValueConvertible'"
+            #"@DefaultStorageOptional(key: "x") var x: Int"#,
+            says: "property type 'Int' does not match 'wrappedValue' type 'Int?'"
+        ),
+        Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, says: missingKeyDefault),
+        Misuse(
+            #"let x = SettingKey<Int>("x", in: 1...9)"#,
+            says: "Add a default in the range, or use an optional type."
         ),
     ]
 
+    private static let unstorableTypes = [
+        Misuse(#"@DefaultStorage(key: "x") var x = Unstorable()"#, says: unstorable),
+        Misuse(#"@DefaultStorage(key: "x", validate: { _ in true }) var x = Unstorable()"#, says: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x = [Unstorable()]"#, says: unstorable),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable? = Unstorable()"#, says: unstorable),
+        Misuse("@DefaultStorage(Key.number) var x = Unstorable()", says: unstorable),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Unstorable?"#, says: unstorable),
+        Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", says: unstorable),
+        Misuse(#"let x = SettingKey("x", default: Unstorable())"#, says: unstorable),
+        Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, says: unstorable),
+        Misuse(#"let x = Setting("x", default: Unstorable())"#, says: unstorable),
+    ]
+
     private static let bridges = [
-        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [Unstorable] = []"#, error: arrayBridge),
-        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: [Unstorable] = []", error: arrayBridge),
-        Misuse(#"let x = SettingKey<[Unstorable]>("x", default: [], as: Bridge())"#, error: arrayBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: Unstorable? = nil"#, error: optionalBridge),
-        Misuse("@DefaultStorage(Key.number, as: Bridge()) var x: Unstorable? = nil", error: optionalBridge),
-        Misuse(#"let x = SettingKey<Unstorable?>("x", default: nil, as: Bridge())"#, error: optionalBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: CodableBridge()) var x = Unstorable()"#, error: uncodable),
-        Misuse(#"let x = SettingKey("x", default: Unstorable(), as: CodableBridge())"#, error: uncodable),
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [Unstorable] = []"#, says: arrayBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: HashedBridge()) var x: Set<Hashed> = []"#, says: setBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [String: Unstorable] = [:]"#, says: dictionaryBridge),
+        Misuse(#"let x = SettingKey<Set<Hashed>>("x", default: [], as: HashedBridge())"#, says: setBridge),
+        Misuse(#"let x = SettingKey<[Int: Unstorable]>("x", default: [:], as: Bridge())"#, says: dictionaryBridge),
+        Misuse(#"let x = SettingKey<[Unstorable]>("x", default: [], as: Bridge())"#, says: arrayBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: Unstorable? = nil"#, says: optionalBridge),
+        Misuse(#"let x = SettingKey<Unstorable?>("x", default: nil, as: Bridge())"#, says: optionalBridge),
+        Misuse(#"@DefaultStorage(key: "x", as: CodableBridge()) var x = Unstorable()"#, says: uncodable),
+        Misuse(#"let x = SettingKey("x", default: Unstorable(), as: CodableBridge())"#, says: uncodable),
     ]
 
     private static let needlessDefaults = [
-        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = 5"#, error: needlessDefault),
-        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = nil"#, error: needlessDefault),
-        Misuse(#"@DefaultStorageOptional(key: "x", validate: { $0 > 1 }) var x: Int? = 5"#, error: needlessDefault),
-        Misuse("@DefaultStorageOptional(Key.number) var x: Int? = 5", error: needlessDefault),
-        Misuse("@DefaultStorageOptional(.maximum) var x: Int? = 5", error: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = 5"#, says: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = nil"#, says: needlessDefault),
+        Misuse(#"@DefaultStorageOptional(key: "x", validate: { $0 > 1 }) var x: Int? = 5"#, says: needlessDefault),
+        Misuse("@DefaultStorageOptional(Key.number) var x: Int? = 5", says: needlessDefault),
+        Misuse("@DefaultStorageOptional(.maximum) var x: Int? = 5", says: needlessDefault),
     ]
 
     private static let keys = [
-        Misuse(#"@DefaultStorage("x") var x = 5"#, error: #"A key that is a text has a label"#),
-        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, error: #"A key that is a text has a label"#),
-        Misuse("@DefaultStorage(key: Key.number) var x = 5", error: "cannot convert value of type 'Key' to expected"),
-        Misuse("@DefaultStorage(.unknown) var x = 5", error: "type 'SettingKey<Int>' has no member 'unknown'"),
-        Misuse(#"@DefaultStorage(.ratio) var x = "text""#, error: "result of type 'SettingKey<Double>', but context"),
-        Misuse("@DefaultStorage(.ratio) var x: String", error: "result of type 'SettingKey<Double>' but context"),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, error: otherType),
-        Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", error: otherType),
-        Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", error: otherType),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, error: textForKey + "storedValue(forKey:) and"),
-        Misuse(#"func f(_ suite: SettingsSuite) { let _ = suite["x"] }"#, error: textForKey),
-        Misuse(#"func f(_ suite: SettingsSuite, _ x: Int) { suite["x"] = x }"#, error: textForKey),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] += 1 }"#, error: textForKey),
-        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, error: textForKey + "the subscript"),
-        Misuse(#"func f(_ t: inout SettingsTransaction) { let _: Int = t["x"] }"#, error: textForKey),
+        Misuse(#"@DefaultStorage("x") var x = 5"#, says: #"A string key has a label"#),
+        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, says: #"A string key has a label"#),
+        Misuse("@DefaultStorage(key: Key.number) var x = 5", says: "cannot convert value of type 'Key' to expected"),
+        Misuse("@DefaultStorage(.unknown) var x = 5", says: "type 'SettingKey<Int>' has no member 'unknown'"),
+        Misuse(#"@DefaultStorage(.ratio) var x = "text""#, says: "result of type 'SettingKey<Double>', but context"),
+        Misuse("@DefaultStorage(.ratio) var x: String", says: "result of type 'SettingKey<Double>' but context"),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, says: otherType),
+        Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", says: otherType),
+        Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", says: otherType),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, says: textForKey),
+        Misuse(#"func f(_ suite: SettingsSuite) { let _ = suite["x"] }"#, says: textForKey),
+        Misuse(#"func f(_ suite: SettingsSuite, _ x: Int) { suite["x"] = x }"#, says: textForKey),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] += 1 }"#, says: textForKey),
+        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, says: textForKey),
+        Misuse(#"func f(_ t: inout SettingsTransaction) { let _: Int = t["x"] }"#, says: textForKey),
     ]
 
     private static let conformances =
         [
-            Misuse("func f(_ x: Setting<Int>) { send(x.values.makeAsyncIterator()) }", error: oneLoop),
-            Misuse("func f(_ x: Setting<Int>) { send(x.changes.makeAsyncIterator()) }", error: oneLoop),
-            Misuse("func f(_ x: SettingsSuite) { send(x.changes.makeAsyncIterator()) }", error: oneLoop),
+            Misuse("func f(_ x: Setting<Int>) { send(x.values.makeAsyncIterator()) }", says: oneLoop),
+            Misuse("func f(_ x: Setting<Int>) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
+            Misuse("func f(_ x: SettingsSuite) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
             Misuse(
                 #"final class C: Sendable { @DefaultStorage(key: "x") var x = 5 }"#,
-                error: "stored property '_x' of 'Sendable'-conforming class 'C' is mutable"
+                says: "stored property '_x' of 'Sendable'-conforming class 'C' is mutable"
             ),
         ]
         + ["Setting<Int>", "DefaultStorage<Int>", "DefaultStorageOptional<Int>"]
+        .map { Misuse("func f(_ x: \($0)) { hash(x) }", says: "'\($0)' conform to 'Hashable'") }
+        + [("encode", "Encodable"), ("decode", "Decodable")]
+        .map { Misuse("func f(_ x: Setting<Int>) { \($0)(x) }", says: "'Setting<Int>' conform to '\($1)'") }
+        + ["DefaultStorage<Int>", "DefaultStorageOptional<Int>"]
         .flatMap { type in
-            [("hash", "Hashable"), ("encode", "Encodable"), ("decode", "Decodable")]
-                .map { function, conformance in
-                    Misuse("func f(_ x: \(type)) { \(function)(x) }", error: "'\(type)' conform to '\(conformance)'")
-                }
+            ["encode", "decode"].map { Misuse("func f(_ x: \(type)) { \($0)(x) }", says: codingKeys) }
         }
+        + [
+            Misuse(#"struct S: Codable { @DefaultStorage(key: "x") var x = 5 }"#, says: codingKeys),
+            Misuse(
+                "func f(_ s: SettingsSuite, _ x: Setting<Int>) { send(s.values(of: x).makeAsyncIterator()) }",
+                says: oneLoop
+            ),
+        ]
 
-    /// The errors of one compiler run, with each misuse on its own line at the end.
-    private static let diagnostics = Result {
+    private static let codingKeys = "Leave the property out of the type's CodingKeys: its suite stores it."
+
+    /// The compiler is run once for everything, with each misuse on a line of its own at the end.
+    private static let complaints = Result {
         let snippets = misuses.enumerated().map { "enum Snippet\($0) { struct Use { \($1.source) } }" }
         return try Compiler().check(preamble + correct + snippets.joined(separator: "\n"))
     }
 
     private static let firstLine = (preamble + correct).count { $0 == "\n" } + 1
 
-    @Test("valid code compiles")
+    @Test("accepts correct code")
     func correctUse() throws {
-        let diagnostics = try Self.diagnostics.get()
-        #expect(diagnostics.filter { $0.line < Self.firstLine } == [])
-        #expect(!diagnostics.isEmpty)
+        let complaints = try Self.complaints.get()
+        #expect(complaints.filter { $0.line < Self.firstLine } == [])
+        #expect(!complaints.isEmpty)
     }
 
-    @Test("a misuse does not compile, and the error names the fix", arguments: misuses.indices)
+    @Test("rejects code that has no meaning, and names the fix", arguments: misuses.indices)
     func misuse(_ index: Int) throws {
         let misuse = Self.misuses[index]
-        let diagnostics = try Self.diagnostics.get().filter { $0.line == Self.firstLine + index }
-        #expect(!diagnostics.isEmpty, "This compiles: \(misuse.source)")
-        #expect(diagnostics.allSatisfy { $0.message.contains(misuse.message) }, "\(misuse.source): \(diagnostics)")
+        let complaints = try Self.complaints.get().filter { $0.line == Self.firstLine + index }
+        #expect(!complaints.isEmpty, "Accepted: \(misuse.source)")
+        #expect(complaints.allSatisfy { $0.message.contains(misuse.message) }, "\(misuse.source): \(complaints)")
     }
 }

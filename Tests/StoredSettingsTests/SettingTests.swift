@@ -56,7 +56,7 @@ struct SettingTests {
         #expect(error.key == "port")
         #expect(error.suite == "in memory")
         #expect(!error.message.contains("many"))
-        #expect(error.message.contains("The default serves"))
+        #expect(error.message.contains("The default is used, and the stored value is left as it is. Assign a new value."))
         #expect(port.isSet)
         #expect(throws: SettingsError(.typeMismatch, fact: "")) { try port.load() }
         #expect(suite.storedValue(forKey: "port") == "many")
@@ -64,14 +64,30 @@ struct SettingTests {
         #expect(suite.storedValue(forKey: "port") == 1)
     }
 
+<<<<<<< HEAD
     @Test("an undecodable value is reported once until something changes")
     func reportedOnce() throws {
+=======
+    @Test("an undecodable value is reported once, however many reads and observations meet it")
+    func reportedOnce() async throws {
+        let observation = port.observe { _ in }
+        var values = port.values.makeAsyncIterator()
+        _ = await values.next()
+>>>>>>> 9752ccd0e7ad7a0e30ca2fd4cacbf3a296704f43
         try suite.setStoredValue("many", forKey: "port")
         for _ in 0..<10 { _ = port.value }
-        #expect(reporter.errors.count == 1)
         try suite.setStoredValue(1, forKey: "other")
         _ = port.value
+        #expect(reporter.errors.count == 1)
+        try suite.setStoredValue("more", forKey: "port")
+        _ = port.value
         #expect(reporter.errors.count == 2)
+        port.value = 1
+        #expect(await values.next() == 1)
+        try suite.setStoredValue("more", forKey: "port")
+        _ = port.value
+        #expect(reporter.errors.count == 3)
+        observation.invalidate()
     }
 
     @Test("update changes the current value and returns the new one")

@@ -70,7 +70,11 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true])
     }
 
+<<<<<<< HEAD
     @Test("an invalid value, an undecodable value or a setting of another suite makes the whole transaction throw")
+=======
+    @Test("a rejected value, an undecodable value or a setting of another suite makes the whole transaction throw")
+>>>>>>> 9752ccd0e7ad7a0e30ca2fd4cacbf3a296704f43
     func transactionFailing() throws {
         let port = Setting(SettingKey("port", default: 1, in: 1...10), suite: suite)
         let otherSetting = Setting("x", default: 1, suite: .inMemory())
@@ -80,7 +84,7 @@ struct SettingsSuiteTests {
                 $0[port] = 11
             }
         }
-        #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+        #expect(throws: SettingsError(.otherSuite, fact: "")) {
             try suite.transaction {
                 $0[.low] = 5
                 $0[otherSetting] = 2
@@ -125,7 +129,11 @@ struct SettingsSuiteTests {
         #expect(settingsError { try outer.update { _ in try suite.transaction { _ in } } }?.key == nil)
     }
 
+<<<<<<< HEAD
     @Test("an assignment inside a transaction is reported and applied after the transaction")
+=======
+    @Test("an assignment inside a transaction is reported and applied after it")
+>>>>>>> 9752ccd0e7ad7a0e30ca2fd4cacbf3a296704f43
     func assigningInside() throws {
         let other = SettingsSuite.inMemory(reporter: reporter)
         try suite.transaction { settings in
@@ -135,6 +143,7 @@ struct SettingsSuiteTests {
             #expect(suite[.high] == 99)
         }
         #expect(reporter.errors.map(\.code) == [.nestedTransaction, .nestedTransaction])
+        #expect(reporter.errors.allSatisfy { $0.consequence.contains("is applied after it") })
         #expect(suite.snapshot() == ["other": true, "low": 2, "high": 99])
         #expect(other.snapshot() == ["high": 98])
         try suite.synchronize()

@@ -3,8 +3,8 @@
 
 /// Assignments that could not be saved yet.
 ///
-/// They lie over what the store holds, for readers and for subscribers, until a commit takes them along or stores
-/// another value. The order is that of the commits: a pending write ends with every later commit of its key.
+/// Readers and subscribers see them in place of the stored values, until a commit saves them or stores another value. They
+/// are ordered like commits: a pending write ends with every later commit of its key.
 struct PendingWrites {
     typealias Version = UInt64
 
@@ -13,29 +13,33 @@ struct PendingWrites {
         var version: Version
     }
 
-    /// What a commit takes along.
+    /// The pending writes that a commit saves.
     struct Flush {
-        /// For each key, the pending value and what was stored when the commit began.
+        /// For each key, the pending value and the value that was stored when the commit began.
         fileprivate var edits: [String: (value: StoredValue?, stored: StoredValue?)]
     }
 
     private var entries: [String: Entry] = [:]
     private var version: Version = 0
-    /// The version up to which the commit that is under way takes entries along.
+    /// The version up to which the current commit saves entries.
     private var flushing: Version = 0
-    /// The keys of entries taken along that the commit under way leaves as they are stored, and what is stored.
+    /// The keys and stored values of saved entries that equal what is stored, so that the current commit changes nothing.
     private var unchanged: [String: StoredValue?] = [:]
 
-    /// Whether a later commit can save them; otherwise they last as long as the process.
+    /// Whether a later commit can save them.
+    ///
+    /// Otherwise they last as long as the process.
     private let isSavedLater: Bool
 
-    /// Whether a retry is under way; there is one at a time.
+    /// Whether a retry is scheduled.
+    ///
+    /// There is one at a time.
     var isRetryScheduled: Bool {
         get { retryMark == Forks.count + 1 }
         set { retryMark = newValue ? Forks.count + 1 : 0 }
     }
 
-    /// As in ``ScheduledFlag``: a forked child has no thread that would do what the parent has scheduled.
+    /// As in ``ScheduledFlag``: a forked child has no thread that performs the work its parent has scheduled.
     private var retryMark = 0
     private var retryDelay = PendingWrites.firstRetryDelay
 
@@ -50,7 +54,7 @@ struct PendingWrites {
     var isEmpty: Bool { entries.isEmpty }
     var count: Int { entries.count }
 
-    /// Whether there is anything for a commit to take along.
+    /// Whether there is an entry that a commit can save.
     var isFlushNeeded: Bool { isSavedLater && !entries.isEmpty }
 
     /// The version of each entry.
@@ -72,7 +76,7 @@ struct PendingWrites {
         entries[key] = Entry(value: value, version: version)
     }
 
-    /// How many seconds to wait before the next retry; `nil` when none is needed, or one is on its way.
+    /// The number of seconds before the next retry; `nil` when none is needed, or one is scheduled already.
     mutating func nextRetry() -> Double? {
         guard isFlushNeeded, !isRetryScheduled else { return nil }
         isRetryScheduled = true
@@ -80,12 +84,12 @@ struct PendingWrites {
         return retryDelay
     }
 
-    /// Puts entries into the transaction of a commit that begins.
+    /// Adds entries to the transaction of a commit that begins.
     ///
     /// - Parameters:
-    ///   - key: The only key to take along; `nil` for all.
+    ///   - key: The only key to save; `nil` for all.
     ///   - transaction: The transaction, on the newest contents of the store.
-    /// - Returns: What is taken along.
+    /// - Returns: The entries that the commit saves.
     mutating func beginFlush(of key: String? = nil, into transaction: inout StoreTransaction) -> Flush {
         flushing = version
         unchanged = [:]
@@ -99,12 +103,12 @@ struct PendingWrites {
 
     /// Completes the transaction of a commit whose body has returned.
     ///
-    /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit that changes nothing
-    ///   cannot fail any more and is not recorded, so its entries end here.
+    /// - Returns: The changes to offer to subscribers now; `nil` when no entry has ended. A commit without changes can no
+    ///   longer fail and is not recorded, so its entries end here.
     mutating func endFlush(_ flush: Flush, in transaction: inout StoreTransaction) -> [StoreChange]? {
         for (key, edit) in flush.edits {
             if entries[key] == nil, transaction[key] == edit.value {
-                // Dropped meanwhile for a newer value, which must not be overwritten.
+                // It was dropped meanwhile for a newer value, which must not be overwritten.
                 transaction[key] = edit.stored
             }
             let isUnchanged = Self.change(ofKey: key, from: edit.stored, to: transaction[key]) == nil
@@ -114,9 +118,9 @@ struct PendingWrites {
         return isRecorded ? nil : endUnchanged()
     }
 
-    /// Ends the entries that a commit has left as they are stored.
+    /// Ends the saved entries that equal what is stored.
     ///
-    /// - Returns: What readers see change; `nil` when no entry has ended.
+    /// - Returns: The changes that readers see; `nil` when no entry has ended.
     private mutating func endUnchanged() -> [StoreChange]? {
         defer { unchanged = [:] }
         var changes: [StoreChange]?
@@ -127,9 +131,9 @@ struct PendingWrites {
         return changes
     }
 
-    /// Forgets what has been taken along under a key.
+    /// Removes the entry of a key, unless it is newer than a version.
     ///
-    /// - Returns: What is forgotten; `nil` when nothing is.
+    /// - Returns: The removed entry; `nil` if there is none.
     mutating func remove(_ key: String, upTo version: Version) -> Entry? {
         guard let entry = entries[key], entry.version <= version else { return nil }
         entries[key] = nil
@@ -137,14 +141,14 @@ struct PendingWrites {
         return entry
     }
 
-    /// What those see who saw one value and see another now, if it is another.
+    /// The change from one visible value to another; `nil` when they are equal.
     static func change(ofKey key: String, from old: StoredValue?, to new: StoredValue?) -> StoreChange? {
-        // What is pendingWrites has its own form still, where a store may give back the text that stands for it.
+        // A pending value still has its own kind. A store may return the JSON value that represents it.
         guard old != new, old?.storedAsJSON != new?.storedAsJSON else { return nil }
         return StoreChange(key: key, old: old, new: new)
     }
 
-    /// A commit as readers and subscribers see it, with the pending writes over the stored values.
+    /// A commit as readers and subscribers see it, with the pending writes in place of stored values.
     struct Visible {
         var commit: StoreCommit
         /// Whether an entry has ended.
@@ -155,7 +159,7 @@ struct PendingWrites {
 
     /// Orders a commit and the pending writes: an entry ends with every commit that is later and changes its key.
     ///
-    /// A local commit is later than what it took along. An external one is later than every entry, because a write becomes
+    /// A local commit is later than the entries it saves. An external one is later than every entry, because a write becomes
     /// pending on the newest contents of the store.
     mutating func masking(_ commit: StoreCommit) -> Visible {
         var visible = Visible(commit: commit)

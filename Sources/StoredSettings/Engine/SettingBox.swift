@@ -2,122 +2,129 @@
 
 import Synchronization
 
-/// What of a setting has nothing to do with the type of its values, so that it can be looked for without knowing it.
+/// The type-erased part of a setting, by which the registry finds it.
 ///
-/// Unchecked, as its subclass is: the compiler does not check a class that has a subclass. All that both store is constant
-/// and `Sendable`.
+/// Unchecked, like its subclass: the compiler does not check a class that has a subclass. All stored properties are
+/// constants of `Sendable` types.
 class AnySettingBox: @unchecked Sendable {
     let suiteName: String
     let reporter: any SettingsReporter
     let overrides: OverrideList?
     let valueType: ObjectIdentifier
     let keyID: ObjectIdentifier
-    let form: SettingFingerprint?
-    /// What Observation knows the setting by; `nil` in a suite that is not observable.
+    /// `nil` for a setting that is not shared.
+    let fingerprint: SettingFingerprint?
+    /// The setting's identity for Observation; `nil` in a suite that is not observable.
     let part: ObservedSettings.Part?
 
-    fileprivate init(_ suite: SettingsSuite, _ valueType: ObjectIdentifier, _ key: AnySettingKey, _ form: SettingFingerprint?) {
+    fileprivate init(
+        _ suite: SettingsSuite,
+        _ valueType: ObjectIdentifier,
+        _ key: AnySettingKey,
+        _ fingerprint: SettingFingerprint?
+    ) {
         suiteName = suite.name
         reporter = suite.reporter
         overrides = suite.overrides
         self.valueType = valueType
         keyID = ObjectIdentifier(key)
-        self.form = form
+        self.fingerprint = fingerprint
         part = suite.isObservable ? ObservedSettings.part(key.name) : nil
     }
 
-    /// Whether a suite, which is kept in the same place, is alike in all else that the box takes from it.
-    func isOf(_ suite: SettingsSuite) -> Bool {
+    /// Whether a suite with the same engine also has the same name, reporter, overrides and observability.
+    func belongs(to suite: SettingsSuite) -> Bool {
         reporter === suite.reporter && suiteName == suite.name && (part != nil) == suite.isObservable
             && overrides.isLike(suite.overrides)
     }
 }
 
-/// What all that speaks of one setting shares: a key and a suite, and the value as it was last decoded.
+/// State shared by every ``Setting`` for one key and suite: the key and the value that was last decoded.
 ///
-/// The engine keeps it for the next who names the setting, so it cannot keep the engine. Whoever uses it, through a
-/// ``Setting``, does.
+/// The engine owns the box, so the box does not own the engine. Every ``Setting`` does.
 ///
 /// Unchecked for the reason given at ``AnySettingBox``.
 final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     let key: SettingKey<Value>
     unowned let engine: SettingsEngine
 
-    /// The newest value that was decoded.
-    let cell: ValueCache
-    /// Held to write a word into the cell.
+    /// The newest decoded value.
+    let cache: ValueCache
+    /// Held while a word is written into the cache.
     private let writing = Locked<Void>(())
-    /// The newest value over a store that has to be asked whether anything has changed.
-    private let uncertain = Locked<Uncertain?>(nil)
+    /// The newest decoded value of a store without a version stamp.
+    private let unstamped = Locked<Unstamped?>(nil)
+    /// The hash of the stored value that was reported as unusable last; 0 after a usable one.
+    ///
+    /// One unusable value is reported once, however many reads, streams and observations meet it.
+    private let reported = Atomic<Int>(0)
     /// `nil` in a suite without overrides.
     let overrideCache: OverrideCache<Value>?
 
-    private struct Uncertain {
-        var stamp: SettingsEngine.Stamp
+    private struct Unstamped {
+        var version: SettingsEngine.Version
         var value: Value
     }
 
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
         engine = suite.engine
-        cell = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
+        cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
         overrideCache = suite.overrides == nil ? nil : OverrideCache()
-        super.init(suite, ObjectIdentifier(Value.self), key, key.form)
+        super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint)
     }
 
     deinit {
-        cell.deallocate(Value.self)
+        cache.deallocate(Value.self)
     }
 
-    /// The cell that readers look into first: an empty one where each read has to be noted.
-    var readerCache: ValueCache { part == nil ? cell : .empty }
+    /// The cache that readers try first: an empty one where Observation has to record every read.
+    var readerCache: ValueCache { part == nil ? cache : .empty }
 
-    /// Notes that the setting is read, for whoever may track it.
+    /// Records a read for Observation.
     func access() {
         if let part { engine.access(part) }
     }
 
-    /// The value, when it is not in the readers' cell.
+    /// The value, when it is not in the readers' cache.
     var value: Value {
         guard let part else { return slowValue }
         engine.access(part)
-        return cell.currentValue(as: Value.self) ?? slowValue
+        return cache.currentValue(as: Value.self) ?? slowValue
     }
 
-    /// The value, read and decoded, unless it was decoded before.
-    ///
-    /// This is the slow way: values that are in the cell, and the newest, are taken from there.
+    /// The value, read from the store, and decoded unless the stored value is the one that was decoded last.
     private var slowValue: Value {
-        guard let versionStamp = engine.versionStamp else { return uncertainValue }
+        guard let versionStamp = engine.versionStamp else { return unstampedValue }
         let (stored, version) = engine.valueAndVersion(forKey: key.name, versionStamp)
         guard ValueCache.fits(Value.self) else { return stripedValue(stored, version) }
         let value = reading(of: stored).value
         writing.withLock { _ in
-            // What has become old in the meantime must not take the place of something newer.
-            if versionStamp.isCurrent(version) { cell.store(value, version) }
+            // A value that is outdated by now must not replace a newer one.
+            if versionStamp.isCurrent(version) { cache.store(value, version) }
         }
         return value
     }
 
     private func stripedValue(_ stored: StoredValue?, _ version: VersionStamp.Version) -> Value {
-        // Something else may have changed.
-        if let known = cell.renewedValue(from: stored, version, as: Value.self) { return known }
+        // Another key may have changed.
+        if let known = cache.renewedValue(from: stored, version, as: Value.self) { return known }
         let value = reading(of: stored).value
-        cell.store(value, from: stored, version)
+        cache.store(value, from: stored, version)
         return value
     }
 
-    /// The value over a store that has to be asked, decoded once for as long as nothing is changed.
-    private var uncertainValue: Value {
-        // The stamp is older than the value, if they differ in age: then the next read decodes once too often.
-        let stamp = engine.stamp
-        if let known = uncertain.withLock({ $0?.stamp == stamp ? $0 : nil }) { return known.value }
+    /// The value of a store without a version stamp, decoded once for each version.
+    private var unstampedValue: Value {
+        // The version is read first. If it is older than the value, the next read decodes once more than necessary.
+        let version = engine.version
+        if let known = unstamped.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
         let value = reading(of: engine.value(forKey: key.name)).value
-        let old = uncertain.withLock { uncertain in
-            defer { uncertain = Uncertain(stamp: stamp, value: value) }
-            return uncertain
+        let old = unstamped.withLock { unstamped in
+            defer { unstamped = Unstamped(version: version, value: value) }
+            return unstamped
         }
-        // After the lock: the end of a value of the user's may run code of theirs.
+        // Outside the lock: the end of a value may run user code.
         _ = consume old
         return value
     }
@@ -126,14 +133,14 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 // MARK: - Sharing
 
 extension SettingBox {
-    /// Whether another definition's default is equal, and would be stored alike; this runs code of the user's.
+    /// Whether another definition's default is equal and is stored alike; runs user code.
     ///
-    /// Either alone may be blind to something: `-0.0 == 0.0`, and a conversion may leave something out.
+    /// One check alone may miss a difference: `-0.0 == 0.0`, and a conversion may leave something out.
     func hasDefault(equalTo other: SettingKey<Value>) -> Bool {
         let (value, other) = (key.defaultValue, other.defaultValue)
         guard let comparable = value as? any Equatable, comparable.isEqual(to: other) else { return false }
-        guard let stored = identity(of: value) else { return false }
-        return stored == identity(of: other)
+        guard let stored = encoded(value) else { return false }
+        return stored == encoded(other)
     }
 }
 
@@ -146,68 +153,91 @@ extension Equatable {
 // MARK: - Decoding
 
 extension SettingBox {
-    /// What a stored value means to this setting.
+    /// A value that was read, and the stored value that it was decoded from.
     struct Reading {
         var value: Value
-        /// The form in which the value would be stored, which tells whether two readings are equal.
-        var identity: StoredValue?
+        /// `nil` for a default and for an override.
+        var stored: StoredValue?
     }
 
-    /// The value of what is stored, or what the store falls back to, or the default where there is neither, or nothing that
-    /// can be used: that is reported.
+    /// Returns the value of a stored value, and reports one that cannot be used.
     ///
-    /// Where the setting is overridden, whatever is stored is read as the override.
+    /// An override wins over it. Without a usable stored value, the store's fallback or the default is used.
     func reading(of stored: StoredValue?) -> Reading {
-        reading(of: stored) { reporter.report(unusable($0)) }
+        reading(of: stored, isReported: true)
     }
 
-    /// The same for a value that was read before, when what is wrong with it was reported.
+    /// Returns the value of a stored value that was read before, and reports nothing.
     func quietReading(of stored: StoredValue?) -> Reading {
-        reading(of: stored) { _ in }
+        reading(of: stored, isReported: false)
     }
 
-    private func reading(of stored: StoredValue?, report: (any Error) -> Void) -> Reading {
-        // First what takes no look at generic types: most settings have no overrides.
+    private func reading(of stored: StoredValue?, isReported: Bool) -> Reading {
+        // The check that needs no generic metadata comes first: most settings have no overrides.
         if overrides != nil, let override = overrideReading { return override }
         if let stored = stored ?? engine.store.fallback(forKey: key.name) {
             do {
-                let value = try decode(stored)
-                // A bridge that only reads has no form for the value: then what is stored tells it from others.
-                return Reading(value: value, identity: identity(of: value) ?? stored)
+                let reading = Reading(value: try decode(stored), stored: stored)
+                if isReported { markUsable() }
+                return reading
             } catch {
-                report(error)
+                if isReported, isNew(unusable: stored) { reporter.report(unusable(error)) }
             }
         }
-        let value = key.defaultValue
-        return Reading(value: value, identity: identity(of: value))
+        return Reading(value: key.defaultValue, stored: nil)
     }
 
+    private func markUsable() {
+        if reported.load(ordering: .relaxed) != 0 { reported.store(0, ordering: .relaxed) }
+    }
+
+    /// Returns whether an unusable stored value is another one than the last.
+    private func isNew(unusable stored: StoredValue) -> Bool {
+        let mark = stored.hashValue | 1
+        return reported.exchange(mark, ordering: .relaxed) != mark
+    }
+
+    /// The stored form of a value that was read, which tells whether two readings are equal; encodes the value.
+    func identity(of reading: Reading) -> StoredValue? {
+        // A bridge that only reads cannot encode the value. Then the stored value stands for it.
+        encoded(reading.value) ?? reading.stored
+    }
+
+    /// Decodes and validates a stored value.
+    ///
     /// - Throws: ``SettingsError`` that names the setting.
     func decode(_ stored: StoredValue) throws -> Value {
         do {
             let value = try key.conversion.decode(stored)
-            try key.rule(value)
+            try key.validator(value)
             return value
         } catch {
             throw naming(error, as: .invalidValue)
         }
     }
 
-    /// The form in which a value would be stored, to tell whether two values are equal.
-    func identity(of value: Value) -> StoredValue? {
+    /// The stored form of a value; `nil` when there is none.
+    ///
+    /// A default need not be storable. Two of those count as equal, which is right: there is one default.
+    func encoded(_ value: Value) -> StoredValue? {
         do {
             return try key.conversion.encode(value)
         } catch {
-            // A default need not be storable. Two of them then count as equal, which they are: there is one default.
             return nil
         }
     }
 
     private func unusable(_ error: any Error) -> SettingsError {
+        var error = unreadable(error)
+        error.consequence = "the default is used, and the stored value is left as it is"
+        return error
+    }
+
+    /// The error of a stored value that cannot be used, with the names of this setting and a fix.
+    func unreadable(_ error: any Error) -> SettingsError {
         var error = naming(error, as: .invalidValue)
-        error.consequence = "the default serves, and what is stored is kept until it is assigned over"
-        let remedy = error.location.map { "correct it in \($0.file), or assign a new value" } ?? "assign a new value"
-        error.remedy = [remedy, error.remedy].filter { !$0.isEmpty }.joined(separator: "; ")
+        let remedy = error.remedy.isEmpty ? "assign a new value" : error.remedy
+        error.remedy = error.location == nil ? remedy : "correct it in the file, or \(remedy)"
         return error
     }
 }
@@ -215,18 +245,18 @@ extension SettingBox {
 // MARK: - Encoding
 
 extension SettingBox {
-    /// What to store for a value.
+    /// Validates and encodes a value.
     ///
     /// - Throws: ``SettingsError`` that names the setting.
     func encode(_ value: Value) throws -> StoredValue? {
         do {
             guard !key.name.isEmpty else { throw SettingsError.emptyKey }
-            try key.rule(value)
+            try key.validator(value)
             return try key.conversion.encode(value)
         } catch {
             var error = naming(error, as: .unstorable)
             error.consequence = "the setting keeps the value it had"
-            if error.remedy.isEmpty { error.remedy = "give the setting a value that it can take" }
+            if error.remedy.isEmpty { error.remedy = "assign a value that the conversion of \(Value.self) accepts" }
             throw error
         }
     }

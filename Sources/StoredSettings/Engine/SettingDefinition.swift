@@ -1,95 +1,206 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Reading.md, "Settings with one definition are shared".
 
-/// What makes two definitions of one key and type the same setting, as far as that can be told.
+/// How the values of a setting are converted, and which of them are valid.
 ///
-/// Closures cannot be compared. So there is none for a setting with a validator, or with a default that is computed. It is
-/// not generic, since whoever makes a setting asks for it: to find out about a generic type takes longer than the rest.
-struct SettingFingerprint: Equatable {
-    let conversion: ConversionFingerprint
-    let rule: ValidatorFingerprint
-    /// Those of the default, which whoever has this form keeps; `nil` if there are too many.
-    let defaultBits: Fingerprint?
-
-    init?<Value>(_ defaultValue: Value, _ conversion: ConversionFingerprint?, _ rule: ValidatorFingerprint?) {
-        guard let conversion, let rule else { return nil }
-        self.conversion = conversion
-        self.rule = rule
-        defaultBits = Fingerprint(bitsOf: defaultValue)
-    }
-
-    /// The form of a setting without a default, whose bits when there is nothing are not all defined.
-    init?(absent conversion: ConversionFingerprint?, _ rule: ValidatorFingerprint?) {
-        self.init((), conversion?.absent, rule)
-    }
-
-    /// Whether both stand for one setting if their defaults are the same.
-    func isLike(_ other: SettingFingerprint) -> Bool {
-        conversion == other.conversion && rule == other.rule
-    }
-
-    /// Whether the defaults are the same bit by bit: then they lead to the same objects, too.
-    func hasDefault(of other: SettingFingerprint) -> Bool {
-        defaultBits != nil && defaultBits == other.defaultBits
-    }
-}
-
-/// How values are converted, in a form that can be compared: for all settings of one type.
-struct ConversionFingerprint: Equatable {
-    private var bridge: Fingerprint?
-    private var isAbsent = false
-
-    /// The type's own conversion.
-    static let convertible = ConversionFingerprint()
-
-    /// `nil` for a bridge that cannot be compared.
-    static func bridged(by bridge: some Sendable) -> ConversionFingerprint? {
-        Fingerprint(bridge).map { ConversionFingerprint(bridge: $0) }
-    }
-
-    /// The same for an optional whose `nil` is kept by storing nothing.
-    var absent: ConversionFingerprint { ConversionFingerprint(bridge: bridge, isAbsent: true) }
-}
-
-/// Which values a setting takes, in a form that can be compared: for all settings of one type.
-struct ValidatorFingerprint: Equatable {
-    private var range: Fingerprint?
-
-    typealias Validator<Value> = @Sendable (Value) throws -> Bool
-
-    /// All values are taken, or those that a validator takes, which cannot be compared: then it is `nil`.
-    static func anything<Value>(_ validate: Validator<Value>?) -> ValidatorFingerprint? {
-        validate == nil ? ValidatorFingerprint() : nil
-    }
-
-    /// Those in a range are taken; `nil` for one that cannot be compared.
-    static func within<Value>(_ range: some Sendable, _ validate: Validator<Value>?) -> ValidatorFingerprint? {
-        validate == nil ? Fingerprint(range).map { ValidatorFingerprint(range: $0) } : nil
-    }
-}
-
-/// The bits of a small value, and its type, to be compared.
+/// A declaration describes its setting once, in a closure that completes a definition:
 ///
-/// Bits between its parts may differ though the value does not: then two count as different which are not.
-struct Fingerprint: Equatable {
-    private let type: ObjectIdentifier
-    private var low: UInt64 = 0
-    private var high: UInt64 = 0
+/// ```swift
+/// Setting(name, default: value, suite: suite) {
+///     $0.values(by: bridge, in: range, where: validate)
+/// }
+/// ```
+///
+/// The closure runs for the fingerprint alone, which finds a setting that exists already. For a new setting it runs once
+/// more, with the functions, and the result is stored in the ``SettingKey``. So a fingerprint and its functions cannot
+/// differ, and the declaration of a known setting allocates nothing.
+///
+/// The key's name and the default stand beside the definition: a generic type that holds a `Value` needs its metadata
+/// at run time, and that lookup takes as long as the rest of a declaration.
+struct SettingDefinition<Value: Sendable>: Sendable {
+    /// `nil` for a conversion that cannot be compared.
+    private(set) var conversionFingerprint: ConversionFingerprint?
+    /// `nil` for a validator that cannot be compared.
+    private(set) var validatorFingerprint: ValidatorFingerprint?
+    /// `nil` in a definition that has only fingerprints.
+    private(set) var functions: SettingFunctions<Value>?
+    private let hasFunctions: Bool
 
-    /// `nil` for a type that is larger, or not copied bit by bit.
-    init?<Value>(_ value: Value) {
-        guard _isPOD(Value.self) else { return nil }
-        self.init(bitsOf: value)
+    private init(hasFunctions: Bool) {
+        self.hasFunctions = hasFunctions
     }
 
-    /// The same for any type: what its bits lead to has to be kept for as long as this.
-    init?<Value>(bitsOf value: Value) {
-        guard MemoryLayout<Value>.size <= 2 * MemoryLayout<UInt64>.size else { return nil }
-        type = ObjectIdentifier(Value.self)
-        var words = (low, high)
-        withUnsafeMutableBytes(of: &words) { words in
-            withUnsafeBytes(of: value) { words.copyMemory(from: $0) }
+    /// Returns a definition without functions.
+    static func fingerprints(_ define: (inout Self) -> Void) -> Self {
+        var definition = Self(hasFunctions: false)
+        define(&definition)
+        return definition
+    }
+
+    /// Returns a definition with its functions.
+    static func complete(_ define: (inout Self) -> Void) -> Self {
+        var definition = Self(hasFunctions: true)
+        define(&definition)
+        return definition
+    }
+
+    /// Defines values that a bridge converts and a validator accepts.
+    mutating func values(
+        by bridge: some StoredValueBridge<Value>,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) {
+        conversionFingerprint = .bridged(by: bridge)
+        validatorFingerprint = validate == nil ? .everything : nil
+        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(validate)) }
+    }
+
+    /// Defines values of a range that a bridge converts and a validator accepts.
+    mutating func values(
+        by bridge: some StoredValueBridge<Value>,
+        in range: some RangeExpression<Value> & Sendable,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) where Value: Comparable {
+        conversionFingerprint = .bridged(by: bridge)
+        validatorFingerprint = validate == nil ? .range(range) : nil
+        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(in: range, validate)) }
+    }
+
+    /// The definition of an optional setting whose `nil` means that nothing is stored.
+    var optional: SettingDefinition<Value?> {
+        var definition = SettingDefinition<Value?>(hasFunctions: hasFunctions)
+        definition.conversionFingerprint = conversionFingerprint?.optional
+        definition.validatorFingerprint = validatorFingerprint
+        definition.functions = functions.map { SettingFunctions($0.conversion.optional, $0.validator.optional) }
+        return definition
+    }
+}
+
+extension SettingDefinition where Value: StoredValueConvertible {
+    /// Defines values that the type's own conformance converts and a validator accepts.
+    mutating func values(where validate: (@Sendable (Value) throws -> Bool)?) {
+        conversionFingerprint = .convertible
+        validatorFingerprint = validate == nil ? .everything : nil
+        if hasFunctions { functions = SettingFunctions(.convertible(), Validator(validate)) }
+    }
+
+    /// Defines values of a range that the type's own conformance converts and a validator accepts.
+    mutating func values(
+        in range: some RangeExpression<Value> & Sendable,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) where Value: Comparable {
+        conversionFingerprint = .convertible
+        validatorFingerprint = validate == nil ? .range(range) : nil
+        if hasFunctions { functions = SettingFunctions(.convertible(), Validator(in: range, validate)) }
+    }
+}
+
+/// The conversion and the validator of a definition.
+///
+/// An object, so that a definition is copied and released without generic metadata.
+final class SettingFunctions<Value: Sendable>: Sendable {
+    let conversion: SettingConversion<Value>
+    let validator: Validator<Value>
+
+    init(_ conversion: SettingConversion<Value>, _ validator: Validator<Value>) {
+        (self.conversion, self.validator) = (conversion, validator)
+    }
+}
+
+/// The conversions between a setting's type and its stored values.
+struct SettingConversion<Value: Sendable>: Sendable {
+    let decode: @Sendable (StoredValue) throws -> Value
+    /// Returns `nil` for a value that means that nothing is stored.
+    let encode: @Sendable (Value) throws -> StoredValue?
+
+    static func bridged(by bridge: some StoredValueBridge<Value>) -> Self {
+        SettingConversion {
+            try bridge.value(from: $0)
+        } encode: {
+            try bridge.storedValue(from: $0)
         }
-        (low, high) = words
+    }
+
+    /// The conversion of an optional whose `nil` means that nothing is stored.
+    fileprivate var optional: SettingConversion<Value?> {
+        SettingConversion<Value?> {
+            try decode($0)
+        } encode: {
+            try $0.flatMap(encode)
+        }
+    }
+}
+
+extension SettingConversion where Value: StoredValueConvertible {
+    static func convertible() -> Self {
+        SettingConversion {
+            try Value(storedValue: $0)
+        } encode: {
+            try $0.storedValue()
+        }
+    }
+}
+
+/// A check of a setting's values.
+struct Validator<Value: Sendable>: Sendable {
+    /// `nil` where every value is valid.
+    private let check: (@Sendable (Value) throws -> Void)?
+
+    private init(check: (@Sendable (Value) throws -> Void)?) {
+        self.check = check
+    }
+
+    init(_ validate: (@Sendable (Value) throws -> Bool)? = nil) {
+        guard let validate else {
+            check = nil
+            return
+        }
+        check = { value in
+            guard try Self.verdict(of: validate, on: value) else { throw SettingsError.rejectedByValidator }
+        }
+    }
+
+    init(
+        in range: some RangeExpression<Value> & Sendable,
+        _ validate: (@Sendable (Value) throws -> Bool)? = nil
+    ) where Value: Comparable {
+        let other = Validator(validate)
+        check = { value in
+            guard range.contains(value) else { throw SettingsError.outside(range.sourceText) }
+            try other.check?(value)
+        }
+    }
+
+    /// A validator for optionals, which accepts `nil`.
+    fileprivate var optional: Validator<Value?> {
+        guard let check else { return Validator<Value?>() }
+        return Validator<Value?>(check: { value in
+            if let value { try check(value) }
+        })
+    }
+
+    func callAsFunction(_ value: Value) throws {
+        try check?(value)
+    }
+
+    private static func verdict(of validate: @Sendable (Value) throws -> Bool, on value: Value) throws -> Bool {
+        do {
+            return try validate(value)
+        } catch let error as SettingsError {
+            throw error
+        } catch {
+            throw SettingsError.thrownByValidator(error)
+        }
+    }
+}
+
+extension RangeExpression {
+    /// The range as it is written in source.
+    fileprivate var sourceText: String {
+        switch self {
+        case let range as PartialRangeFrom<Bound>: "\(range.lowerBound)..."
+        case let range as PartialRangeThrough<Bound>: "...\(range.upperBound)"
+        case let range as PartialRangeUpTo<Bound>: "..<\(range.upperBound)"
+        default: "\(self)"
+        }
     }
 }

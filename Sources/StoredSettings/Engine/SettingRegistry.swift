@@ -3,40 +3,52 @@
 
 import Synchronization
 
-/// The settings of an engine that are in use, so that all who name the same one share what was decoded for it.
+/// The settings of an engine that are in use, so that all declarations of one setting share its decoded value.
 ///
-/// One that nobody uses any more is kept for the next who names it, as long as there are not too many.
+/// A setting that is no longer used stays here for its next declaration, up to a limit.
 struct SettingRegistry {
     private var boxes: [String: [AnySettingBox]] = [:]
     private(set) var count = 0
-    /// The number of boxes at which those that are not in use are let go of.
+    /// The number of boxes at which the unused ones are removed.
     private var limit = leastLimit
 
     static let leastLimit = 1_024
-    /// More definitions of one name than this are not worth looking through.
-    private static let mostOfOneName = 16
+    /// The number of definitions of one key above which a search takes longer than a new box.
+    private static let maximumPerName = 16
 
-    /// Looks for a setting; this runs no code of the user's.
+    /// Searches for the setting of a key; runs no user code.
+    ///
+    /// - Returns: The box, or `nil`.
+    func box(for key: AnySettingKey, valueType: ObjectIdentifier, in suite: SettingsSuite) -> AnySettingBox? {
+        let id = ObjectIdentifier(key)
+        for box in boxes[key.name] ?? []
+        where box.keyID == id && box.valueType == valueType && box.belongs(to: suite) {
+            return box
+        }
+        return nil
+    }
+
+    /// Searches for the setting of a declaration; runs no user code.
     ///
     /// - Parameters:
     ///   - name: The setting's key.
-    ///   - suite: The suite it is kept in.
-    ///   - query: What else is known of it.
-    /// - Returns: The box, if it is certain; else those that it may be.
+    ///   - fingerprint: The declaration's fingerprint.
+    ///   - valueType: The type of the setting's values.
+    ///   - suite: The suite that stores the setting.
+    /// - Returns: The box if it is certain, and otherwise the boxes that are the same apart from their default.
     func boxes(
         named name: String,
-        in suite: SettingsSuite,
-        _ query: SettingQuery
-    ) -> (found: AnySettingBox?, others: [AnySettingBox]) {
-        var others: [AnySettingBox] = []
-        for box in boxes[name] ?? []
-        where box.valueType == query.valueType && box.isOf(suite) {
-            if box.keyID == query.key { return (box, []) }
-            guard let wanted = query.form, let known = box.form, wanted.isLike(known) else { continue }
-            if wanted.hasDefault(of: known) { return (box, []) }
-            others.append(box)
+        _ fingerprint: SettingFingerprint,
+        valueType: ObjectIdentifier,
+        in suite: SettingsSuite
+    ) -> (found: AnySettingBox?, candidates: [AnySettingBox]) {
+        var candidates: [AnySettingBox] = []
+        for box in boxes[name] ?? [] where box.valueType == valueType && box.belongs(to: suite) {
+            guard let known = box.fingerprint, fingerprint.isSame(exceptDefault: known) else { continue }
+            if fingerprint.hasDefault(of: known) { return (box, []) }
+            candidates.append(box)
         }
-        return (nil, others)
+        return (nil, candidates)
     }
 
     /// Adds a box.
@@ -44,11 +56,11 @@ struct SettingRegistry {
     /// - Parameters:
     ///   - box: The box.
     ///   - name: The setting's key.
-    /// - Returns: What is not in use, to be let go of under no lock.
+    /// - Returns: Unused boxes, to be released outside the lock.
     mutating func insert(_ box: AnySettingBox, forKey name: String) -> [AnySettingBox] {
         var unused = boxes[name, default: []].removeUnused()
         count -= unused.count
-        guard boxes[name, default: []].count < Self.mostOfOneName else { return unused }
+        guard boxes[name, default: []].count < Self.maximumPerName else { return unused }
         boxes[name, default: []].append(box)
         count += 1
         if count > limit {
@@ -60,7 +72,7 @@ struct SettingRegistry {
 
     private mutating func removeUnused() -> [AnySettingBox] {
         var unused: [AnySettingBox] = []
-        // In place: a copy would refer to the boxes, too.
+        // In place: a copy would hold references to the boxes.
         for name in Array(boxes.keys) {
             unused += boxes[name, default: []].removeUnused()
         }
@@ -71,7 +83,7 @@ struct SettingRegistry {
 }
 
 extension [AnySettingBox] {
-    /// Removes those that are referred to from nowhere else.
+    /// Removes the boxes that have no other reference.
     fileprivate mutating func removeUnused() -> [Element] {
         var unused: [Element] = []
         for index in indices.reversed() where isKnownUniquelyReferenced(&self[index]) {
@@ -81,38 +93,43 @@ extension [AnySettingBox] {
     }
 }
 
-/// What is looked for, besides the key's text and the suite.
-struct SettingQuery {
-    let valueType: ObjectIdentifier
-    /// The definition, where there is one already.
-    var key: ObjectIdentifier?
-    let form: SettingFingerprint?
-}
-
 extension SettingsSuite {
-    /// The box of a setting, which all who name it share; it is there for as long as the engine.
+    /// The box of a key's setting.
+    func box<Value>(for key: SettingKey<Value>) -> SettingBox<Value> {
+        let valueType = ObjectIdentifier(Value.self)
+        if let found = engine.settings.withLock({ $0.box(for: key, valueType: valueType, in: self) }) {
+            // The type of its values has been compared.
+            return unsafeDowncast(found, to: SettingBox<Value>.self)
+        }
+        return box(named: key.name, key.fingerprint) { key }
+    }
+
+    /// The box that all declarations of a setting share; it exists while the engine does.
     ///
     /// - Parameters:
     ///   - name: The setting's key.
-    ///   - query: What else is known of it.
-    ///   - makeKey: Gives the definition, which is made only where there is none yet.
+    ///   - fingerprint: The declaration's fingerprint; `nil` for a setting that is not shared.
+    ///   - makeKey: Creates the key of a setting that is new, or whose default has to be compared.
     /// - Returns: The box.
     func box<Value>(
         named name: String,
-        _ query: SettingQuery,
+        _ fingerprint: SettingFingerprint?,
         makeKey: () -> SettingKey<Value>
     ) -> SettingBox<Value> {
-        let (found, others) = engine.settings.withLock { $0.boxes(named: name, in: self, query) }
+        // Closures may hold this suite, so the registry must not hold them.
+        guard let fingerprint else { return SettingBox(makeKey(), suite: self) }
+        let valueType = ObjectIdentifier(Value.self)
+        let (found, candidates) = engine.settings.withLock {
+            $0.boxes(named: name, fingerprint, valueType: valueType, in: self)
+        }
         // The type of its values has been compared.
         if let found { return unsafeDowncast(found, to: SettingBox<Value>.self) }
         let key = makeKey()
-        for other in others {
-            let box = unsafeDowncast(other, to: SettingBox<Value>.self)
+        for candidate in candidates {
+            let box = unsafeDowncast(candidate, to: SettingBox<Value>.self)
             if box.hasDefault(equalTo: key) { return box }
         }
         let box = SettingBox(key, suite: self)
-        // Closures may hold this suite, so the table must not hold them.
-        guard box.form != nil else { return box }
         let unused = engine.settings.withLock { $0.insert(box, forKey: name) }
         _ = consume unused
         return box

@@ -3,20 +3,20 @@
 import Synchronization
 
 extension SettingsEngine {
-    /// Tries to save what could not be saved, and goes on trying while there is any.
+    /// Tries to save the pending writes, and schedules the next try while there are any.
     func retry() {
         do {
             try flush()
         } catch {
-            // It was reported when it failed first, and `synchronize()` throws while it lasts.
+            // The first failure was reported, and `synchronize()` throws while it lasts.
         }
         scheduleRetry()
     }
 
-    /// Sees to it that ``retry()`` is called, as long as something is pendingWrites and can still be saved.
+    /// Schedules ``retry()`` while there are pending writes that can still be saved.
     func scheduleRetry() {
         guard let delay = state.withLock({ $0.isFinished ? nil : $0.pendingWrites.nextRetry() }) else { return }
-        // The engine is kept alive until then: it alone has the values, and whoever assigned them may be gone.
+        // The work holds the engine: it alone has the values, and the suite that assigned them may be gone.
         WorkScheduler.shared.after(delay) {
             self.state.withLock { $0.pendingWrites.isRetryScheduled = false }
             self.retry()
@@ -24,54 +24,54 @@ extension SettingsEngine {
     }
 }
 
-// MARK: - What is refused for good
+// MARK: - Rejected values
 
 extension SettingsEngine {
-    /// Runs a commit, and once more when it failed for an pendingWrites value that the store will never take.
-    func retryingWithoutRefused(_ commit: () throws -> Void) throws {
+    /// Runs a commit, and runs it once more if it failed because of a pending write that the store never accepts.
+    func retryingWithoutRejected(_ commit: () throws -> Void) throws {
         do {
             try commit()
-        } catch let error as SettingsError where error.code.isRefusal {
-            guard giveUpRefused() else { throw error }
+        } catch let error as SettingsError where error.code.isRejection {
+            guard dropRejected() else { throw error }
             try commit()
         }
     }
 
-    /// Tries the pending writes value by value, and gives up those that the store refuses for good, so that they do not
-    /// spoil every commit that would take them along.
+    /// Tries the pending writes one by one, and drops those that the store never accepts, so that they do not fail every
+    /// commit that would save them.
     ///
     /// - Returns: Whether there was one.
-    private func giveUpRefused() -> Bool {
-        var isAnyGivenUp = false
+    private func dropRejected() -> Bool {
+        var isAnyDropped = false
         let versions = state.withLock { $0.pendingWrites.versions }
         for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
             do {
                 try commitPending(isBlind: true, only: key) { _ in }
-            } catch let error as SettingsError where error.code.isRefusal {
-                isAnyGivenUp = true
+            } catch let error as SettingsError where error.code.isRejection {
+                isAnyDropped = true
                 forget(key, upTo: version)
-                giveUp(key, because: error)
+                drop(key, because: error)
             } catch {
                 // It may be saved later.
             }
         }
-        return isAnyGivenUp
+        return isAnyDropped
     }
 
-    private func giveUp(_ key: String, because cause: SettingsError) {
+    private func drop(_ key: String, because cause: SettingsError) {
         var error = cause
         error.key = key
-        error.consequence = "a value that was kept in memory is given up, and what was stored before serves"
+        error.consequence = "the assigned value was not saved yet and is dropped, and the stored value is used again"
         report(error)
     }
 }
 
 extension SettingsError.Code {
     /// Whether the same write may succeed later.
-    var isRetryable: Bool { !isRefusal && self != .suiteFinished }
+    var isRetryable: Bool { !isRejection && self != .suiteFinished }
 
-    /// Whether the store will never take the value.
-    var isRefusal: Bool {
+    /// Whether the store never accepts the value.
+    var isRejection: Bool {
         [.unstorable, .invalidKey, .validationFailed, .typeMismatch, .invalidValue].contains(self)
     }
 }

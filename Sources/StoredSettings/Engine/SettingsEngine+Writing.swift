@@ -4,7 +4,7 @@
 import Synchronization
 
 extension SettingsEngine {
-    /// Runs a body of the user's alone among all writers.
+    /// Runs a transaction's body, with all other writers excluded.
     func transact<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let scope = TransactionScope()
         defer { scope.performPostponed() }
@@ -15,12 +15,12 @@ extension SettingsEngine {
         }
     }
 
-    /// Stores some values, or removes what is under their keys.
+    /// Stores some values; `nil` removes the value of a key.
     func write(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         guard edits.allSatisfy({ !$0.key.isEmpty }) else { throw SettingsError.emptyKey }
-        // Before anything that may pass can fail: what no store can hold must not be kept to spoil every later commit.
+        // First, because the other failures may be temporary: a value that no store can hold must not become a pending write.
         for (key, value) in edits { try value?.checkDepth(forKey: key) }
-        try retryingWithoutRefused {
+        try retryingWithoutRejected {
             try commit(isBlind: true) { transaction in
                 for (key, value) in edits {
                     transaction[key] = value
@@ -29,12 +29,12 @@ extension SettingsEngine {
         }
     }
 
-    /// Stores a value, or removes what is under its key.
+    /// Stores a value; `nil` removes the value of the key.
     func write(_ value: StoredValue?, forKey key: String) throws {
         try write(CollectionOfOne((key: key, value: value)))
     }
 
-    /// Stores a value where nothing can be thrown: what fails is reported, and the value is kept and tried again.
+    /// Stores a value without throwing: reports a failure, and keeps the value as a pending write.
     func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
         do {
             try write(value, forKey: key)
@@ -42,13 +42,19 @@ extension SettingsEngine {
             var error = SettingsError.wrapping(error, as: .writeFailed)
             if error.code.isRetryable {
                 keep(value, forKey: key)
-                // Where nothing can be stored, every reporter was notified when the suite was opened.
+                // Without a place to store anything, every reporter was notified when the suite was opened.
                 guard isStorageAvailable else { return }
-                error.consequence =
-                    "the new value is kept in memory, is tried again, and is lost if the process ends before"
+                error.consequence = Self.consequence(ofPending: error.code)
             }
             afterTransaction { [error] in report(error) }
         }
+    }
+
+    /// The consequence of an assignment that becomes a pending write.
+    private static func consequence(ofPending code: SettingsError.Code) -> String {
+        code == .nestedTransaction
+            ? "the assignment is not part of the transaction, and is applied after it"
+            : "the new value is used, is not saved yet, and is lost if the process ends before a later try succeeds"
     }
 
     private func commit<Result>(
@@ -63,14 +69,14 @@ extension SettingsEngine {
         return try commitPending(isBlind: isBlind, body)
     }
 
-    /// Runs a commit that takes pending writes along.
+    /// Runs a commit that also saves the pending writes.
     ///
     /// - Parameters:
     ///   - isBlind: Whether the body reads nothing, so that the commit is possible while the contents are unknown.
-    ///   - key: The only key whose pending write is taken along; `nil` for all.
+    ///   - key: The only key whose pending write is saved; `nil` for all.
     ///   - body: Changes the contents.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body or the store throws; then everything stays pending.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body or of the store. Then everything stays pending.
     func commitPending<Result>(
         isBlind: Bool,
         only key: String? = nil,
@@ -79,7 +85,7 @@ extension SettingsEngine {
         var delivery = StoreDelivery.none
         defer { delivery.perform() }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
-            // The store has caught up with other processes: what is still pending is newer than their commits.
+            // The store has read the commits of other processes, so the writes that are still pending are newer.
             guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return try body(&transaction) }
             let flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
             let result = try body(&transaction)
@@ -93,19 +99,19 @@ extension SettingsEngine {
         return try isBlind ? store.write(body) : store.commit(body)
     }
 
-    /// Tries again to save what could not be saved.
+    /// Tries again to save the pending writes.
     func flush() throws {
         guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return }
-        try retryingWithoutRefused { try commit(isBlind: true) { _ in } }
+        try retryingWithoutRejected { try commit(isBlind: true) { _ in } }
     }
 
-    /// Forgets the pending writes under a key, and tells what shows instead.
+    /// Drops the pending write of a key, and notifies subscribers of the value that becomes visible.
     func forget(_ key: String, upTo version: PendingWrites.Version) {
         let delivery = store.withValue(forKey: key) { stored in
             state.withLock { state in
                 guard let entry = state.pendingWrites.remove(key, upTo: version) else { return StoreDelivery.none }
                 pendingWritesChanged()
-                // Others may have stored something since, which was hidden until now.
+                // Another process may have stored a value since, which was hidden until now.
                 let changes = PendingWrites.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
                 return state.subscribers.offer(StoreCommit(changes: changes, origin: .external))
             }
@@ -114,7 +120,7 @@ extension SettingsEngine {
     }
 
     private func keep(_ value: StoredValue?, forKey key: String) {
-        // What other processes have stored before must not be taken for newer later on.
+        // Values that other processes have stored before must not be mistaken for newer ones later.
         versionStamp?.mustLook()
         let delivery = withValue(forKey: key) { old, state in
             state.pendingWrites.keep(value, forKey: key)
@@ -126,8 +132,7 @@ extension SettingsEngine {
         scheduleRetry()
     }
 
-    /// Runs what calls observers or reporters: at once, or when the transaction that the caller is inside of, and the
-    /// locks it holds, have ended.
+    /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller.
     func afterTransaction(_ work: @escaping @Sendable () -> Void) {
         if let scope = TransactionScope.current {
             scope.postpone(work)
@@ -136,7 +141,7 @@ extension SettingsEngine {
         }
     }
 
-    /// Returns once everything survives a loss of power.
+    /// Returns once everything survives power loss.
     func synchronize() throws {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
         if let error = state.withLock({ $0.finishingError }) { throw error }
@@ -144,7 +149,7 @@ extension SettingsEngine {
         try store.synchronize()
     }
 
-    /// Writes everything into the file that people see.
+    /// Writes everything into the settings file.
     func checkpoint() throws {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
         guard !isFinished else { throw SettingsError.checkpointAfterFinish }
@@ -159,29 +164,29 @@ extension SettingsEngine {
         do {
             try flush()
         } catch {
-            // Newer commits may have ended them all meanwhile.
+            // Newer commits may have replaced them all meanwhile.
             let count = state.withLock { $0.pendingWrites.count }
             if count > 0 { throw SettingsError.notSaved(count, because: error) }
         }
     }
 
-    /// Saves what can be saved, ends all streams, and takes no more changes.
+    /// Saves the pending writes, ends all streams, and accepts no more changes.
     ///
-    /// Inside a transaction it waits for the end of that.
+    /// Inside a transaction's body, it takes effect after the transaction.
     func finish() {
         if let scope = TransactionScope.current {
             scope.postpone { self.finish() }
             return
         }
         let error = isFinished ? nil : finishingError()
-        // Where nothing can be stored, that was reported when the suite was opened.
+        // Without a place to store anything, that was reported when the suite was opened.
         if let error, isStorageAvailable { report(error) }
         let subscribers = state.withLock { state in
             if !state.isFinished { state.finishingError = error }
             state.isFinished = true
             return state.subscribers.removeAll()
         }
-        // They may hold something that holds this engine.
+        // Outside the lock: the settings may hold objects that hold this engine.
         let unused = settings.withLock { settings in
             defer { settings = SettingRegistry() }
             return settings
@@ -195,7 +200,7 @@ extension SettingsEngine {
 
     /// Saves everything for the last time.
     ///
-    /// - Returns: Why something is not saved, or does not survive a loss of power.
+    /// - Returns: The error that prevents values from being saved, or from surviving power loss.
     private func finishingError() -> SettingsError? {
         do {
             try saveAll()
@@ -204,7 +209,7 @@ extension SettingsEngine {
         } catch {
             var error = SettingsError.wrapping(error, as: .writeFailed)
             if error.code == .notSaved {
-                error.consequence = "the suite is finished, and what is not saved is lost when the process ends"
+                error.consequence = "the suite is finished, and these values are lost when the process ends"
             }
             return error
         }

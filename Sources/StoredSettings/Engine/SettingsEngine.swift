@@ -2,24 +2,25 @@
 
 import Synchronization
 
-/// What stands between the suites that name a store and the store: changes that could not be saved yet, subscribers,
-/// reporters.
+/// The state that all suites over one store share: pending writes, subscribers, reporters and settings.
 ///
-/// There is one engine for a store, however many suites name it.
+/// There is one engine for each store.
 ///
-/// Locks are taken in the order store, engine, subscriber. Nothing here calls the store while it holds the engine's lock.
+/// Locks are taken in the order store, engine, subscriber. No method calls the store while it holds the engine's lock.
 final class SettingsEngine: Sendable {
     let store: any SettingsStore
-    /// The store's, if it can tell without being asked whether anything has changed.
+    /// The store's version stamp; `nil` for a store that has to be called to find out whether anything has changed.
     let versionStamp: VersionStamp?
     let state: Locked<State>
-    /// The settings that are in use; the lock is the last to be taken.
+    /// The settings that are in use.
+    ///
+    /// No other lock is taken under this lock.
     let settings = Locked(SettingRegistry())
 
-    /// Changes with every change of the pending writes, so that caches notice it.
+    /// Changes with every change of the pending writes, and so invalidates caches.
     private let pendingVersion = Atomic<UInt64>(0)
 
-    /// For those who track what they read, and whether it is among the subscribers.
+    /// The subscriber that notifies Observation, and whether it has been added.
     let observed = ObservedSettings()
     let isObserved = Atomic(false)
 
@@ -28,16 +29,16 @@ final class SettingsEngine: Sendable {
         var subscribers = SubscriberTable()
         var reporters: [any SettingsReporter] = []
         var isFinished = false
-        /// Why the last values were not synchronized when the engine was finished.
+        /// The error that prevented the last values from being synchronized when the engine was finished.
         var finishingError: SettingsError?
     }
 
-    /// Whether the store is this engine's alone, and is closed with it.
+    /// Whether the engine created the store, and closes it.
     ///
-    /// One that a user has made may be used again.
+    /// A store that the user created may be used again.
     private let ownsStore: Bool
 
-    /// Whether there is a place to store anything in.
+    /// Whether there is a place to store values in.
     let isStorageAvailable: Bool
 
     /// Creates an engine without reporters, which receives nothing until it is set as the store's observer.
@@ -57,19 +58,19 @@ final class SettingsEngine: Sendable {
 // MARK: - Reading
 
 extension SettingsEngine {
-    /// Tells whether a value that was read before may be another now.
-    struct Stamp: Equatable {
+    /// Changes whenever a read could return a different value.
+    struct Version: Equatable {
         var store: UInt64
-        var overlay: UInt64
+        var pending: UInt64
     }
 
-    var stamp: Stamp {
-        // The overlay first: what leaves it is in the store by then.
-        let overlay = pendingVersion.load(ordering: .acquiring)
-        return Stamp(store: store.version(), overlay: overlay)
+    var version: Version {
+        // The pending writes first: a write that is no longer pending is stored by then.
+        let pending = pendingVersion.load(ordering: .acquiring)
+        return Version(store: store.version(), pending: pending)
     }
 
-    /// Takes notice of a change of the pending writes.
+    /// Invalidates caches after a change of the pending writes.
     ///
     /// Called under the engine's lock.
     func pendingWritesChanged() {
@@ -77,7 +78,7 @@ extension SettingsEngine {
         versionStamp?.invalidate()
     }
 
-    /// The newest value under a key, saved or not, and what outruns it.
+    /// The newest value of a key, saved or pending, and its version.
     func valueAndVersion(
         forKey key: String,
         _ versionStamp: VersionStamp
@@ -89,17 +90,17 @@ extension SettingsEngine {
         }
     }
 
-    /// The newest value under a key, saved or not.
+    /// The newest value of a key, saved or pending.
     func value(forKey key: String) -> StoredValue? {
         withValue(forKey: key) { value, _ in value }
     }
 
-    /// Whether the value under a key could not be saved yet.
+    /// Whether the value of a key could not be saved yet.
     func isPending(_ key: String) -> Bool {
         state.withLock { $0.pendingWrites.contains(key) }
     }
 
-    /// All the newest values, saved or not.
+    /// The newest values of all keys, saved or pending.
     func contents() -> [String: StoredValue] {
         let contents = store.contents()
         return state.withLock { $0.pendingWrites.applied(to: contents) }
@@ -123,8 +124,10 @@ extension SettingsEngine {
 extension SettingsEngine {
     typealias SubscriberID = SubscriberTable.ID
 
-    /// Adds a subscriber for one key, which is offered every change after the value that is returned.
-    func addSubscriber(_ subscriber: some ChangeSubscriber, forKey key: String) -> (id: SubscriberID, value: StoredValue?) {
+    /// Adds a subscriber for one key, which receives every change after the returned value.
+    func addSubscriber(_ subscriber: some ChangeSubscriber, forKey key: String) -> (
+        id: SubscriberID, value: StoredValue?
+    ) {
         store.watch()
         let (id, value, isFinished) = withValue(forKey: key) { value, state in
             (state.subscribers.insert(subscriber, forKey: key), value, state.isFinished)
@@ -133,20 +136,22 @@ extension SettingsEngine {
         return (id, value)
     }
 
-    /// Adds a subscriber for every key, which is offered every change from now on.
+    /// Adds a subscriber for every key, which receives every change from now on.
     func addSubscriber(_ subscriber: some ChangeSubscriber) -> SubscriberID {
         store.watch()
-        // A read, whatever its key: a store that has not read its contents yet would tell of all of them as changes.
-        let (id, isFinished) = withValue(forKey: "") { _, state in (state.subscribers.insert(subscriber), state.isFinished) }
+        // A read of any key: a store that has not read its contents yet would report all of them as changes.
+        let (id, isFinished) = withValue(forKey: "") { _, state in
+            (state.subscribers.insert(subscriber), state.isFinished)
+        }
         if isFinished { subscriber.finish() }
         return id
     }
 
-    /// How many subscribers there are.
+    /// The number of subscribers.
     var subscriberCount: Int { state.withLock { $0.subscribers.count } }
 
     func removeSubscriber(_ id: SubscriberID) {
-        // The subscriber is let go of after the lock, since its end may run code of others.
+        // Released after the lock, because the end of a subscriber may run user code.
         let subscriber = state.withLock { $0.subscribers.remove(id) }
         _ = consume subscriber
     }
@@ -164,7 +169,7 @@ extension SettingsEngine: StoreObserver {
         }
     }
 
-    /// Offers a commit to those it concerns, unless the task that makes it wants nobody told.
+    /// Offers a commit to the subscribers of its keys, unless the current task suppresses notifications.
     func offer(_ commit: StoreCommit, to subscribers: SubscriberTable) -> StoreDelivery {
         commit.origin == .local && Quiet.covers(self) ? .none : subscribers.offer(commit)
     }
@@ -178,10 +183,10 @@ extension SettingsEngine: StoreObserver {
         }
     }
 
-    /// Lets another reporter hear of what fails in the background.
+    /// Adds a reporter of failures in the background.
     ///
     /// - Parameter reporter: The reporter.
-    /// - Returns: Whether the engine did not have it yet.
+    /// - Returns: Whether the reporter is new.
     @discardableResult
     func addReporter(_ reporter: any SettingsReporter) -> Bool {
         state.withLock { state in
@@ -193,14 +198,14 @@ extension SettingsEngine: StoreObserver {
 
     var isFinished: Bool { state.withLock { $0.isFinished } }
 
-    /// An error with the name of a suite, and the file it is kept in unless a nearer place is known.
+    /// The error with the name of a suite, and with its file unless the error has a location.
     func naming(_ error: SettingsError, suite name: String) -> SettingsError {
         var error = locating(error)
         error.suite = name
         return error
     }
 
-    /// An error with the file of the settings, unless a nearer place is known.
+    /// The error with the settings file, unless it has a location.
     private func locating(_ error: SettingsError) -> SettingsError {
         guard error.location == nil else { return error }
         var error = error

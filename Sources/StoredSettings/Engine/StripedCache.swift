@@ -3,28 +3,28 @@
 
 public import Synchronization
 
-/// What was decoded for a setting last, once for each of a few groups of threads: for values that do not fit into a word.
+/// Copies of a setting's decoded value, one for each of a few groups of threads, for values that do not fit into a word.
 ///
-/// A reader takes the slot of its group for as long as it copies the value: an atomic write to take it, another to give it
-/// back. Nobody waits for a slot. Who finds one taken tries the next, and where all are taken the value is read the slow
-/// way. So threads that read at the same time seldom meet, and a thread that is interrupted holds up nobody.
+/// A reader owns the stripe of its group while it copies the value: one atomic write takes it, another one releases it. A
+/// reader never waits. It tries the next stripe when one is taken, and reads the value from the store when all are taken.
+/// So concurrent readers seldom meet, and an interrupted thread delays no other.
 ///
-/// Unchecked: what is in a slot is only touched by whoever has taken it. The box of the setting owns the memory; who holds
-/// a copy holds the box.
+/// Unchecked: the contents of a stripe are accessed only by the thread that has taken it. The setting's box owns the
+/// memory, and each owner of a cache owns the box.
 struct StripedCache: @unchecked Sendable {
     private static let count = 8
-    /// A line of the processor's cache, or more, so that no two slots share one.
+    /// At least a line of the processor's cache, so that no two stripes share one.
     private static let stride = 128
 
     private let memory: UnsafeMutableRawPointer
 
-    /// The slots at an address that ``address`` has given; `nil` for 0.
+    /// The stripes at an ``address``; `nil` for 0.
     init?(address: UInt64) {
         guard let memory = UnsafeMutableRawPointer(bitPattern: UInt(address)) else { return nil }
         self.memory = memory
     }
 
-    /// Makes empty slots.
+    /// Creates empty stripes.
     init() {
         memory = .allocate(byteCount: Self.count * Self.stride, alignment: Self.stride)
         for index in 0..<Self.count {
@@ -34,31 +34,33 @@ struct StripedCache: @unchecked Sendable {
 
     var address: UInt64 { UInt64(UInt(bitPattern: memory)) }
 
-    /// Frees the memory: there is no other copy that is used any more.
+    /// Frees the memory.
+    ///
+    /// No copy may be used afterwards.
     func deallocate<Value>(_ type: Value.Type) {
         for index in 0..<Self.count {
-            let slot = slot(index)
-            CachedValue<Value>.free(slot.pointee.content)
-            slot.deinitialize(count: 1)
+            let stripe = stripe(index)
+            CachedValue<Value>.free(stripe.pointee.content)
+            stripe.deinitialize(count: 1)
         }
         memory.deallocate()
     }
 
-    /// Takes the slot of this thread, or another that is free.
+    /// Takes the stripe of this thread, or another one that is free.
     ///
-    /// - Returns: The slot, to be given back at once; `nil` when all are taken.
+    /// - Returns: The stripe, to be released at once; `nil` when all are taken.
     func take() -> UnsafeMutablePointer<Stripe>? {
         // The addresses of threads differ in the middle bits.
         let thread = SystemCalls.currentThread()
         let first = Int((thread >> 12 ^ thread >> 20) % UInt(Self.count))
         for offset in 0..<Self.count {
-            let slot = slot((first + offset) % Self.count)
-            if slot.pointee.take() { return slot }
+            let stripe = stripe((first + offset) % Self.count)
+            if stripe.pointee.take() { return stripe }
         }
         return nil
     }
 
-    private func slot(_ index: Int) -> UnsafeMutablePointer<Stripe> {
+    private func stripe(_ index: Int) -> UnsafeMutablePointer<Stripe> {
         (memory + index * Self.stride).assumingMemoryBound(to: Stripe.self)
     }
 }
@@ -67,9 +69,9 @@ struct StripedCache: @unchecked Sendable {
 @usableFromInline
 struct Stripe: ~Copyable {
     @usableFromInline let isTaken = Atomic(false)
-    /// A ``CachedValue`` of the setting's type; `nil` until there is one.
+    /// A ``CachedValue`` of the setting's type; `nil` at first.
     @usableFromInline var content: UnsafeMutableRawPointer?
-    /// What outruns the content.
+    /// The version of the contents.
     var version = VersionStamp.Version(local: 0, address: 0, shared: 0)
 
     init() {}
@@ -78,18 +80,18 @@ struct Stripe: ~Copyable {
         isTaken.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged
     }
 
-    /// Lets others have the slot.
+    /// Releases the stripe.
     ///
-    /// By an exchange, as `Mutex` does it, though nobody wants to know what was there. To the optimiser a store can release
-    /// no object, so it moves a retain behind it, and the content may be gone by then. It moves none behind an exchange:
-    /// `.ci/check-hot-reads` looks at that.
+    /// An exchange, as in `Mutex`, although the old value is not used. The optimizer moves a retain of the copied value past
+    /// a store, because a store cannot release an object. By then another thread may have freed the contents. It moves
+    /// none past an exchange; `.ci/check-hot-reads` checks that.
     @inlinable
     func release() {
         _ = isTaken.exchange(false, ordering: .releasing)
     }
 }
 
-/// A decoded value, and what it was decoded from.
+/// A decoded value, and the stored value that it was decoded from.
 @usableFromInline
 struct CachedValue<Value> {
     @usableFromInline let value: Value
@@ -101,14 +103,14 @@ struct CachedValue<Value> {
         self.stored = stored
     }
 
-    /// Puts it into memory of its own.
+    /// Moves the value into newly allocated memory.
     func allocate() -> UnsafeMutableRawPointer {
         let content = UnsafeMutablePointer<Self>.allocate(capacity: 1)
         content.initialize(to: self)
         return UnsafeMutableRawPointer(content)
     }
 
-    /// Frees memory that ``allocate()`` gave, for the same type.
+    /// Frees memory from ``allocate()`` of the same type.
     static func free(_ content: UnsafeMutableRawPointer?) {
         guard let content = content?.assumingMemoryBound(to: Self.self) else { return }
         content.deinitialize(count: 1)

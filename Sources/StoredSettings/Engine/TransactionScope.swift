@@ -3,13 +3,13 @@
 
 import Synchronization
 
-/// The transaction that the current task is inside of.
+/// The transaction whose body the current task is running.
 ///
-/// A transaction runs alone among writers, so one that began another, or a plain set, would wait for itself, or for one
-/// that waits for it. Those are refused at once; an assignment that is refused is made when the transaction has ended.
+/// A transaction excludes all other writers, so a second transaction or a plain set inside its body would wait for itself.
+/// Both are refused at once. An assignment inside the body is applied after the transaction.
 ///
-/// Tasks that a transaction's body starts inherit it. They run on other threads, or later, and may well wait for it; so
-/// what counts is the thread, and whether the body is still running.
+/// Tasks that the body starts inherit the scope. They run on other threads, or later, and may wait for the transaction. So
+/// the scope counts only on the thread of the body, and only while the body runs.
 final class TransactionScope: Sendable {
     @TaskLocal private static var inherited: TransactionScope?
 
@@ -23,14 +23,14 @@ final class TransactionScope: Sendable {
     private let isRunning = Atomic(false)
     private let postponed = Locked<[@Sendable () -> Void]>([])
 
-    /// Runs a body inside of this transaction.
+    /// Runs the body of this transaction.
     func run<Result>(_ body: () throws -> Result) rethrows -> Result {
         isRunning.store(true, ordering: .relaxed)
         defer { isRunning.store(false, ordering: .relaxed) }
         return try Self.$inherited.withValue(self, operation: body)
     }
 
-    /// Notes what is to be done when the transaction has ended.
+    /// Postpones work until the transaction has ended.
     func postpone(_ work: @escaping @Sendable () -> Void) {
         postponed.withLock { $0.append(work) }
     }

@@ -3,25 +3,26 @@
 
 public import Synchronization
 
-/// The newest known value of a setting, shared by all copies of it.
+/// The newest known value of a setting, shared by all copies of the setting.
 ///
-/// For a type of at most 8 bytes that is copied bit by bit it is in a word, which is read with loads alone: without a lock, a
-/// call or a reference count. The cell says which words have to be what for its value to be the newest: one that this
-/// process changes, and one that others change, too. For other types the cell leads to slots with values.
+/// A value of at most 8 bytes that is copied bit by bit is stored in a word. It is read with loads alone: without a lock, a
+/// call or a reference count. Beside the value, the cache stores the contents of two version words, one that this process
+/// changes and one that other processes change as well. The value is current while both words have these contents.
+/// For other types the word is the address of a ``StripedCache``.
 ///
-/// Unchecked: the memory is only touched through atomics. The box of the setting owns it, and all that it leads to is
-/// there as long as the box: whoever holds a cell holds the box as well.
+/// Unchecked: the memory is only accessed through atomics. The setting's box owns it and everything that it refers to, and
+/// each owner of a cache owns the box as well.
 @usableFromInline
 struct ValueCache: @unchecked Sendable {
-    /// `nil` over a store that cannot tell without being asked whether anything has changed.
+    /// `nil` for a store without a version stamp.
     @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>?
 
-    // What is in which word. The first is 0 while the others are written.
+    // The indices of the words. The first one is 0 while the others are written.
     @usableFromInline static var local: Int { 0 }
     @usableFromInline static var localAddress: Int { 1 }
     @usableFromInline static var shared: Int { 2 }
     @usableFromInline static var sharedAddress: Int { 3 }
-    /// The value's, or the address of the slots.
+    /// The bits of the value, or the address of the stripes.
     @usableFromInline static var bits: Int { 4 }
     static let count = 5
 
@@ -30,26 +31,26 @@ struct ValueCache: @unchecked Sendable {
         _isPOD(type) && MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size
     }
 
-    /// The value, if this thread finds the newest, be it in the word or in a slot.
+    /// The value, from the word or from a stripe; `nil` if this thread does not find the newest one.
     @inlinable
     func currentValue<Value>(as type: Value.Type) -> Value? {
         guard !Self.fits(type) else { return load(as: type) }
-        guard let slot = takeCurrent() else { return nil }
-        defer { slot.pointee.release() }
-        // What is in the slots was put there by the box of the cell, which is one for values of this type; and one that is
-        // the newest has content.
-        let content = slot.pointee.content.unsafelyUnwrapped
+        guard let stripe = takeCurrent() else { return nil }
+        defer { stripe.pointee.release() }
+        // The contents of the stripes were written by the setting's box, which has one type of values. A current stripe
+        // has contents.
+        let content = stripe.pointee.content.unsafelyUnwrapped
         return content.assumingMemoryBound(to: CachedValue<Value>.self).pointee.value
     }
 
-    /// The value, if it is in the word and the newest.
+    /// The value in the word; `nil` if it is not the newest one.
     @inlinable
     func load<Value>(as type: Value.Type) -> Value? {
         guard Self.fits(type), let words else { return nil }
         let local = words[Self.local].load(ordering: .acquiring)
         let shared = words[Self.shared].load(ordering: .acquiring)
         var bits = words[Self.bits].load(ordering: .acquiring)
-        // Both lead to words that are there as long as the box, or nowhere, while the cell is empty.
+        // Both addresses are those of words that exist as long as the box. They are 0 while the cache is empty.
         guard local != 0,
             let sharedWord = UnsafePointer<Atomic<UInt64>>(
                 bitPattern: UInt(words[Self.sharedAddress].load(ordering: .acquiring))
@@ -61,13 +62,13 @@ struct ValueCache: @unchecked Sendable {
             localWord.pointee.load(ordering: .acquiring) == local,
             words[Self.local].load(ordering: .relaxed) == local
         else { return nil }
-        // The type is trivial and no larger than the word, so that the word's first bytes are a value of it.
+        // The type is trivial and no larger than the word, so the first bytes of the word are a value of it.
         return withUnsafeBytes(of: &bits) { $0.load(as: type) }
     }
 }
 
 extension ValueCache {
-    /// Makes an empty cell.
+    /// Creates an empty cache.
     init(localAddress: UInt64?) {
         guard let localAddress else {
             words = nil
@@ -79,19 +80,21 @@ extension ValueCache {
         self.words = words
     }
 
-    /// A cell without memory, which never has a value.
+    /// A cache without memory, which never has a value.
     static let empty = ValueCache(localAddress: nil)
 
-    /// Frees the memory: there is no other copy that is used any more.
+    /// Frees the memory.
+    ///
+    /// No copy may be used afterwards.
     func deallocate<Value>(_ type: Value.Type) {
-        if !Self.fits(type) { slots?.deallocate(type) }
+        if !Self.fits(type) { stripes?.deallocate(type) }
         words?.deinitialize(count: Self.count)
         words?.deallocate()
     }
 
-    /// Puts a value into the word.
+    /// Writes a value into the word.
     ///
-    /// The caller sees to it that nobody else does at the same time.
+    /// The caller excludes other writers.
     func store<Value>(_ value: Value, _ version: VersionStamp.Version) {
         guard let words else { return }
         var bits: UInt64 = 0
@@ -107,49 +110,52 @@ extension ValueCache {
 // MARK: - Types that do not fit
 
 extension ValueCache {
-    /// Takes a slot with the newest value, if this thread's has it.
+    /// Takes a stripe with the newest value.
     ///
-    /// - Returns: The slot, with content in it, to be given back as soon as the value is copied.
+    /// - Returns: The stripe, with contents, to be released as soon as the value is copied; `nil` if it is outdated.
     @usableFromInline
     func takeCurrent() -> UnsafeMutablePointer<Stripe>? {
-        guard let words, let slot = slots?.take() else { return nil }
+        guard let words, let stripe = stripes?.take() else { return nil }
         let localAddress = words[Self.localAddress].load(ordering: .relaxed)
-        if slot.pointee.content != nil, slot.pointee.version.isCurrent(localAddress: localAddress) { return slot }
-        slot.pointee.release()
+        if stripe.pointee.content != nil, stripe.pointee.version.isCurrent(localAddress: localAddress) { return stripe }
+        stripe.pointee.release()
         return nil
     }
 
-    private var slots: StripedCache? {
+    private var stripes: StripedCache? {
         words.flatMap { StripedCache(address: $0[Self.bits].load(ordering: .acquiring)) }
     }
 
-    /// The value in this thread's slot if it was decoded from the same; then it is as new as the version.
-    func renewedValue<Value>(from stored: StoredValue?, _ version: VersionStamp.Version, as type: Value.Type) -> Value? {
-        guard let slot = slots?.take() else { return nil }
-        defer { slot.pointee.release() }
-        // What is in the slots was put there by the box of the cell, which is one for values of this type.
-        guard let content = slot.pointee.content?.assumingMemoryBound(to: CachedValue<Value>.self),
+    /// The value in this thread's stripe if it was decoded from the same stored value.
+    ///
+    /// It is then marked as current.
+    func renewedValue<Value>(from stored: StoredValue?, _ version: VersionStamp.Version, as type: Value.Type) -> Value?
+    {
+        guard let stripe = stripes?.take() else { return nil }
+        defer { stripe.pointee.release() }
+        // The contents of the stripes were written by the setting's box, which has one type of values.
+        guard let content = stripe.pointee.content?.assumingMemoryBound(to: CachedValue<Value>.self),
             content.pointee.stored == stored
         else { return nil }
-        slot.pointee.version = version
+        stripe.pointee.version = version
         return content.pointee.value
     }
 
-    /// Puts a value into this thread's slot.
+    /// Writes a value into this thread's stripe.
     func store<Value>(_ value: Value, from stored: StoredValue?, _ version: VersionStamp.Version) {
-        guard let slot = makeStripes()?.take() else { return }
-        let old = slot.pointee.content
-        slot.pointee.content = CachedValue(value, from: stored).allocate()
-        slot.pointee.version = version
-        slot.pointee.release()
-        // Last: the end of a value of the user's may run code of theirs.
+        guard let stripe = makeStripes()?.take() else { return }
+        let old = stripe.pointee.content
+        stripe.pointee.content = CachedValue(value, from: stored).allocate()
+        stripe.pointee.version = version
+        stripe.pointee.release()
+        // Last: the end of a value may run user code.
         CachedValue<Value>.free(old)
     }
 
-    /// The slots, made if there are none yet.
+    /// The stripes, created if there are none yet.
     private func makeStripes() -> StripedCache? {
         guard let words else { return nil }
-        if let slots { return slots }
+        if let stripes { return stripes }
         let new = StripedCache()
         let (isFirst, known) = words[Self.bits]
             .compareExchange(

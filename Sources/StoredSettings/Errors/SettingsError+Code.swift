@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
-    /// What kind of failure an error is.
+    /// The kind of a failure.
     ///
-    /// More codes may come with any version, so a `switch` over them needs a `default`.
+    /// Later versions may add codes, so a `switch` over them needs a `default`.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private let name: String
 
-        /// Creates a code of your own, for the errors of your own stores and bridges.
+        /// Creates a code for the errors of your own stores and bridges.
         ///
-        /// - Parameter name: The code's name, which two equal codes share.
+        /// - Parameter name: The code's name. Codes with equal names are equal.
         public init(_ name: String) {
             self.name = name
         }
@@ -17,45 +17,47 @@ extension SettingsError {
         /// The code's name.
         public var description: String { name }
 
-        /// A stored value is of another kind than the type needs.
+        /// A stored value has another kind than the type needs.
         public static let typeMismatch = Code("typeMismatch")
-        /// A stored value is of the right kind, and its contents do not fit the type.
+        /// A stored value has the right kind, but its contents do not fit the type.
         public static let invalidValue = Code("invalidValue")
-        /// A value has no form that the store can hold.
+        /// A value cannot be converted to a stored value.
         public static let unstorable = Code("unstorable")
-        /// A value is outside the setting's range, or its validator refuses it.
+        /// A value is outside the setting's range, or is rejected by its validator.
         public static let validationFailed = Code("validationFailed")
         /// A key is empty.
         public static let invalidKey = Code("invalidKey")
-        /// A settings file is not what it should be: it is left as it is.
+        /// A settings file is malformed.
+        ///
+        /// It is left as it is.
         public static let malformedFile = Code("malformedFile")
-        /// The journal beside a settings file is not what it should be.
+        /// The journal beside a settings file is malformed.
         public static let malformedJournal = Code("malformedJournal")
-        /// A file was written by a newer version of the library, in a form that this one does not know.
+        /// A file was written by a newer version of the library, in a format that this version cannot read.
         public static let newerFormat = Code("newerFormat")
-        /// A file beside a settings file, or a link that leads to one, may be another user's, and is not used.
+        /// A file beside a settings file, or a link to one, may belong to another user, and is not used.
         public static let untrustedFile = Code("untrustedFile")
         /// A settings file cannot be read.
         public static let readFailed = Code("readFailed")
         /// A settings file cannot be written.
         public static let writeFailed = Code("writeFailed")
-        /// The store takes no changes.
+        /// The store is read-only.
         public static let readOnly = Code("readOnly")
-        /// Another process holds the lock for too long.
+        /// Another process has held the lock for too long.
         public static let lockTimedOut = Code("lockTimedOut")
-        /// No directory for the settings can be found or made.
+        /// No directory for the settings can be found or created.
         public static let locationUnavailable = Code("locationUnavailable")
-        /// The system starts no thread for what is done in the background.
+        /// The system starts no thread for background work.
         public static let threadUnavailable = Code("threadUnavailable")
-        /// Changes that could not be saved before are still not saved.
+        /// Assignments that could not be saved before are still not saved.
         public static let notSaved = Code("notSaved")
-        /// An assigned value that could not be saved was dropped, because a newer value was stored elsewhere.
+        /// An assigned value that was not saved yet was dropped, because another process stored a newer value.
         public static let pendingWriteDropped = Code("pendingWriteDropped")
-        /// A transaction, an update or a set was begun inside another one.
+        /// A setting was changed inside a transaction or an update, but not through it.
         public static let nestedTransaction = Code("nestedTransaction")
-        /// A step of a ``SettingsMigrator`` failed, or has the name of another one.
+        /// A step of a ``SettingsMigrator`` failed, or has the name of another step.
         public static let migrationFailed = Code("migrationFailed")
-        /// A setting is of another suite than those it is used with.
+        /// A setting belongs to another suite than the transaction, the observation or the call it is used in.
         public static let otherSuite = Code("otherSuite")
         /// The suite has been finished.
         public static let suiteFinished = Code("suiteFinished")

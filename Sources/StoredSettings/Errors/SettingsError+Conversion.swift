@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
-    /// The error of a conversion that finds the wrong kind of value.
+    /// Returns the error of a conversion that finds the wrong kind of value.
     ///
     /// ```swift
     /// guard case .string(let text) = storedValue else {
-    ///     throw SettingsError.typeMismatch(expected: "a colour like #ff8800", found: storedValue)
+    ///     throw SettingsError.typeMismatch(expected: "a color like #ff8800", found: storedValue)
     /// }
     /// ```
     ///
     /// - Parameters:
-    ///   - expected: What was expected, with its article.
-    ///   - found: What was found; only its kind is named in the message.
+    ///   - expected: The expected kind, with its article.
+    ///   - found: The value that was found. The message names only its kind.
     /// - Returns: The error, to be thrown.
     public static func typeMismatch(expected: String, found: StoredValue) -> SettingsError {
         SettingsError(.typeMismatch, fact: "expected \(expected), found \(found.kind.phrase)")
     }
 
-    /// The error of a conversion that finds the right kind of value with contents that do not fit.
+    /// Returns the error of a conversion that finds the right kind of value with contents that do not fit.
     ///
-    /// - Parameter fact: What is wrong, in one sentence without a full stop and without the value.
+    /// - Parameter fact: The fact, in one sentence without a period and without the value.
     /// - Returns: The error, to be thrown.
     public static func invalidValue(_ fact: String) -> SettingsError {
         SettingsError(.invalidValue, fact: fact)
     }
 
-    /// The error of a conversion that has no stored form for a value.
+    /// Returns the error of a conversion that cannot store a value.
     ///
     /// - Parameters:
-    ///   - fact: What is wrong, in one sentence without a full stop and without the value.
+    ///   - fact: The fact, in one sentence without a period and without the value.
     ///   - underlying: The error that led to this one.
     /// - Returns: The error, to be thrown.
     public static func unstorable(_ fact: String, underlying: (any Error)? = nil) -> SettingsError {
@@ -37,7 +37,7 @@ extension SettingsError {
 }
 
 extension SettingsError {
-    /// Runs a conversion of a part of a value; what it throws names the part.
+    /// Runs a conversion of a part of a value, and adds the part to the path of its error.
     package static func at<Result>(_ component: PathComponent, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -48,14 +48,51 @@ extension SettingsError {
         }
     }
 
-    /// An error as it is, when it is one of these, and otherwise one of these around it, told without its text: what
-    /// others say of a value may quote the value.
+    /// Returns a `SettingsError` unchanged, and wraps any other error.
+    ///
+    /// The description of the other error is not part of the message, because it may contain the value.
     package static func wrapping(_ error: any Error, as code: Code) -> SettingsError {
         if let error = error as? SettingsError { return error }
         let source = [.readFailed, .writeFailed].contains(code) ? "store" : "conversion"
         return SettingsError(
             code,
             fact: "the \(source) threw an error of type \(type(of: error))",
+            underlying: error
+        )
+    }
+}
+
+extension SettingsError {
+    /// The error of a value outside a setting's range.
+    static func outside(_ range: String) -> SettingsError {
+        SettingsError(
+            .validationFailed,
+            fact: "the value is outside \(range)",
+            remedy: "assign a value in \(range)"
+        )
+    }
+
+    /// The error of a value for which a validator returns `false`.
+    static var rejectedByValidator: SettingsError {
+        SettingsError(
+            .validationFailed,
+            fact: "the setting's validator rejected the value",
+            remedy: "assign a value that the validator accepts"
+        )
+    }
+
+    /// The error of a value for which a validator throws an error that is not a `SettingsError`.
+    ///
+    /// The message contains the thrown error's description only if the validator's author has chosen it: if the error is a
+    /// value type that conforms to `CustomStringConvertible`. The description of an error class, such as `NSError`, comes
+    /// from a framework and may contain the value.
+    static func thrownByValidator(_ error: any Error) -> SettingsError {
+        let isValueType = !(type(of: error) is AnyClass)
+        let reason = isValueType ? (error as? any CustomStringConvertible)?.description : nil
+        return SettingsError(
+            .validationFailed,
+            fact: "the setting's validator rejected the value: \(reason ?? "it threw \(type(of: error))")",
+            remedy: "assign a value that the validator accepts",
             underlying: error
         )
     }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsError {
+    /// The error of a set that has waited too long for the lock.
+    ///
     /// - Parameters:
     ///   - path: The lock's file.
-    ///   - patience: How long was waited.
-    ///   - process: The number of the process that holds it, if that is known.
+    ///   - patience: The time that the set has waited.
+    ///   - process: The ID of the process that holds the lock; `nil` if it is unknown.
     /// - Returns: The error.
     static func lockTimedOut(_ path: FilePath, after patience: Duration, process: UInt64? = nil) -> SettingsError {
         let holder = process.map { "process \($0)" } ?? "another process"
@@ -12,8 +14,8 @@ extension SettingsError {
             .lockTimedOut,
             fact: "\(holder) has held the lock for \(patience.components.seconds) seconds without progress",
             consequence: "nothing is changed",
-            remedy: process.map { "let process \($0) go on, or end it" }
-                ?? "find the process that has \(path) open, and let it go on or end it",
+            remedy: process.map { "resume process \($0), or end it" }
+                ?? "find the process that has \(path.name) open, and resume or end it",
             location: Location(file: path.description)
         )
     }
@@ -21,9 +23,9 @@ extension SettingsError {
     static func notAJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
-            fact: "the journal is not one of this library, or its beginning is damaged",
-            consequence: "it is left as it is, the settings file alone serves, and no change can be saved",
-            remedy: "move the journal away when no program uses it; changes of the last second may be only there",
+            fact: "the journal was not written by this library, or its header is damaged",
+            consequence: "it is left as it is, only the settings file is used, and no change can be saved",
+            remedy: "end the programs that use it and move it away; it may hold the latest changes",
             location: Location(file: path.description)
         )
     }
@@ -31,9 +33,9 @@ extension SettingsError {
     static func newerJournal(_ path: FilePath, _ version: UInt64) -> SettingsError {
         SettingsError(
             .newerFormat,
-            fact: "the journal has version \(version), and this program knows version \(JournalHeader.version)",
-            consequence: "it is left as it is, the settings file alone serves, and no change can be saved",
-            remedy: "use a newer version of this program, or finish all that use the newer one and remove the journal",
+            fact: "the journal has format \(version), and this program supports format \(JournalHeader.version)",
+            consequence: "it is left as it is, only the settings file is used, and no change can be saved",
+            remedy: "update this program, or end all programs with the newer version and remove the journal",
             location: Location(file: path.description)
         )
     }
@@ -41,9 +43,10 @@ extension SettingsError {
     static func damagedJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
-            fact: "the journal has records that are not as they were written",
-            consequence: "the records before them are used, and the changes in and after them are lost",
-            remedy: "see whether the disk is in order, and what else writes to that file; the next change mends it",
+            fact: "the journal has damaged records",
+            consequence:
+                "the records before them are used, and later changes are lost; the next set repairs the journal",
+            remedy: "check the disk, and find out which other program writes to that file",
             location: Location(file: path.description)
         )
     }
@@ -51,9 +54,9 @@ extension SettingsError {
     static func alwaysEdited(_ path: FilePath) -> SettingsError {
         SettingsError(
             .writeFailed,
-            fact: "the file is changed by somebody again and again while it is to be written",
-            consequence: "what was set is safe in the journal, and the file is written later",
-            remedy: "see what else writes to that file",
+            fact: "another program changed the file each time a checkpoint was about to replace it",
+            consequence: "all values are safe in the journal, and the file is written later",
+            remedy: "find out which other program writes to that file",
             location: Location(file: path.description)
         )
     }
@@ -61,9 +64,9 @@ extension SettingsError {
     static func cutJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
-            fact: "somebody has cut off the journal",
-            consequence: "what this process knew of it is written again; changes that only others knew may be lost",
-            remedy: "see what else writes to that file",
+            fact: "another program truncated the journal",
+            consequence: "the changes that this process had read are written again; others may be lost",
+            remedy: "find out which other program writes to that file",
             location: Location(file: path.description)
         )
     }
@@ -73,7 +76,7 @@ extension SettingsError {
             .untrustedFile,
             fact: "\(path.name) is not used: \(reason)",
             consequence: "the settings file alone is read, and no change can be saved",
-            remedy: "remove it if no program of yours uses it, and let no other user write to \(path.directory)",
+            remedy: "remove it if none of your programs uses it, and let no other user write to its directory",
             location: Location(file: path.description)
         )
     }
@@ -81,9 +84,9 @@ extension SettingsError {
     static func untrustedLink(_ path: FilePath, owner: UInt32) -> SettingsError {
         SettingsError(
             .untrustedFile,
-            fact: "the symbolic link belongs to another user (\(owner)), who does not own the file it leads to",
-            consequence: "it is not followed, and no setting is read from there or saved there",
-            remedy: "make the link anew as the user who runs this program, or use the path of the file itself",
+            fact: "the symbolic link belongs to another user (\(owner)), which does not own the file that it refers to",
+            consequence: "it is not followed, and no setting is read from that file or saved in it",
+            remedy: "create the link as the user of this program, or use the path of the file itself",
             location: Location(file: path.description)
         )
     }
@@ -92,9 +95,8 @@ extension SettingsError {
         SettingsError(
             .malformedFile,
             fact: "\(path.name) was not written by this library",
-            consequence:
-                "it is left as it is, so no copy of the settings file is kept",
-            remedy: "move it away, or give the settings file another name",
+            consequence: "it is left as it is, so there is no last good copy of the settings file",
+            remedy: "move it away, or rename the settings file",
             location: Location(file: path.description)
         )
     }
@@ -113,9 +115,9 @@ extension SettingsError {
     static func checkpointLockLost(_ path: FilePath) -> SettingsError {
         SettingsError(
             .writeFailed,
-            fact: "\(path.name) was removed while the settings file was being written",
-            consequence: "the settings file is not written now; what was set is safe in the journal",
-            remedy: "exclude that file from whatever removes files there; the settings file is written later",
+            fact: "another program removed \(path.name) during a checkpoint",
+            consequence: "all values are safe in the journal, and the settings file is written later",
+            remedy: "exclude that file from the program that removes files there",
             location: Location(file: path.description)
         )
     }
@@ -123,8 +125,8 @@ extension SettingsError {
     static func noThread(_ path: FilePath) -> SettingsError {
         SettingsError(
             .threadUnavailable,
-            fact: "the system starts no thread for the work in the background",
-            consequence: "the threads that read and set do that work, so that some calls take longer",
+            fact: "the system starts no thread for background work",
+            consequence: "the threads that read and set do that work, so some calls take longer",
             remedy: "raise the limit of processes and threads (ulimit -u, or pids.max of the container), or of memory",
             location: Location(file: path.description)
         )

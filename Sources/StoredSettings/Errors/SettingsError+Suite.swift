@@ -4,9 +4,9 @@ extension SettingsError {
     static var nestedTransaction: SettingsError {
         SettingsError(
             .nestedTransaction,
-            fact: "a setting was changed inside a transaction or an update without going through it",
-            consequence: "the change is not part of the transaction",
-            remedy: "change it through the transaction that the closure is given, or after it"
+            fact: "a setting was changed inside a transaction or an update, but not through it",
+            consequence: "nothing is changed",
+            remedy: "change it through the parameter of the closure, or after the transaction"
         )
     }
 
@@ -14,8 +14,8 @@ extension SettingsError {
         SettingsError(
             .suiteFinished,
             fact: "the suite has been finished",
-            consequence: "the change is not made",
-            remedy: "make the suite anew, or finish it later"
+            consequence: "nothing is changed",
+            remedy: "make the change before finish(), or create the suite again"
         )
     }
 
@@ -24,16 +24,16 @@ extension SettingsError {
             .suiteFinished,
             fact: "the suite has been finished",
             consequence: "the settings file is not written",
-            remedy: "call checkpoint() before finish(), or open the suite again"
+            remedy: "call checkpoint() before finish(), or create the suite again"
         )
     }
 
     static func pendingWriteDropped(_ key: String) -> SettingsError {
         SettingsError(
             .pendingWriteDropped,
-            fact: "another process, or an edit of the file, changed the setting before an assigned value was saved",
+            fact: "another process or an editor changed the setting before an assigned value was saved",
             consequence: "the assigned value is dropped, and the newer stored value is used",
-            remedy: "assign the value again if it is to replace the newer one",
+            remedy: "assign the value again if it should replace the newer one",
             key: key
         )
     }
@@ -42,8 +42,8 @@ extension SettingsError {
         let cause = wrapping(error, as: .writeFailed)
         var result = SettingsError(
             .notSaved,
-            fact: "changes that are not saved yet: \(count): \(cause.fact)",
-            consequence: "what is not saved is kept in memory, is tried again, and is lost if the process ends before",
+            fact: "\(count == 1 ? "one change is" : "\(count) changes are") not saved yet: \(cause.fact)",
+            consequence: "the new values are used, and are lost if the process ends before a later try succeeds",
             remedy: cause.remedy,
             location: cause.location,
             underlying: error
@@ -52,18 +52,12 @@ extension SettingsError {
         return result
     }
 
-    static func validationFailed(_ fact: String, underlying: (any Error)? = nil) -> SettingsError {
-        SettingsError(.validationFailed, fact: fact, underlying: underlying)
-    }
-}
-
-extension SettingsError {
     static var emptyKey: SettingsError {
         SettingsError(
             .invalidKey,
             fact: "the key is empty",
             consequence: "nothing is changed",
-            remedy: "give the setting a key of at least one character"
+            remedy: "use a key of at least one character"
         )
     }
 }

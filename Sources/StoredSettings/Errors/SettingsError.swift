@@ -1,48 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What went wrong with a setting or a suite: the fact, the consequence, and the fix.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A failure of a setting or a suite: the fact, the consequence, and the fix.
 ///
-/// Tell failures apart by ``code``; two errors are equal when their codes are. No message holds a stored value, so a
-/// message can be logged even where the settings are secret: of what is stored it names kinds, keys and the names of
-/// entries. ``underlying`` may hold a value: log that with care.
+/// Distinguish failures by ``code``. Two errors are equal when their codes are.
+///
+/// A message contains no stored value: it names only kinds of values, keys and the names of members. So messages can be
+/// logged even if settings are secret. The ``underlying`` error may contain a value.
 public struct SettingsError: Error, Sendable {
-    /// What kind of failure this is.
+    /// The kind of failure.
     public let code: Code
 
-    /// The key of the setting, where the failure is about one.
+    /// The key of the setting; `nil` for a failure that is not about one.
     public var key: String?
 
-    /// The name of the suite, where it is known.
+    /// The name of the suite; `nil` if it is unknown.
     public var suite: String?
 
-    /// The file, and the place in it, where the failure is about one.
+    /// The file and the place in it; `nil` for a failure that is not about a file.
     public var location: Location?
 
-    /// The way from the setting's value to the part of it that is wrong, outermost first.
+    /// The path from the setting's value to the wrong part of it, outermost component first.
     ///
     /// Empty for the value itself.
     public var path: [PathComponent]
 
-    /// The error that led to this one, where there is one.
+    /// The error that led to this one.
     public let underlying: (any Error)?
 
-    /// What is the case, in one sentence without a full stop.
+    /// What happened, in one sentence without a period.
     public let fact: String
 
-    /// What follows from it, in one sentence without a full stop.
+    /// The effect of the failure, in one sentence without a period.
     public var consequence: String
 
-    /// What mends it, in one sentence without a full stop.
+    /// The fix, in one sentence without a period.
     public var remedy: String
 
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - code: What kind of failure this is.
-    ///   - fact: What is the case, in one sentence without a full stop and without stored values.
-    ///   - consequence: What follows from it, likewise.
-    ///   - remedy: What mends it, likewise.
-    ///   - key: The key of the setting, where the failure is about one.
+    ///   - code: The kind of failure.
+    ///   - fact: What happened, in one sentence without a period and without stored values.
+    ///   - consequence: The effect of the failure, in the same form.
+    ///   - remedy: The fix, in the same form.
+    ///   - key: The key of the setting, for a failure that is about one.
     ///   - location: The file, and the place in it.
     ///   - underlying: The error that led to this one.
     public init(
@@ -70,9 +77,9 @@ extension SettingsError {
     public struct Location: Sendable, Hashable, CustomStringConvertible {
         /// The path of the file.
         public var file: String
-        /// The line, counted from one, where the failure has a line.
+        /// The line, from 1; `nil` for the whole file.
         public var line: Int?
-        /// The column, counted from one in characters (Unicode scalars), where the failure has a column.
+        /// The column in Unicode scalars, from 1; `nil` for the whole line.
         public var column: Int?
 
         /// Creates a place in a file.
@@ -82,23 +89,23 @@ extension SettingsError {
             self.column = column
         }
 
-        /// The place as `file:line:column`, as far as it is known.
+        /// The place as `file:line:column`, without the parts that are `nil`.
         public var description: String {
             ([file] + [line, column].compactMap { $0.map(String.init) }).joined(separator: ":")
         }
     }
 
-    /// One step from a value into a part of it.
+    /// A component of the path to a part of a value.
     public enum PathComponent: Sendable, Hashable {
-        /// Into the entry of a dictionary, or the property of a structure.
+        /// An entry of a dictionary, or a property of a struct.
         case key(String)
-        /// Into the element of an array.
+        /// An element of an array.
         case index(Int)
     }
 }
 
 extension SettingsError: CustomStringConvertible {
-    /// The fact, the consequence and the fix, in that order, with the setting, the suite and the place they are about.
+    /// The fact, the consequence and the fix on one line, with the setting, the suite and the place.
     public var message: String {
         [headline, consequence.asSentence, remedy.asSentence]
             .filter { !$0.isEmpty }
@@ -113,22 +120,43 @@ extension SettingsError: CustomStringConvertible {
     private var headline: String {
         var subject = ""
         if let key { subject += "setting '\(key)'" }
-        if let suite { subject += subject.isEmpty ? "suite '\(suite)'" : " of suite '\(suite)'" }
-        if let location { subject += subject.isEmpty ? "\(location)" : " (\(location))" }
+        // The name of a suite may be the path of its file.
+        if let suite, suite != location?.file {
+            subject += subject.isEmpty ? "suite '\(suite)'" : " of suite '\(suite)'"
+        }
+        if let location, !isNamed(location) { subject += subject.isEmpty ? "\(location)" : " (\(location))" }
         let place = path.isEmpty ? "" : "at \(path.pathText): "
         return subject.isEmpty ? place + fact : "\(subject): \(place)\(fact)"
     }
 }
 
+extension SettingsError {
+    /// Whether the fact names the whole file already.
+    private func isNamed(_ location: Location) -> Bool {
+        location.line == nil && fact.contains(location.file)
+    }
+}
+
+extension SettingsError: LocalizedError {
+    /// The ``message``.
+    public var errorDescription: String? { message }
+
+    /// The ``fact``.
+    public var failureReason: String? { fact }
+
+    /// The ``remedy``; `nil` if there is none.
+    public var recoverySuggestion: String? { remedy.isEmpty ? nil : remedy }
+}
+
 extension SettingsError: Equatable {
-    /// Whether the two errors are of one kind.
+    /// Returns whether the two errors have the same code.
     public static func == (left: SettingsError, right: SettingsError) -> Bool {
         left.code == right.code
     }
 }
 
 extension [SettingsError.PathComponent] {
-    /// The path as people write it: `rules[3].name`.
+    /// The path in source notation: `rules[3].name`.
     var pathText: String {
         reduce(into: "") { text, component in
             switch component {
@@ -140,12 +168,12 @@ extension [SettingsError.PathComponent] {
 }
 
 extension String {
-    /// The text with a capital at its beginning.
+    /// The string with a capital first letter.
     fileprivate var asSentence: String {
         prefix(1).uppercased() + dropFirst()
     }
 
-    /// The text with control characters spelt out, so that no name in it can pretend to be another line of a log.
+    /// The string with control characters escaped, so that no name in it can imitate another line of a log.
     fileprivate var onOneLine: String {
         unicodeScalars.reduce(into: "") { text, scalar in
             let isControl = scalar.properties.generalCategory == .control || ["\u{2028}", "\u{2029}"].contains(scalar)

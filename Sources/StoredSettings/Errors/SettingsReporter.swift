@@ -2,28 +2,30 @@
 
 import Synchronization
 
-/// Hears of what fails where nothing can be thrown: in an assignment, in a read, in the background.
+/// Receives failures that cannot be thrown: of assignments, of reads, and of background work.
 ///
-/// A suite has one reporter. What fails in the background is told to those of all suites that are kept in the same place.
-/// A reporter is called on the thread on which the failure was met, never under a lock of this library, so it may log,
-/// count, and use settings. The same failure may be reported more than once.
+/// A suite has one reporter. A failure in the background is reported to the reporters of all suites with the same store.
+/// Reports arrive on the thread where the failure occurred, under no lock of this library, so a reporter may log, count, and
+/// use settings. One failure may be reported more than once.
 public protocol SettingsReporter: AnyObject, Sendable {
-    /// Takes notice of a failure.
+    /// Receives a failure.
     ///
     /// - Parameter error: The fact, the consequence and the fix.
     func report(_ error: SettingsError)
 }
 
-/// The reporter that suites have unless they are given another: one line on standard error for each distinct failure.
+/// The default reporter, which writes one line to standard error for each distinct failure.
 public final class StandardErrorReporter: SettingsReporter {
-    /// The one that all suites share.
+    /// The reporter that all suites share by default.
     public static let shared = StandardErrorReporter()
 
-    private let told = Locked<Set<String>>([])
+    private let written = Locked<Set<String>>([])
     private let write: @Sendable (String) -> Void
 
-    /// How many failures are remembered as told; past that all are forgotten, so that memory stays bounded.
-    private static let mostRemembered = 1_000
+    /// The number of messages that are remembered.
+    ///
+    /// Then all are forgotten, so that memory is bounded.
+    private static let maximumCount = 1_000
 
     convenience init() {
         self.init { SystemCalls.writeToStandardError($0) }
@@ -33,12 +35,12 @@ public final class StandardErrorReporter: SettingsReporter {
         self.write = write
     }
 
-    /// Writes the error's message, unless the same one has been written.
+    /// Writes the error's message, unless the same message has been written before.
     public func report(_ error: SettingsError) {
         let message = error.message
-        let isNew = told.withLock { told in
-            if told.count >= Self.mostRemembered { told.removeAll() }
-            return told.insert(message).inserted
+        let isNew = written.withLock { written in
+            if written.count >= Self.maximumCount { written.removeAll() }
+            return written.insert(message).inserted
         }
         if isNew { write("StoredSettings: \(message)\n") }
     }

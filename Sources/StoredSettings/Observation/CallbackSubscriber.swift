@@ -2,23 +2,25 @@
 
 import Synchronization
 
-/// What an observation has to do with its subscriber, whatever changes that is told of.
-protocol CallbackEnding: CallbackReceiver {
-    /// Takes no more changes, and forgets what was offered.
+/// The subscriber of an observation, whatever type of changes it receives.
+protocol ObservationSubscriber: CallbackReceiver {
+    /// Accepts no more changes, and drops the pending one.
     func invalidate()
 
     /// Whether ``invalidate()`` was called.
     var isInvalid: Bool { get }
 
-    /// Makes the subscriber tell of nothing once an object is gone.
+    /// Ends the subscriber with an object.
     ///
-    /// - Parameter tie: Leads to the object; `nil` for none.
-    /// - Returns: Whether there is anything to be told still.
+    /// - Parameter tie: A weak reference to the object; `nil` for none.
+    /// - Returns: Whether the subscriber can still deliver a change.
     func setTie(_ tie: LifetimeTie?) -> Bool
 }
 
-/// Keeps what an observer has not been told, and sees to it that it is told in order and by one thread at a time.
-final class CallbackSubscriber<Change: CoalescingChange>: CallbackEnding {
+/// Calls a closure for changes, in order and on one thread at a time.
+///
+/// Changes that arrive during a call are merged into one pending change.
+final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber {
     private struct State {
         var pending: Change?
         var tie: LifetimeTie?
@@ -26,7 +28,7 @@ final class CallbackSubscriber<Change: CoalescingChange>: CallbackEnding {
         var isFinished = false
         var isInvalid = false
 
-        /// Whether there is nothing more to be told, ever.
+        /// Whether no call can follow.
         var isOver: Bool { isInvalid || isFinished && pending == nil && !isDelivering }
 
         mutating func end() {
@@ -39,20 +41,20 @@ final class CallbackSubscriber<Change: CoalescingChange>: CallbackEnding {
 
     private let state: Locked<State>
     private let change: @Sendable (StoreCommit) -> Change?
-    private let tell: @Sendable (Change) -> Void
+    private let callback: @Sendable (Change) -> Void
 
     /// - Parameters:
-    ///   - isDelivering: Whether somebody is telling something already, and will call ``endDelivery()``.
-    ///   - change: What a commit means to this observer, if anything.
-    ///   - tell: Told of each change.
+    ///   - isDelivering: Whether the caller delivers the first change itself, and then calls ``endDelivery()``.
+    ///   - change: Returns the change that a commit makes for this subscriber; `nil` for none.
+    ///   - callback: Called for each change.
     init(
         isDelivering: Bool,
         _ change: @escaping @Sendable (StoreCommit) -> Change?,
-        tell: @escaping @Sendable (Change) -> Void
+        callback: @escaping @Sendable (Change) -> Void
     ) {
         state = Locked(State(isDelivering: isDelivering))
         self.change = change
-        self.tell = tell
+        self.callback = callback
     }
 
     @_specialize(where Change == StoredValueChange)
@@ -65,7 +67,9 @@ final class CallbackSubscriber<Change: CoalescingChange>: CallbackEnding {
         }
     }
 
-    /// Takes no more changes; what was offered is still told, as streams do.
+    /// Accepts no more changes.
+    ///
+    /// The pending change is still delivered, as in a stream.
     func finish() {
         state.withLock { $0.isFinished = true }
     }
@@ -84,7 +88,7 @@ final class CallbackSubscriber<Change: CoalescingChange>: CallbackEnding {
         }
     }
 
-    /// Tells what has come up meanwhile.
+    /// Ends the caller's own delivery, and delivers the change that is pending by now.
     func endDelivery() {
         state.withLock { $0.isDelivering = false }
         deliverAll()
@@ -92,25 +96,25 @@ final class CallbackSubscriber<Change: CoalescingChange>: CallbackEnding {
 
     @_specialize(where Change == StoredValueChange)
     func deliverAll() {
-        while let (change, tie) = nextToTell() {
+        while let (change, tie) = nextDelivery() {
             var tie = tie
-            // Whoever asks for the object keeps it, so that it is there for as long as the call.
+            // A strong reference, so that the object exists during the call.
             var object = tie?.object
             while let dead = tie, object == nil {
                 let (isOver, other) = end(with: dead)
                 guard !isOver else { return LifetimeTies.shared.sweep() }
-                // It has another tie by now, or none.
+                // The subscriber has another tie by now, or none.
                 tie = other
                 object = tie?.object
             }
-            withExtendedLifetime(object) { tell(change) }
+            withExtendedLifetime(object) { callback(change) }
             state.withLock { $0.isDelivering = false }
         }
     }
 
-    /// Takes no more changes, since the object of a tie is gone.
+    /// Ends the subscriber, because the object of a tie no longer exists.
     ///
-    /// - Returns: Whether it was still tied so, and has ended; and how it is tied now.
+    /// - Returns: Whether the subscriber has ended; otherwise its current tie, if that is another one.
     private func end(with tie: LifetimeTie) -> (isOver: Bool, tie: LifetimeTie?) {
         state.withLock { state in
             guard !state.isInvalid, state.tie === tie else { return (state.isInvalid, state.tie) }
@@ -119,7 +123,7 @@ final class CallbackSubscriber<Change: CoalescingChange>: CallbackEnding {
         }
     }
 
-    private func nextToTell() -> (Change, LifetimeTie?)? {
+    private func nextDelivery() -> (Change, LifetimeTie?)? {
         state.withLock { state in
             guard !state.isDelivering, let change = state.pending else { return nil }
             state.isDelivering = true

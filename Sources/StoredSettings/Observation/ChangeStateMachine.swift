@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The states of one subscriber, and what follows from each event in each of them.
+/// The states of one subscriber, and the action that follows from each event.
 ///
-/// It holds at most one change, that from what the subscriber saw last to the newest. It starts no task, takes no lock
-/// and resumes nothing: it says what is to be done, and the storage does it.
+/// It holds at most one change, from the value that the subscriber received last to the newest one. It starts no task, takes
+/// no lock and resumes nothing: it returns an action, which the storage performs.
 struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
     private enum State {
-        /// Nothing to tell, nobody waiting.
+        /// No change, and no consumer waiting.
         case idle
-        /// Something to tell, nobody waiting.
+        /// A change, and no consumer waiting.
         case buffered(Change)
-        /// Nothing to tell, a consumer waiting.
+        /// No change, and a consumer waiting.
         case waiting(Continuation)
-        /// Something to tell and a consumer waiting for it: it is resumed as soon as the locks are free.
+        /// A change, and a consumer that is resumed with it once the locks are released.
         case ready(Continuation, Change)
-        /// Something left to tell, then the end.
+        /// A last change, and then the end.
         case finishing(Change)
         /// The end.
         case finished
@@ -22,26 +22,26 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
 
     private var state = State.idle
 
-    /// What ``next()`` asks for.
+    /// The action after ``next()``.
     enum NextAction {
         case take(Change)
         case end
         case suspend
     }
 
-    /// What ``suspend(_:)`` asks for, once the caller has a continuation.
+    /// The action after ``suspend(_:)``.
     enum SuspendAction {
         case wait
         case resume(Continuation, with: Change?)
     }
 
-    /// What ``wake()``, ``finish()`` and ``cancel()`` ask for.
+    /// The action after ``wake()``, ``finish()`` and ``cancel()``.
     enum WakeAction {
         case none
         case resume(Continuation, with: Change?)
     }
 
-    /// The consumer asks for a change.
+    /// The consumer requests a change.
     mutating func next() -> NextAction {
         switch state {
         case .idle, .waiting, .ready:
@@ -57,7 +57,9 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
         }
     }
 
-    /// The consumer has a continuation; in the meantime anything may have happened.
+    /// The consumer has a continuation.
+    ///
+    /// Any other event may have happened since ``next()``.
     mutating func suspend(_ continuation: Continuation) -> SuspendAction {
         switch state {
         case .idle:
@@ -70,14 +72,14 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
             state = .finished
             return .resume(continuation, with: change)
         case .finished, .waiting, .ready:
-            // A second consumer of one iterator is misuse; it ends at once, and the first is not disturbed.
+            // A second consumer of one iterator is misuse. It ends at once, and the first one continues.
             return .resume(continuation, with: nil)
         }
     }
 
     /// A change has happened.
     ///
-    /// - Returns: Whether ``wake()`` is to be called.
+    /// - Returns: Whether to call ``wake()``.
     mutating func offer(_ change: Change) -> Bool {
         switch state {
         case .idle:
@@ -99,16 +101,16 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
         }
     }
 
-    /// The locks are free.
+    /// The locks are released.
     mutating func wake() -> WakeAction {
         guard case .ready(let continuation, let change) = state else { return .none }
         state = .idle
         return .resume(continuation, with: change)
     }
 
-    /// There will be no more changes.
+    /// No more changes follow.
     ///
-    /// What is left is still told.
+    /// The pending change is still delivered.
     mutating func finish() -> WakeAction {
         switch state {
         case .idle:
@@ -128,9 +130,9 @@ struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
         }
     }
 
-    /// The consumer's task is cancelled.
+    /// The consumer's task is canceled.
     ///
-    /// Nothing more is told.
+    /// The pending change is dropped.
     mutating func cancel() -> WakeAction {
         defer { state = .finished }
         switch state {

@@ -12,7 +12,7 @@ final class ChangeStorage<Change: CoalescingChange>: ChangeSubscriber {
 
     /// Creates the storage of a subscriber.
     ///
-    /// - Parameter change: What a commit means to this subscriber, if anything.
+    /// - Parameter change: Returns the change that a commit makes for this subscriber; `nil` for none.
     init(_ change: @escaping @Sendable (StoreCommit) -> Change?) {
         self.change = change
     }
@@ -33,7 +33,7 @@ final class ChangeStorage<Change: CoalescingChange>: ChangeSubscriber {
         perform(machine.withLock { $0.finish() })
     }
 
-    /// The next change; `nil` at the end and when the task is cancelled.
+    /// The next change; `nil` at the end and when the task is canceled.
     @_specialize(where Change == StoredValueChange)
     func next(isolation: isolated (any Actor)?) async -> Change? {
         await withTaskCancellationHandler {
@@ -61,7 +61,7 @@ final class ChangeStorage<Change: CoalescingChange>: ChangeSubscriber {
     }
 }
 
-/// A subscriber's place among the subscribers of an engine: it ends with the last reference to it.
+/// A subscriber's registration with an engine, which ends with the last reference to it.
 final class ChangeSubscription<Change: CoalescingChange>: Sendable {
     let storage: ChangeStorage<Change>
     private let engine: SettingsEngine
@@ -78,7 +78,7 @@ final class ChangeSubscription<Change: CoalescingChange>: Sendable {
         engine.removeSubscriber(id)
     }
 
-    /// Whether the caller is the first to ask, and so may consume this subscription.
+    /// Returns whether the caller is the first one, which may consume this subscription.
     func take() -> Bool {
         !isTaken.exchange(true, ordering: .relaxed)
     }

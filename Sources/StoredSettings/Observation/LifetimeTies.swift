@@ -3,10 +3,9 @@
 
 import Synchronization
 
-/// An object of the user's, as long as which an observation lives.
+/// A weak reference to an object with which an observation ends.
 ///
-/// Unchecked: the variable is set once, and is a variable only since it is weak. The object is never used, only asked
-/// whether it is still there.
+/// Unchecked: the variable is set once, and is a variable only because it is weak. The object is never used.
 final class LifetimeTie: @unchecked Sendable {
     private(set) weak var object: AnyObject?
 
@@ -15,10 +14,12 @@ final class LifetimeTie: @unchecked Sendable {
     }
 }
 
-/// The observations that are tied to an object, and are kept here until it is gone.
+/// The observations that are tied to an object.
 ///
-/// Whether an object is gone is found out by looking, under no lock: who looks may hold the last reference for a moment,
-/// and what ends then is the user's.
+/// They are owned here until the object no longer exists.
+///
+/// The check whether an object exists may hold its last reference for a moment. The end of the object runs user code, so the
+/// check happens under no lock.
 final class LifetimeTies: Sendable {
     static let shared = LifetimeTies()
 
@@ -29,7 +30,7 @@ final class LifetimeTies: Sendable {
 
     private struct Table {
         var entries: [ObjectIdentifier: Entry] = [:]
-        /// The number of entries at which those whose object is gone are looked for.
+        /// The number of entries at which ``sweep()`` is due.
         var limit = leastLimit
     }
 
@@ -37,7 +38,7 @@ final class LifetimeTies: Sendable {
 
     private let table = Locked(Table())
 
-    /// Keeps an observation, in place of an earlier tie of it.
+    /// Owns an observation, and replaces its earlier tie.
     func add(_ observation: SettingObservation, _ tie: LifetimeTie) {
         let (old, isSweepDue) = table.withLock { table in
             let old = table.entries.updateValue(
@@ -50,7 +51,7 @@ final class LifetimeTies: Sendable {
         if isSweepDue { sweep() }
     }
 
-    /// Keeps an observation no longer.
+    /// Releases an observation.
     ///
     /// - Returns: Its tie; `nil` if it had none.
     @discardableResult
@@ -59,7 +60,7 @@ final class LifetimeTies: Sendable {
         return entry?.tie
     }
 
-    /// Ends all observations whose object is gone.
+    /// Ends all observations whose object no longer exists.
     func sweep() {
         let entries = table.withLock { $0.entries }
         for entry in entries.values where entry.tie.object == nil {
@@ -68,7 +69,7 @@ final class LifetimeTies: Sendable {
         table.withLock { $0.limit = max(Self.leastLimit, 2 * $0.entries.count) }
     }
 
-    /// - Returns: Whether the entry was there still: another tie may have taken its place.
+    /// - Returns: Whether the entry was still there: another tie may have replaced it.
     private func remove(_ entry: Entry) -> Bool {
         table.withLock { table in
             let id = ObjectIdentifier(entry.observation)
@@ -78,6 +79,6 @@ final class LifetimeTies: Sendable {
         }
     }
 
-    /// How many observations are kept.
+    /// The number of observations.
     var count: Int { table.withLock { $0.entries.count } }
 }

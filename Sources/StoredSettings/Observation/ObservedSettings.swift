@@ -4,18 +4,18 @@
 import Observation
 import Synchronization
 
-/// What Observation knows the settings of a store by: one object, with a part for each key.
+/// The object by which Observation tracks the settings of a store, with a part for each key.
 ///
-/// Who reads a setting accesses its part; who tracks that hears of the next change of that key, and of no other. Nothing
-/// is kept of keys, so endlessly many may be read.
+/// A read of a setting accesses its part. A tracking that has accessed a part is notified of the next change of that key, and
+/// of no other key. Nothing is stored for a key, so any number of keys may be read.
 final class ObservedSettings: Observable, Sendable {
     typealias Part = any KeyPath<ObservedSettings, Void> & Sendable
 
     private let registrar = ObservationRegistrar()
-    /// The keys whose changes are still to be told.
+    /// The keys whose changes are not delivered yet.
     private let pending = Locked<Set<String>>([])
 
-    /// Names a part; it holds nothing.
+    /// The part of a key, which stores nothing.
     private subscript(key: String) -> Void { () }
 
     static func part(_ key: String) -> Part { \ObservedSettings[key] }
@@ -47,16 +47,16 @@ extension ObservedSettings: CallbackReceiver {
 }
 
 extension SettingsEngine {
-    /// Notes that a setting is read, for whoever may track it.
+    /// Records a read of a setting.
     func access(_ part: ObservedSettings.Part) {
         if !isObserved.load(ordering: .acquiring) { beginDelivery() }
         observed.access(part)
     }
 
-    /// Sees to it that whoever tracks hears of every change after the next read.
+    /// Adds the subscriber, so that every change after the next read is delivered.
     private func beginDelivery() {
-        // Not for the library's own stores, which watch for themselves soon after the first read: so reading makes no
-        // directory.
+        // Only for stores without a version stamp. The library's own stores start to watch soon after the first read, so
+        // that a read creates no directory.
         if versionStamp == nil { store.watch() }
         withValue(forKey: "") { _, state in
             guard !self.isObserved.load(ordering: .relaxed) else { return }

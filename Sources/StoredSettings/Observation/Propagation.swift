@@ -4,8 +4,7 @@
 import Synchronization
 
 extension SettingsSuite {
-    /// Changes settings without telling anybody in this process: observers, streams and publishers skip what the closure
-    /// changes.
+    /// Changes settings without notifying the observers, streams and publishers of this process.
     ///
     /// ```swift
     /// let observation = settings.$theme.observe { change in
@@ -13,30 +12,29 @@ extension SettingsSuite {
     /// }
     /// ```
     ///
-    /// Reads see the changes at once, as ever, and other processes hear of them. What counts is the task, or the thread
-    /// outside of tasks: the changes it makes before the closure returns, of any key that is kept in this place, through
-    /// whichever suite. Changes that others make meanwhile are told. The next change that is told has the skipped value
-    /// as its old one. A loop that has an earlier change still to take gets that one, and not what was skipped after it.
+    /// Reads return the new values at once, and other processes are notified. The closure covers the changes that its task,
+    /// or its thread outside tasks, makes before it returns: of any key in the same store, through any suite. Changes by
+    /// other tasks and threads are delivered as usual. The next change that is delivered has the skipped value as its old
+    /// one. A loop with a pending earlier change receives that change, without the skipped one.
     ///
-    /// A closure inside a transaction has no effect on that, since a transaction changes everything at its end: put the
-    /// transaction into the closure.
+    /// Put a transaction into the closure, not the closure into a transaction: a transaction makes its changes when it ends.
     ///
     /// - Parameter body: Changes settings of this suite.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws.
+    /// - Returns: The result of the closure.
+    /// - Throws: The error of the closure.
     public func withoutPropagation<Result>(_ body: () throws -> Result) rethrows -> Result {
         try Quiet.run(engine, body)
     }
 
-    /// Changes settings without telling anybody in this process, in an asynchronous closure.
+    /// Changes settings in an asynchronous closure, without notifying the observers and streams of this process.
     ///
     /// The changes of tasks that the closure starts are skipped, too, until it returns.
     ///
     /// - Parameters:
-    ///   - isolation: The actor that the closure runs on: the caller's.
+    ///   - isolation: The actor of the caller, on which the closure runs.
     ///   - body: Changes settings of this suite.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws.
+    /// - Returns: The result of the closure.
+    /// - Throws: The error of the closure.
     public func withoutPropagation<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: () async throws -> Result
@@ -45,9 +43,9 @@ extension SettingsSuite {
     }
 }
 
-/// A block whose changes are told to nobody in this process.
+/// A block whose changes are not delivered in this process.
 ///
-/// The tasks that the block starts inherit it, and may run on after its end; from then on theirs are changes like others.
+/// The tasks that the block starts inherit it. Their changes after the end of the block are delivered.
 final class Quiet: Sendable {
     @TaskLocal private static var current: Quiet?
 
@@ -61,7 +59,7 @@ final class Quiet: Sendable {
         outer = Self.current
     }
 
-    /// Whether the current task changes this engine's values inside of such a block.
+    /// Returns whether the current task is inside a block for an engine.
     static func covers(_ engine: SettingsEngine) -> Bool {
         var quiet = current
         while let block = quiet {

@@ -4,17 +4,17 @@
 public import Combine
 
 extension Setting {
-    /// The current value, and then every change of it, by whomever.
+    /// Publishes the current value, and then the new value after every change.
     ///
-    /// Each subscriber gets its own, on the threads that ``observe(initial:_:)`` tells of, under no lock. One that asks for
-    /// less than there is gets the newest value. It ends when it is cancelled, and not by itself.
+    /// Each subscriber receives values on the threads described at ``observe(initial:_:)``, under no lock. A subscriber
+    /// whose demand is too low receives the newest value. The publisher does not complete; cancel the subscription.
     public var publisher: AnyPublisher<Value, Never> {
         published(initial: true, \.new)
     }
 
-    /// Every change from the subscription on, by whomever, with the values before and after.
+    /// Publishes every change after the subscription, with the values before and after it.
     ///
-    /// Otherwise it is as ``publisher``: one that asks for less than there is gets the newest change.
+    /// As with ``publisher``, a subscriber whose demand is too low receives the newest change.
     public var changePublisher: AnyPublisher<SettingChange<Value>, Never> {
         published(initial: false, \.self)
     }
@@ -33,9 +33,9 @@ extension Setting {
     }
 }
 
-/// What was published last to one subscriber; `nil` when nothing was.
+/// The subject of one subscriber, with its last output; `nil` at first.
 ///
-/// Unchecked: a subject may be used by any thread, which Combine does not tell the compiler.
+/// Unchecked: a subject may be used on any thread, but Combine does not declare it as `Sendable`.
 private final class Latest<Output>: @unchecked Sendable {
     let subject = CurrentValueSubject<Output?, Never>(nil)
 }

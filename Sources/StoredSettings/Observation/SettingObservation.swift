@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Setting {
-    /// Calls a closure for every change from now on, by whomever.
+    /// Calls a closure for every change from now on.
     ///
     /// ```swift
     /// let observation = settings.$logLevel.observe { change in
@@ -9,16 +9,16 @@ extension Setting {
     /// }
     /// ```
     ///
-    /// A change made in this process is told on the thread that made it, before the assignment returns; one made outside
-    /// is told on a thread of the library's. Calls come one at a time, in the order of the changes. While one is running,
-    /// further changes are kept for the next call, as one, which the same thread makes. Several observers of one change
-    /// are called in no particular order. The closure is called under no lock: it may use settings, change this one, and
-    /// observe, and may end any observation.
+    /// For a change by this process, the closure is called on the thread that makes the change, before the assignment
+    /// returns. For a change by another process or an editor, it is called on a thread of the library. Calls do not overlap,
+    /// and come in the order of the changes. Changes that arrive during a call are delivered as one by the next call, on the
+    /// same thread. Several observers of one change are called in no particular order. The closure is called under no lock:
+    /// it may read and change settings, this one included, and start and end observations.
     ///
     /// - Parameters:
-    ///   - initial: Whether to call the closure at once with the current value as both old and new.
-    ///   - onChange: What to call.
-    /// - Returns: The observation, which ends with the last reference to it, unless it is tied to an object. See
+    ///   - initial: Whether to call the closure at once, with the current value as both old and new.
+    ///   - onChange: The closure to call.
+    /// - Returns: The observation. It ends with the last reference to it, unless it is tied to an object. See
     ///   ``SettingObservation`` for how to hold it.
     public func observe(
         initial: Bool = false,
@@ -38,11 +38,11 @@ extension Setting {
     }
 }
 
-/// A closure that is called for changes, for as long as this object exists.
+/// The registration of a closure that is called for changes.
 ///
-/// Store it in a property, or tie it to an object with ``tieToLifetime(of:)``. A local variable is not enough by itself: Swift
-/// may release an object, and releases an array or a dictionary of them, after its last use instead of at the end of the
-/// scope. An optimized build does. In a function, hold observations like this:
+/// An observation ends with the last reference to it. Store it in a property, or tie it to an object with
+/// ``tieToLifetime(of:)``. A local variable is not enough: an optimized build may release an object after its last use
+/// instead of at the end of the scope. In a function, hold observations like this:
 ///
 /// ```swift
 /// let observations = [host, port].map { $0.observe { print($0.new) } }
@@ -51,13 +51,13 @@ extension Setting {
 /// }
 /// ```
 ///
-/// ``invalidate()`` ends an observation at once, and is a use: `defer { observation.invalidate() }` holds it until then, too.
+/// ``invalidate()`` ends an observation at once. `defer { observation.invalidate() }` holds it until then, too.
 public final class SettingObservation: Sendable {
-    private let subscriber: any CallbackEnding
+    private let subscriber: any ObservationSubscriber
     private let id: SettingsEngine.SubscriberID
     private let engine: SettingsEngine
 
-    init(_ subscriber: any CallbackEnding, id: SettingsEngine.SubscriberID, engine: SettingsEngine) {
+    init(_ subscriber: any ObservationSubscriber, id: SettingsEngine.SubscriberID, engine: SettingsEngine) {
         self.subscriber = subscriber
         self.id = id
         self.engine = engine
@@ -70,32 +70,32 @@ public final class SettingObservation: Sendable {
 
     /// Ends the observation.
     ///
-    /// A call that is running on another thread runs to its end; no other follows.
+    /// A call that is running on another thread continues to its end. No other call follows.
     public func invalidate() {
         subscriber.invalidate()
         engine.removeSubscriber(id)
         LifetimeTies.shared.remove(self)
     }
 
-    /// Keeps the observation for as long as an object exists, and no longer, so that nobody else need keep it.
+    /// Ties the observation to an object: it is held until the object no longer exists, and then ends.
     ///
     /// ```swift
     /// settings.$logLevel.observe { [weak self] in self?.apply($0.new) }.tieToLifetime(of: self)
     /// ```
     ///
-    /// The object is not kept, but for as long as a call of the closure takes. Once it is gone the closure is not called
-    /// any more. The library has no way to hear of the end of an object, on any platform: it looks when it is about to
-    /// call the closure, and now and then when other observations are tied. Until then the closure, and what it has
-    /// captured, stay in memory, the suite too. Call ``invalidate()`` in the object's `deinit` if that is too late.
+    /// The object is owned only during a call of the closure, and the closure is not called after the object's end. Nothing
+    /// notifies the library of that end. It checks before each call of the closure, and sometimes when other observations
+    /// are tied. Until then the closure, its captured values and the suite stay in memory. Call ``invalidate()`` in the
+    /// object's `deinit` to release them earlier.
     ///
-    /// A new tie takes the place of the one before.
+    /// A new tie replaces the earlier one.
     ///
-    /// - Parameter object: The object; any thread may see the last of it.
+    /// - Parameter object: The object. Its last reference may be released on any thread.
     /// - Returns: This observation.
     @discardableResult
     public func tieToLifetime(of object: AnyObject) -> SettingObservation {
         let tie = LifetimeTie(object)
-        // One that has ended is not kept: neither by this call, nor when it ends at the same time.
+        // An observation that has ended is not held, even when it ends during this call.
         if subscriber.setTie(tie) {
             LifetimeTies.shared.add(self, tie)
             if subscriber.isInvalid { LifetimeTies.shared.remove(self) }
@@ -103,9 +103,9 @@ public final class SettingObservation: Sendable {
         return self
     }
 
-    /// Undoes ``tieToLifetime(of:)``: from now on the observation ends with the last reference to it.
+    /// Removes the tie of ``tieToLifetime(of:)``, so that the observation ends with the last reference to it.
     ///
-    /// Without a tie, or after the end of the object, it does nothing more.
+    /// If the object no longer exists, the observation ends.
     public func removeLifetimeTie() {
         if let tie = LifetimeTies.shared.remove(self), tie.object == nil { return invalidate() }
         _ = subscriber.setTie(nil)

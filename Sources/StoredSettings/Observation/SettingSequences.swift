@@ -51,13 +51,14 @@ extension Setting {
                     isFirst = false
                     guard !Task.isCancelled else { return nil }
                     let reading = setting.box.reading(of: first)
-                    last = reading.identity
+                    last = setting.box.identity(of: reading)
                     return reading.value
                 }
                 while let change = await subscription.storage.next(isolation: actor) {
                     let reading = setting.box.reading(of: change.new)
-                    guard reading.identity != last else { continue }
-                    last = reading.identity
+                    let identity = setting.box.identity(of: reading)
+                    guard identity != last else { continue }
+                    last = identity
                     return reading.value
                 }
                 return nil
@@ -110,7 +111,7 @@ extension Setting {
     /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.
     func change(_ change: StoredValueChange) -> SettingChange<Value>? {
         let (old, new) = (box.quietReading(of: change.old), box.reading(of: change.new))
-        guard old.identity != new.identity else { return nil }
+        guard box.identity(of: old) != box.identity(of: new) else { return nil }
         return SettingChange(old: old.value, new: new.value, origin: change.origin)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingsSuite {
-    /// Calls a closure whenever one of some settings has changed, by whomever.
+    /// Calls a closure whenever one of several settings has changed.
     ///
     /// ```swift
     /// let observation = suite.observe(settings.$host, settings.$port) {
@@ -9,25 +9,22 @@ extension SettingsSuite {
     /// }
     /// ```
     ///
-    /// What a transaction changes is one call. Otherwise it is as ``Setting/observe(initial:_:)``: calls come one at a
-    /// time, and while one is running further changes are kept for the next call.
+    /// The changes of a transaction are one call. Threads and order are those of ``Setting/observe(initial:_:)``.
     ///
     /// - Parameters:
-    ///   - settings: Settings of this suite, of any types. One of another suite is reported, and is not observed.
-    ///   - initial: Whether to call the closure at once, too.
-    ///   - onChange: What to call.
-    /// - Returns: The observation, which ends with the last reference to it, unless it is tied to an object.
+    ///   - settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
+    ///   - initial: Whether to call the closure at once as well.
+    ///   - onChange: The closure to call.
+    /// - Returns: The observation. It ends with the last reference to it, unless it is tied to an object.
     public func observe<each Value: Sendable>(
         _ settings: repeat Setting<each Value>,
         initial: Bool = false,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
-        var observed: [any ObservedSetting] = []
-        repeat observed.append(each settings)
-        return observe(observed, initial: initial, onChange)
+        observe(observed(repeat each settings), initial: initial, onChange)
     }
 
-    /// Calls a closure whenever what one of some keys stands for has changed, by whomever.
+    /// Calls a closure whenever the value of one of several keys has changed.
     ///
     /// ```swift
     /// let observation = suite.observe(.host, .port) { restart() }
@@ -35,11 +32,26 @@ extension SettingsSuite {
     ///
     /// - Parameters:
     ///   - keys: The keys.
-    ///   - initial: Whether to call the closure at once, too.
-    ///   - onChange: What to call.
-    /// - Returns: The observation, which ends with the last reference to it, unless it is tied to an object.
+    ///   - initial: Whether to call the closure at once as well.
+    ///   - onChange: The closure to call.
+    /// - Returns: The observation. It ends with the last reference to it, unless it is tied to an object.
     public func observe(
         _ keys: AnySettingKey...,
+        initial: Bool = false,
+        _ onChange: @escaping @Sendable () -> Void
+    ) -> SettingObservation {
+        observe(keys, initial: initial, onChange)
+    }
+
+    /// Calls a closure whenever the value of one of several keys has changed.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - initial: Whether to call the closure at once as well.
+    ///   - onChange: The closure to call.
+    /// - Returns: The observation. It ends with the last reference to it, unless it is tied to an object.
+    public func observe(
+        _ keys: [AnySettingKey],
         initial: Bool = false,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
@@ -51,12 +63,11 @@ extension SettingsSuite {
         initial: Bool,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
-        let settings = settings.filter(isOwn)
         let keys = Set(settings.map(\.key))
         let subscriber = CallbackSubscriber(isDelivering: initial) {
             SettingsSuite.Change($0, keys: keys)
-        } tell: { change in
-            if settings.contains(where: { $0.isConcerned(by: change) }) { onChange() }
+        } callback: { change in
+            if settings.contains(where: { $0.hasChanged(in: change) }) { onChange() }
         }
         let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber), engine: engine)
         if initial {
@@ -66,32 +77,52 @@ extension SettingsSuite {
         return observation
     }
 
-    private func isOwn(_ setting: any ObservedSetting) -> Bool {
-        guard setting.suite.engine !== engine else { return true }
-        var error = SettingsError(
-            .otherSuite,
-            fact: "the setting is of another suite than the observation, '\(name)'",
-            consequence: "its changes are not told",
-            remedy: "make one observation for each suite"
-        )
-        error.key = setting.key
-        reporter.report(setting.suite.naming(error))
-        return false
+    /// The settings of this suite among some settings.
+    ///
+    /// Those of other suites are reported.
+    func observed<each Value: Sendable>(_ settings: repeat Setting<each Value>) -> [any ObservedSetting] {
+        var own: [any ObservedSetting] = []
+        for setting in repeat each settings {
+            if setting.suite.engine === engine {
+                own.append(setting)
+            } else {
+                reporter.report(
+                    setting.otherSuite(
+                        than: "'\(name)', which observes it",
+                        consequence: "its changes are not delivered",
+                        remedy: "observe the settings of each suite separately"
+                    )
+                )
+            }
+        }
+        return own
     }
 }
 
-/// A setting of any type, among others that are observed.
+/// A setting of any type.
 protocol ObservedSetting: Sendable {
-    var suite: SettingsSuite { get }
     var key: String { get }
 
-    /// Whether the setting has another value after a change of the suite.
-    func isConcerned(by change: SettingsSuite.Change) -> Bool
+    /// Returns whether a change of the suite changes the value of the setting.
+    func hasChanged(in change: SettingsSuite.Change) -> Bool
 }
 
 extension Setting: ObservedSetting {
-    func isConcerned(by change: SettingsSuite.Change) -> Bool {
+    func hasChanged(in change: SettingsSuite.Change) -> Bool {
         guard let part = change[key] else { return false }
         return self.change(StoredValueChange(old: part.old, new: part.new, origin: part.origin)) != nil
+    }
+
+    /// The error of a call on one suite for a setting of another one.
+    func otherSuite(than other: String, consequence: String, remedy: String) -> SettingsError {
+        var error = SettingsError(
+            .otherSuite,
+            fact: "the setting belongs to another suite than \(other)",
+            consequence: consequence,
+            remedy: remedy,
+            key: key
+        )
+        error.suite = suite.name
+        return error
     }
 }

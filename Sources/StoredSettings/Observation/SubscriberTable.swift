@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who waits for which changes.
+/// The subscribers of an engine, by key.
 struct SubscriberTable {
     typealias ID = UInt64
 
     private var lastID: ID = 0
     private var byKey: [String: [ID: any ChangeSubscriber]] = [:]
-    private var ofAnyKey: [ID: any ChangeSubscriber] = [:]
+    private var ofEveryKey: [ID: any ChangeSubscriber] = [:]
     private var keys: [ID: String] = [:]
 
-    var count: Int { keys.count + ofAnyKey.count }
+    var count: Int { keys.count + ofEveryKey.count }
 
     mutating func insert(_ subscriber: some ChangeSubscriber, forKey key: String) -> ID {
         lastID += 1
@@ -20,23 +20,23 @@ struct SubscriberTable {
 
     mutating func insert(_ subscriber: some ChangeSubscriber) -> ID {
         lastID += 1
-        ofAnyKey[lastID] = subscriber
+        ofEveryKey[lastID] = subscriber
         return lastID
     }
 
     mutating func remove(_ id: ID) -> (any ChangeSubscriber)? {
-        guard let key = keys.removeValue(forKey: id) else { return ofAnyKey.removeValue(forKey: id) }
+        guard let key = keys.removeValue(forKey: id) else { return ofEveryKey.removeValue(forKey: id) }
         let subscriber = byKey[key]?.removeValue(forKey: id)
         if byKey[key]?.isEmpty == true { byKey[key] = nil }
         return subscriber
     }
 
     mutating func removeAll() -> [any ChangeSubscriber] {
-        defer { (byKey, ofAnyKey, keys) = ([:], [:], [:]) }
-        return byKey.values.flatMap(\.values) + Array(ofAnyKey.values)
+        defer { (byKey, ofEveryKey, keys) = ([:], [:], [:]) }
+        return byKey.values.flatMap(\.values) + Array(ofEveryKey.values)
     }
 
-    /// Offers a commit to those it concerns.
+    /// Offers a commit to the subscribers of its keys.
     ///
     /// - Returns: The subscribers to wake.
     func offer(_ commit: StoreCommit) -> StoreDelivery {
@@ -47,7 +47,7 @@ struct SubscriberTable {
             subscribers += interested.values.filter { $0.offer(part) }
         }
         if !commit.changes.isEmpty {
-            subscribers += ofAnyKey.values.filter { $0.offer(commit) }
+            subscribers += ofEveryKey.values.filter { $0.offer(commit) }
         }
         return StoreDelivery(subscribers: subscribers, origin: commit.origin)
     }

@@ -13,6 +13,13 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: String...) -> Changes {
+        changes(of: keys)
+    }
+
+    /// Every change of some keys from now on.
+    ///
+    /// The changes of these keys in one transaction are one element.
+    public func changes(of keys: [String]) -> Changes {
         Changes(engine: engine, keys: Set(keys))
     }
 
@@ -20,7 +27,24 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: AnySettingKey...) -> Changes {
-        Changes(engine: engine, keys: Set(keys.map(\.name)))
+        changes(of: keys)
+    }
+
+    /// Every change of some keys from now on.
+    ///
+    /// The changes of these keys in one transaction are one element.
+    public func changes(of keys: [AnySettingKey]) -> Changes {
+        changes(of: keys.map(\.name))
+    }
+
+    /// Every change of some settings from now on.
+    ///
+    /// The changes of these settings in one transaction are one element. For their typed values, use ``values(of:)``.
+    ///
+    /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
+    /// - Returns: The changes.
+    public func changes<each Value: Sendable>(of settings: repeat Setting<each Value>) -> Changes {
+        changes(of: observed(repeat each settings).map(\.key))
     }
 
     /// The changes of a suite over time: see ``SettingsSuite/changes``.

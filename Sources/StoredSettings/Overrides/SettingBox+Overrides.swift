@@ -49,7 +49,7 @@ extension SettingBox {
     ) -> OverrideReading<Value> {
         do {
             let value = try read()
-            let reading = Reading(value: value, identity: identity(of: value))
+            let reading = Reading(value: value, stored: nil)
             return OverrideReading(layer: layer, source: source, result: .success(reading))
         } catch {
             let problem = unusable(.wrapping(error, as: .invalidValue), from: source, layer)
@@ -100,19 +100,19 @@ extension SettingBox {
             guard isBoolean, !last.isAttached, !last.isKey else { throw error }
             return try validated(.bool(true))
         }
-        try key.rule(value)
+        try key.validator(value)
         return value
     }
 
     private func value(of text: String) throws -> Value {
         let value = try decoded([text])
-        try key.rule(value)
+        try key.validator(value)
         return value
     }
 
     private func validated(_ storedValue: StoredValue) throws -> Value {
         let value = try key.conversion.decode(storedValue)
-        try key.rule(value)
+        try key.validator(value)
         return value
     }
 
@@ -194,7 +194,7 @@ extension SettingBox {
         if let type = Value.self as? any (CaseIterable & StoredValueConvertible).Type, let cases = type.storedStrings {
             return "one of \(cases.joined(separator: ", "))"
         }
-        return switch identity(of: key.defaultValue)?.kind {
+        return switch encoded(key.defaultValue)?.kind {
         case .bool: "true or false"
         case .integer: "an integer that the setting accepts"
         case .double: "a number that the setting accepts"

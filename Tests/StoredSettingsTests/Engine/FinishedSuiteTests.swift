@@ -46,7 +46,7 @@ struct FinishedSuiteTests {
         store.fail(with: full)
         port.value = 3
         suite.finish()
-        #expect(reporter.errors.last?.consequence.contains("tried again") == false)
+        #expect(reporter.errors.last?.consequence.contains("later try") == false)
         store.fail(with: nil)
         #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
         #expect(throws: SettingsError(.suiteFinished, fact: "")) { try port.set(4) }

@@ -74,7 +74,7 @@ struct FileLockTests {
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(holder.process) has held the lock for 120 seconds"))
-        #expect(error.remedy == "let process \(holder.process) go on, or end it")
+        #expect(error.remedy == "resume process \(holder.process), or end it")
     }
 
     @Test("a later process with the holder's process ID is not mistaken for the holder")

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SettingsSuite {
+    /// The current values of several settings as a tuple, followed by a tuple for every change of them.
+    ///
+    /// ```swift
+    /// for await (host, port) in suite.values(of: settings.$host, settings.$port) {
+    ///     await server.listen(on: host, port)
+    /// }
+    /// ```
+    ///
+    /// The sequence makes the promises of ``Setting/values``: each loop starts with the values at that moment and misses no
+    /// later change, equal values are not repeated, a slow loop receives the newest values, and the loop ends when its task
+    /// is canceled or the suite is finished. The values of a tuple were stored at the same moment, so the changes of a
+    /// transaction arrive together.
+    ///
+    /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported, and its changes
+    ///   add no element.
+    /// - Returns: The values.
+    public func values<each Value: Sendable>(
+        of settings: repeat Setting<each Value>
+    ) -> TupleValues<(repeat each Value)> {
+        let engine = engine
+        let keys = Set(observed(repeat each settings).map(\.key))
+        return TupleValues(engine: engine, keys: keys) { contents in
+            let trackers = (repeat TrackedSetting(each settings, in: contents, of: engine))
+            var all: [any ChangeTracking] = []
+            for tracker in repeat each trackers { all.append(tracker) }
+            return (all, { (repeat (each trackers).value) })
+        }
+    }
+
+    // The types are generic over the tuple: those that are generic over a parameter pack crash compilers up to 6.3.
+
+    /// The values of several settings over time: see ``SettingsSuite/values(of:)``.
+    ///
+    /// The element is a tuple, or the value itself for a single setting.
+    public struct TupleValues<Element>: AsyncSequence, Sendable {
+        fileprivate let engine: SettingsEngine
+        fileprivate let keys: Set<String>
+        /// Returns a tracker of each setting, and the function that returns their current values.
+        fileprivate let track: @Sendable ([String: StoredValue]) -> ([any ChangeTracking], () -> Element)
+
+        /// Starts with the current values.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(self)
+        }
+
+        /// The values for one loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let subscription: ChangeSubscription<NewStoredValues>
+            private let trackers: [any ChangeTracking]
+            private let current: () -> Element
+            private var isFirst = true
+
+            fileprivate init(_ sequence: TupleValues) {
+                let (engine, keys) = (sequence.engine, sequence.keys)
+                let storage = ChangeStorage { NewStoredValues($0, keys: keys) }
+                subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
+                // After the subscription: a change in between is in both, and is then equal to what was read.
+                (trackers, current) = sequence.track(engine.contents())
+            }
+
+            /// The next values; `nil` when the task is canceled or the suite is finished.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Element? {
+                if isFirst {
+                    isFirst = false
+                    return Task.isCancelled ? nil : current()
+                }
+                while let change = await subscription.storage.next(isolation: actor) {
+                    var isChanged = false
+                    for tracker in trackers where tracker.apply(change) { isChanged = true }
+                    if isChanged { return current() }
+                }
+                return nil
+            }
+        }
+    }
+}
+
+@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+extension SettingsSuite.TupleValues.Iterator: Sendable {}
+
+/// A setting of any type whose last value an iterator knows.
+private protocol ChangeTracking: AnyObject {
+    /// Updates the value, and returns whether it differs from the last one.
+    func apply(_ change: NewStoredValues) -> Bool
+}
+
+/// The last value of a setting for one iterator.
+private final class TrackedSetting<Value: Sendable>: ChangeTracking {
+    private let box: SettingBox<Value>
+    /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
+    private let isOwn: Bool
+    private var reading: SettingBox<Value>.Reading
+    /// Owns the engine, which the box does not.
+    private let setting: Setting<Value>
+
+    init(_ setting: Setting<Value>, in contents: [String: StoredValue], of engine: SettingsEngine) {
+        self.setting = setting
+        box = setting.box
+        isOwn = setting.engine === engine
+        let stored = isOwn ? contents[setting.key] : setting.engine.value(forKey: setting.key)
+        reading = setting.box.reading(of: stored)
+    }
+
+    var value: Value { reading.value }
+
+    func apply(_ change: NewStoredValues) -> Bool {
+        guard isOwn, let stored = change.values[setting.key] else { return false }
+        let new = box.reading(of: stored)
+        guard box.identity(of: new) != box.identity(of: reading) else { return false }
+        reading = new
+        return true
+    }
+}
+
+/// The new values of some keys, without the old ones.
+///
+/// Unlike ``SettingsSuite/Change``, a change and its reversal do not cancel out: the subscriber may have read its first
+/// values in between.
+private struct NewStoredValues: CoalescingChange {
+    var values: [String: StoredValue?]
+
+    init(_ commit: StoreCommit, keys: Set<String>) {
+        let pairs = commit.changes.lazy.filter { keys.contains($0.key) }.map { ($0.key, $0.new) }
+        // A store that lists a key twice violates its contract, which must not trap.
+        values = Dictionary(pairs) { _, later in later }
+    }
+
+    var isEmpty: Bool { values.isEmpty }
+
+    func followed(by later: NewStoredValues) -> NewStoredValues {
+        var merged = self
+        merged.values.merge(later.values) { _, later in later }
+        return merged
+    }
+}

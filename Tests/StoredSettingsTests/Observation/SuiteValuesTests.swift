@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Values of several settings")
+struct SuiteValuesTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+    private let host: Setting<String>
+    private let port: Setting<Int>
+
+    init() {
+        suite = .inMemory(reporter: reporter)
+        host = Setting("host", default: "localhost", suite: suite)
+        port = Setting("port", default: 8080, suite: suite, in: 1...65_535)
+    }
+
+    @Test("the first element is the current values")
+    func first() async throws {
+        port.value = 1
+        var iterator = suite.values(of: host, port).makeAsyncIterator()
+        let first = try #require(await iterator.next())
+        #expect(first == ("localhost", 1))
+        // Of a single setting, the element is the value.
+        for await port in suite.values(of: port) {
+            #expect(port == 1)
+            break
+        }
+        for await (host, port) in suite.values(of: host, port) {
+            #expect(host == "localhost" && port == 1)
+            break
+        }
+    }
+
+    @Test("the changes of a transaction arrive together, and a slow loop receives the newest values")
+    func transaction() async throws {
+        var iterator = suite.values(of: host, port).makeAsyncIterator()
+        _ = await iterator.next()
+        try suite.transaction {
+            $0[host] = "a.example"
+            $0[port] = 1
+        }
+        #expect(try #require(await iterator.next()) == ("a.example", 1))
+        port.value = 2
+        host.value = "b.example"
+        port.value = 3
+        #expect(try #require(await iterator.next()) == ("b.example", 3))
+    }
+
+    @Test("equal values, other keys and rejected values are no element")
+    func equalValues() async throws {
+        var iterator = suite.values(of: host, port).makeAsyncIterator()
+        _ = await iterator.next()
+        host.value = "localhost"
+        try suite.setStoredValue(1, forKey: "other")
+        try suite.setStoredValue(0, forKey: "port")
+        port.reset()
+        host.value = "a.example"
+        host.value = "localhost"
+        port.value = 7
+        #expect(try #require(await iterator.next()) == ("localhost", 7))
+    }
+
+    @Test("a change that is reversed after the first read is delivered")
+    func reversal() async throws {
+        var iterator = suite.values(of: port).makeAsyncIterator()
+        port.value = 1
+        var late = suite.values(of: port).makeAsyncIterator()
+        port.reset()
+        #expect(await iterator.next() == 8080)
+        #expect(await late.next() == 1)
+        #expect(await late.next() == 8080)
+        port.value = 2
+        #expect(await iterator.next() == 2)
+    }
+
+    @Test("a change from outside is delivered")
+    func external() async throws {
+        let store = InMemoryStore()
+        let suite = SettingsSuite(store: store)
+        let port = Setting("port", default: 8080, suite: suite)
+        var iterator = suite.values(of: port).makeAsyncIterator()
+        #expect(await iterator.next() == 8080)
+        try store.commit { $0["port"] = 5 }
+        #expect(await iterator.next() == 5)
+    }
+
+    @Test("the loop ends with its suite and with its task")
+    func ending() async {
+        var iterator = suite.values(of: host, port).makeAsyncIterator()
+        _ = await iterator.next()
+        let (started, signal) = AsyncStream.makeStream(of: Void.self)
+        let task = Task { [suite, host, port] in
+            var count = 0
+            for await _ in suite.values(of: host, port) {
+                count += 1
+                signal.finish()
+            }
+            return count
+        }
+        for await _ in started {}
+        task.cancel()
+        #expect(await task.value == 1)
+        suite.finish()
+        #expect(await iterator.next() == nil)
+    }
+
+    @Test("a setting of another suite is reported, and its changes add no element")
+    func otherSuite() async throws {
+        let foreign = Setting("port", default: 5, suite: .inMemory())
+        var iterator = suite.values(of: port, foreign).makeAsyncIterator()
+        #expect(reporter.errors.map(\.code) == [.otherSuite])
+        #expect(try #require(await iterator.next()) == (8080, 5))
+        foreign.value = 6
+        port.value = 1
+        #expect(try #require(await iterator.next()) == (1, 5))
+    }
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension SettingKeys {
+    fileprivate static let host = SettingKey("host", default: "localhost")
+    fileprivate static let port = SettingKey("port", default: 8080)
+}
+
+extension SettingMembers {
+    fileprivate var hostMember: SettingKey<String> { .host }
+}
+
+@Suite("References to settings")
+struct SettingReferenceTests {
+    private final class Counter: Sendable {
+        private let number = Atomic(0)
+        var count: Int { number.load(ordering: .relaxed) }
+        func add() { number.add(1, ordering: .relaxed) }
+    }
+
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+    private let host: Setting<String>
+    private let port: Setting<Int>
+    private let foreign = Setting("foreign", default: 0, suite: .inMemory())
+
+    init() {
+        suite = .inMemory(reporter: reporter)
+        (host, port) = (Setting(.host, suite: suite), Setting(.port, suite: suite))
+    }
+
+    private func fill() {
+        host.value = "a.example"
+        port.value = 1
+    }
+
+    @Test("remove() removes the stored value and throws a failure")
+    func removing() throws {
+        fill()
+        try port.remove()
+        #expect(!port.isSet && host.isSet)
+        suite.finish()
+        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try host.remove() }
+        #expect(host.value == "a.example")
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("a suite resets settings, keys, strings and arrays of keys alike")
+    func resetting() throws {
+        let resets: [(SettingsSuite) throws -> Void] = [
+            { [host, port] in try $0.reset(host, port) },
+            { try $0.reset(.host, .port) },
+            { try $0.reset([.host, .port]) },
+            { try $0.reset("host", "port") },
+            { try $0.reset(["host", "port"]) },
+            { suite in try suite.transaction { [host, port] in $0.reset(host, port) } },
+            { suite in try suite.transaction { $0.reset(.host, .port) } },
+            { suite in try suite.transaction { $0.reset([.host, .port]) } },
+            { suite in try suite.transaction { $0.reset("host", "port") } },
+        ]
+        for reset in resets {
+            fill()
+            #expect(suite.keys == ["host", "port"])
+            try reset(suite)
+            #expect(suite.keys.isEmpty)
+        }
+    }
+
+    @Test("a reset with a setting of another suite throws and changes nothing")
+    func resettingForeign() throws {
+        fill()
+        foreign.value = 1
+        #expect(throws: SettingsError(.otherSuite, fact: "")) { try suite.reset(port, foreign) }
+        #expect(throws: SettingsError(.otherSuite, fact: "")) { try suite.transaction { $0.reset(port, foreign) } }
+        #expect(port.isSet && foreign.isSet)
+    }
+
+    @Test("changes and observations accept settings, keys and arrays of keys alike")
+    func observing() async {
+        let changes = [
+            suite.changes(of: host, port), suite.changes(of: .host, .port), suite.changes(of: [.host, .port]),
+            suite.changes(of: "host", "port"), suite.changes(of: ["host", "port"]),
+        ]
+        let counter = Counter()
+        let observations = [
+            suite.observe(host, port) { counter.add() }, suite.observe(.host, .port) { counter.add() },
+            suite.observe([.host, .port]) { counter.add() },
+        ]
+        try? suite.setStoredValue(1, forKey: "other")
+        #expect(counter.count == 0)
+        port.value = 5
+        #expect(counter.count == 3)
+        for changes in changes {
+            #expect(await changes.first { _ in true }?.keys == ["port"])
+        }
+        withExtendedLifetime(observations) {}
+    }
+
+    @Test("changes report a setting of another suite")
+    func changesOfForeign() {
+        _ = suite.changes(of: port, foreign)
+        #expect(reporter.errors.map(\.code) == [.otherSuite])
+        #expect(reporter.errors.first?.key == "foreign")
+    }
+
+    @Test("a dynamic member has a setting")
+    func members() {
+        let setting = suite.setting(\.hostMember)
+        suite.values.hostMember = "b.example"
+        #expect(setting.value == "b.example" && setting.isSet)
+        setting.reset()
+        #expect(suite.values.hostMember == "localhost")
+        #expect(suite.setting(.port).defaultValue == 8080)
+    }
+
+    @Test("keys are equal when their names and types are")
+    func hashableKeys() {
+        let keys: Set<AnySettingKey> = [
+            .host, SettingKey("host", default: "other"), SettingKey("host", default: 1),
+            .port, SettingKey<Int?>("port"),
+        ]
+        #expect(keys.count == 4)
+        #expect(keys.contains(SettingKey("port", default: 1)))
+        #expect(!keys.contains(SettingKey("port", default: "1")))
+    }
+
+    @Test("a suite and a transaction access stored values alike")
+    func storedValues() throws {
+        suite[storedValueFor: "port"] = 5
+        #expect(suite[storedValueFor: "port"] == 5 && port.value == 5)
+        try suite.transaction { settings in
+            #expect(settings.storedValue(forKey: "port") == 5)
+            #expect(settings[storedValueFor: "port"] == 5)
+            try settings.setStoredValue(6, forKey: "port")
+            settings[storedValueFor: "host"] = "c.example"
+        }
+        #expect(suite.snapshot() == ["port": 6, "host": "c.example"])
+        suite[storedValueFor: "port"] = nil
+        #expect(suite.keys == ["host"])
+        suite[storedValueFor: ""] = 1
+        #expect(reporter.errors.map(\.code) == [.invalidKey])
+        #expect(throws: SettingsError(.invalidKey, fact: "")) {
+            try suite.transaction { try $0.setStoredValue(1, forKey: "") }
+        }
+    }
+}
+
+@Suite("Definitions of settings")
+struct SettingDefinitionTests {
+    private struct Doubled: StoredValueBridge {
+        func storedValue(from value: Int) throws -> StoredValue { (2 * value).storedValue() }
+        func value(from storedValue: StoredValue) throws -> Int { try Int(storedValue: storedValue) / 2 }
+    }
+
+    private let suite = SettingsSuite.inMemory()
+
+    @Test("a computed default combines with a bridge, a range and a validator")
+    func computedDefaults() throws {
+        let keys = [
+            SettingKey("a", default: { 3 }, in: 1...9),
+            SettingKey("a", default: { 3 }, validate: { (1...9).contains($0) }),
+            SettingKey("a", default: { 3 }, as: Doubled(), validate: { (1...9).contains($0) }),
+            SettingKey("a", default: { 3 }, in: 1...9, as: Doubled()),
+            SettingKey("a", default: 3, in: 1...9, as: Doubled()),
+        ]
+        for (index, key) in keys.enumerated() {
+            let setting = Setting(key, suite: suite)
+            setting.reset()
+            #expect(setting.value == 3)
+            #expect(throws: SettingsError(.validationFailed, fact: "")) { try setting.set(10) }
+            try setting.set(4)
+            #expect(suite.storedValue(forKey: "a") == (index < 2 ? 4 : 8))
+        }
+    }
+
+    @Test("a setting without a key is defined by a range, a bridge and a validator")
+    func settings() throws {
+        let settings = [
+            Setting("a", default: 3, suite: suite, in: 1...9) { $0 != 5 },
+            Setting("a", default: 3, suite: suite) { (1...9).contains($0) && $0 != 5 },
+            Setting("a", default: 3, suite: suite, as: Doubled()) { (1...9).contains($0) && $0 != 5 },
+            Setting("a", default: 3, suite: suite, in: 1...9, as: Doubled()) { $0 != 5 },
+        ]
+        for (index, setting) in settings.enumerated() {
+            for value in [0, 5, 10] {
+                #expect(throws: SettingsError(.validationFailed, fact: "")) { try setting.set(value) }
+            }
+            try setting.set(4)
+            #expect(suite.storedValue(forKey: "a") == (index < 2 ? 4 : 8))
+        }
+        let optionals = [
+            Setting<Int?>("b", suite: suite), Setting<Int?>("b", suite: suite, in: 1...9),
+            Setting<Int?>("b", suite: suite, as: Doubled()) { $0 < 10 },
+        ]
+        for (index, setting) in optionals.enumerated() {
+            #expect(setting.value == nil)
+            try setting.set(4)
+            #expect(suite.storedValue(forKey: "b") == (index < 2 ? 4 : 8))
+            if index > 0 { #expect(throws: SettingsError(.validationFailed, fact: "")) { try setting.set(10) } }
+            setting.value = nil
+            #expect(!setting.isSet)
+        }
+    }
+}
+
+@Suite("Messages of errors")
+struct SettingsErrorMessageTests {
+    private struct Unexplained: Error {}
+    private struct Explained: Error, CustomStringConvertible {
+        let description = "the port is taken"
+    }
+
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+
+    init() {
+        suite = .inMemory(reporter: reporter)
+    }
+
+    @Test("a value outside the range names the range as the fix")
+    func range() throws {
+        let port = Setting("port", default: 8080, suite: suite, in: 1...65_535)
+        let error = settingsError { try port.set(70_000) }
+        #expect(
+            error?.message == "setting 'port' of suite 'in memory': the value is outside 1...65535. "
+                + "The setting keeps the value it had. Assign a value in 1...65535."
+        )
+        try suite.setStoredValue(70_000, forKey: "port")
+        #expect(port.value == 8080)
+        #expect(
+            reporter.errors.last?.message == "setting 'port' of suite 'in memory': the value is outside 1...65535. "
+                + "The default is used, and the stored value is left as it is. Assign a value in 1...65535."
+        )
+        #expect(settingsError { _ = try port.load() }?.remedy == "assign a value in 1...65535")
+    }
+
+    @Test("the message names the file of a suite once")
+    func paths() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            let port = Setting("port", default: 8080, suite: suite, in: 1...65_535)
+            try suite.setStoredValue("text", forKey: "port")
+            #expect(port.value == 8080)
+            let message = try #require(reporter.errors.first?.message)
+            #expect(message.ranges(of: path).count == 1)
+            #expect(message.hasPrefix("setting 'port' (\(path)): expected an integer, found a string."))
+            #expect(message.hasSuffix("Correct it in the file, or assign a new value."))
+            suite.finish()
+        }
+    }
+
+    @Test("a validator's reason is in the message if its error has a description of its own")
+    func reasons() {
+        let setting = Setting("port", default: 1, suite: suite) { value in
+            switch value {
+            case 2: throw Explained()
+            case 3: throw Unexplained()
+            case 4: throw SettingsError(.invalidValue, fact: "the port is reserved", remedy: "use a higher port")
+            default: return true
+            }
+        }
+        let facts = [2, 3, 4].map { value in settingsError { try setting.set(value) } }
+        #expect(facts[0]?.fact == "the setting's validator rejected the value: the port is taken")
+        #expect(facts[1]?.fact == "the setting's validator rejected the value: it threw Unexplained")
+        #expect(facts[2]?.fact == "the port is reserved" && facts[2]?.remedy == "use a higher port")
+        #expect(facts[0]?.underlying is Explained && facts[1]?.underlying is Unexplained)
+    }
+
+    @Test("a localized error has a description, a reason and a suggestion")
+    func localized() {
+        let error: any LocalizedError = SettingsError(.readOnly, fact: "the fact", remedy: "the fix")
+        #expect(error.errorDescription == "the fact. The fix.")
+        #expect(error.failureReason == "the fact")
+        #expect(error.recoverySuggestion == "the fix")
+    }
+}
