@@ -64,16 +64,11 @@ struct SettingTests {
         #expect(suite.storedValue(forKey: "port") == 1)
     }
 
-<<<<<<< HEAD
-    @Test("an undecodable value is reported once until something changes")
-    func reportedOnce() throws {
-=======
     @Test("an undecodable value is reported once, however many reads and observations meet it")
     func reportedOnce() async throws {
         let observation = port.observe { _ in }
         var values = port.values.makeAsyncIterator()
         _ = await values.next()
->>>>>>> 9752ccd0e7ad7a0e30ca2fd4cacbf3a296704f43
         try suite.setStoredValue("many", forKey: "port")
         for _ in 0..<10 { _ = port.value }
         try suite.setStoredValue(1, forKey: "other")

@@ -70,11 +70,7 @@ struct SettingsSuiteTests {
         #expect(suite.snapshot() == ["other": true])
     }
 
-<<<<<<< HEAD
-    @Test("an invalid value, an undecodable value or a setting of another suite makes the whole transaction throw")
-=======
     @Test("a rejected value, an undecodable value or a setting of another suite makes the whole transaction throw")
->>>>>>> 9752ccd0e7ad7a0e30ca2fd4cacbf3a296704f43
     func transactionFailing() throws {
         let port = Setting(SettingKey("port", default: 1, in: 1...10), suite: suite)
         let otherSetting = Setting("x", default: 1, suite: .inMemory())
@@ -129,11 +125,7 @@ struct SettingsSuiteTests {
         #expect(settingsError { try outer.update { _ in try suite.transaction { _ in } } }?.key == nil)
     }
 
-<<<<<<< HEAD
-    @Test("an assignment inside a transaction is reported and applied after the transaction")
-=======
     @Test("an assignment inside a transaction is reported and applied after it")
->>>>>>> 9752ccd0e7ad7a0e30ca2fd4cacbf3a296704f43
     func assigningInside() throws {
         let other = SettingsSuite.inMemory(reporter: reporter)
         try suite.transaction { settings in

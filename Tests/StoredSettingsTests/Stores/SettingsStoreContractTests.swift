@@ -90,7 +90,7 @@ struct SettingsStoreContractTests {
         struct Refusal: Error {}
         let none = Contract(named: "none", makeStore: { () throws -> InMemoryStore in throw Refusal() })
         let refused = await none.violations(of: .reads)
-        #expect(refused == ["it throws Refusal()"])
+        #expect(refused == ["the check throws Refusal()"])
 
         let end = DispatchSemaphore(value: 0)
         defer { end.signal() }
@@ -103,6 +103,6 @@ struct SettingsStoreContractTests {
             }
         )
         let hung = await hanging.violations(of: .reads)
-        #expect(hung == ["it does not come to an end within 0.04 seconds"])
+        #expect(hung == ["the check does not finish within 0.04 seconds"])
     }
 }

@@ -36,11 +36,7 @@ struct DeclaredTests {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(["few": "loud"], reporter: reporter)
         #expect(Setting("few", default: Few.low, suite: suite).value == .low)
-<<<<<<< HEAD
-        #expect(reporter.errors.map(\.remedy) == ["assign a new value; use one of low, very-high"])
-=======
         #expect(reporter.errors.map(\.remedy) == ["give one of low, very-high"])
->>>>>>> 9752ccd0e7ad7a0e30ca2fd4cacbf3a296704f43
     }
 
     @Test("a type with a raw value and a Codable conformance is stored by its raw value")
