@@ -170,6 +170,8 @@ private final class DiskState: Sendable {
         var prematurePlacements = 0
         /// The last file written under a temporary name.
         var draft = ""
+        /// The last such file that was synchronized: the draft of the settings file. That of the copy need not be.
+        var synchronizedDraft: String?
     }
 
     private let path: String
@@ -194,18 +196,21 @@ private final class DiskState: Sendable {
         case .write:
             state.unsafe.insert(name)
             if name.hasSuffix(".new") { state.draft = name }
+            if name == state.synchronizedDraft { state.synchronizedDraft = nil }
         case .open where name.hasSuffix(".journal"):
             state.unsafe.insert(directory)
         case .makeDirectory:
             state.unsafe.insert(String(directory.dropLast("/new".count)))
         case .rename where name == path:
             state.placements += 1
-            if state.unsafe.contains(where: { $0.hasSuffix(".new") }) { state.prematurePlacements += 1 }
+            if state.synchronizedDraft == nil { state.prematurePlacements += 1 }
+            state.synchronizedDraft = nil
             state.unsafe.insert(directory)
         case .rename:
             // The copy of the file, which need not be synchronized.
             state.unsafe.remove(state.draft)
         case .sync:
+            if name.hasSuffix(".new") { state.synchronizedDraft = name }
             state.unsafe.remove(name)
         default:
             break

@@ -17,7 +17,7 @@ struct RareReadsTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 1, "text": "old"}"#)
             let isSlow = Mutex(false)
-            let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let (hasBegun, mayEnd) = (Mutex(false), DispatchSemaphore(value: 0))
             let system = SystemCalls(fault: { call, other in
                 let isNow = isSlow.withLock { isSlow in
                     guard isSlow, call == .read, other == path else { return false }
@@ -25,7 +25,7 @@ struct RareReadsTests {
                     return true
                 }
                 guard isNow else { return nil }
-                hasBegun.signal()
+                hasBegun.withLock { $0 = true }
                 _ = mayEnd.wait(timeout: .now() + 60)
                 return nil
             })
@@ -43,7 +43,7 @@ struct RareReadsTests {
                 let value = b.value
                 read.withLock { $0 = value }
             }
-            await Task.detached { _ = hasBegun.wait(timeout: .now() + 60) }.value
+            await eventually("the edited file is being read") { hasBegun.withLock { $0 } }
             // The contents in memory are still the old ones, and may be cached.
             #expect(a.value == 1 && text.value == "old")
             mayEnd.signal()

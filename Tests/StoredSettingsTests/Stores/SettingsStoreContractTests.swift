@@ -70,7 +70,7 @@ struct SettingsStoreContractTests {
     @Test("a violation names the store, the clause and the failure")
     func wording() async {
         let violations = await Self.faulty(.forgetsAtClose).violations()
-        let expected = "FaultyStore, closing: a store that was closed does not give its last contents"
+        let expected = "FaultyStore, closing: a closed store does not return its last contents"
         #expect(violations == [expected, expected])
     }
 

@@ -186,7 +186,23 @@ final class FaultTrial {
         case .open where isAboutJournal: failure == .notPermitted
         // A directory with search permission but no read permission cannot be synchronized by its user.
         case .open where isAboutDirectory, .sync where isAboutDirectory: failure == .notPermitted
+        // A copy that cannot be replaced is removed and written again, and its space is used for a draft.
+        case .open, .write, .rename, .status, .sync, .unlink: isAboutCopy(call.path) && isCopyCurrent
         default: false
+        }
+    }
+
+    private func isAboutCopy(_ path: String) -> Bool {
+        path.hasSuffix(".last-good") || path.hasSuffix(".new")
+    }
+
+    /// Whether the last good copy is that of the settings file.
+    private var isCopyCurrent: Bool {
+        let path = directory + "/a/b/settings.json"
+        do {
+            return try (path + ".last-good").fileContents == path.fileContents
+        } catch {
+            return false
         }
     }
 
