@@ -17,7 +17,8 @@ struct RareReadsTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 1, "text": "old"}"#)
             let isSlow = Mutex(false)
-            let (hasBegun, mayEnd) = (Mutex(false), DispatchSemaphore(value: 0))
+            let hasBegun = Mutex(false)
+            let mayEnd = DispatchSemaphore(value: 0)
             let system = SystemCalls(fault: { call, other in
                 let isNow = isSlow.withLock { isSlow in
                     guard isSlow, call == .read, other == path else { return false }
