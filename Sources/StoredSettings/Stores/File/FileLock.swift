@@ -10,6 +10,9 @@ enum FileLock {
     /// How long to wait for a process that is known to run: a slow disk shows no progress.
     static let slowPatience = Duration.seconds(120)
 
+    /// How long to wait in all, whatever progress there is: a process may show progress and never release the lock.
+    static let longestWait = slowPatience
+
     /// How time passes while a process waits.
     struct Clock {
         var now: () -> ContinuousClock.Instant = { .now }
@@ -25,8 +28,8 @@ enum FileLock {
 
     /// Waits for the lock.
     ///
-    /// The lock is nobody's turn: among several who write without a pause, one may go without it for long. That is no
-    /// failure as long as the others get on, so it is the time without progress that is bounded.
+    /// `flock` is not fair: a writer can starve while other processes write without a pause. So the time without progress
+    /// is bounded, and the whole time far more generously.
     ///
     /// - Parameters:
     ///   - file: The file to lock.
@@ -50,6 +53,7 @@ enum FileLock {
             if try system.tryLock(file) { return }
             SystemCalls.yield()
         }
+        let start = clock.now()
         var deadline = clock.now() + patience
         var slowDeadline = clock.now() + (slowPatience ?? patience)
         var pause = shortestPause
@@ -68,6 +72,8 @@ enum FileLock {
                     throw SettingsError.lockTimedOut(file.path, after: waited, process: holder?.visibleProcess)
                 }
             }
+            let waited = clock.now() - start
+            guard waited < max(longestWait, patience) else { throw SettingsError.lockBusy(file.path, after: waited) }
             clock.sleep(pause)
             pause = min(pause * 2, longestPause)
         }
