@@ -203,6 +203,7 @@ extension FileStore {
         }
         do {
             try checkWritable()
+            try checkTarget(journal: journalPath())
             if let journal = state.withLock({ $0.journal.journal }), !journal.isWritable {
                 try file.system.checkWritable(journal.file.path)
             }
@@ -218,7 +219,10 @@ extension FileStore {
     /// Waits until the disk has the journal.
     func synchronize() throws {
         do {
-            look(isFileChanged: false)
+            // Without a journal that is open, other processes may have created one.
+            look(isFileChanged: state.withLock { $0.journal.journal == nil || $0.journal.problem != nil })
+            // Values that other processes have set may be in a journal that cannot be opened.
+            if let problem = state.withLock({ $0.journal.problem }) { throw problem }
             // What was committed to a journal that was removed since, or that the disk failed to take, is not safe there.
             if needsRepair() { try commit(isBlind: true, mustBeTrusted: true) { _ in } }
             let (journal, isNamed, reading) = state.withLock {

@@ -17,6 +17,7 @@ extension Journal {
     ///   - checkpointed: What of the epoch before is in the settings file.
     ///   - previousEnd: Where the one before ended, when these changes and the file are what it had come to.
     ///   - limit: Where records have to stop until the disk has the new header.
+    ///   - known: The last epoch that the caller knows of, which the header may not name any more.
     /// - Returns: The facts of the epoch.
     /// - Throws: ``SystemError`` or ``SettingsError`` when the changes cannot be written; then all is as it was.
     func begin(
@@ -24,12 +25,13 @@ extension Journal {
         with changes: [StoreChange],
         checkpointed: UInt32,
         previousEnd: UInt32,
-        limit: UInt32 = 0
+        limit: UInt32 = 0,
+        after known: UInt32 = 0
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
-        let number = max(last?.epoch ?? 0, published.epoch) &+ 1
+        let number = max(last?.epoch ?? 0, published.epoch, known) &+ 1
         let salt = isUnsalted ? 0 : UInt64.random(in: 1 ... .max)
-        let record = changes.isEmpty ? [] : try JournalRecord.bytes(of: changes, epoch: number, salt: salt)
+        let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
         if !record.isEmpty {

@@ -30,20 +30,22 @@ extension Journal {
     func records(from start: UInt32, to end: UInt32?, epoch: UInt32, salt: UInt64) throws(SystemError) -> Reading {
         let size = try min(system.status(of: file).size, Int(end ?? .max))
         var reading = Reading(records: [], end: start, isWhole: false)
-        // Part by part: a journal that is damaged may say that it is much longer than it is.
+        // Part by part: a journal that is damaged may state that it is much longer than it is.
         var length = Self.partLength
         while Int(reading.end) < size {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
             let bytes = try system.contents(of: file, in: part)
             let count = reading.records.count
-            let isCut = bytes.withUnsafeBytes { bytes in
+            let wholeLength = bytes.withUnsafeBytes { bytes in
                 takeRecords(in: bytes, from: part.lowerBound, epoch: epoch, salt: salt, &reading)
-                return JournalRecord.isCut(bytes, epoch: epoch)
+                return JournalRecord.length(ofCut: bytes, epoch: epoch)
             }
-            if reading.records.count == count {
-                // A record may be longer than a part, and says so; what is none ends the search.
-                guard isCut, part.upperBound < size, length < Int(UInt32.max) else { break }
-                length *= 16
+            if reading.records.count > count {
+                length = Self.partLength
+            } else {
+                // A record may be longer than a part, and states so. Anything else ends the search.
+                guard let wholeLength, part.lowerBound + wholeLength <= size else { break }
+                length = wholeLength
             }
         }
         reading.isWhole = end.map { $0 == reading.end } ?? true
