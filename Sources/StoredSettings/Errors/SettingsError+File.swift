@@ -20,6 +20,20 @@ extension SettingsError {
         )
     }
 
+    /// - Parameters:
+    ///   - path: The lock's file.
+    ///   - wait: How long was waited.
+    /// - Returns: The error.
+    static func lockBusy(_ path: FilePath, after wait: Duration) -> SettingsError {
+        SettingsError(
+            .lockTimedOut,
+            fact: "other processes have kept this one from the lock for \(wait.components.seconds) seconds",
+            consequence: "nothing is changed",
+            remedy: "find the processes that have \(path) open, and end the one that does not release it",
+            location: Location(file: path.description)
+        )
+    }
+
     static func notAJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
@@ -47,6 +61,47 @@ extension SettingsError {
             consequence:
                 "the records before them are used, and later changes are lost; the next set repairs the journal",
             remedy: "check the disk, and find out which other program writes to that file",
+            location: Location(file: path.description)
+        )
+    }
+
+    static func olderJournal(_ path: FilePath) -> SettingsError {
+        SettingsError(
+            .malformedJournal,
+            fact: "the journal is an older copy of the journal that this process has read",
+            consequence: "what this process knew is written again; changes that only ended processes knew are lost",
+            remedy: "do not restore the journal while a program uses it; see what has written that file",
+            location: Location(file: path.description)
+        )
+    }
+
+    /// - Parameter longest: How long a record may be, in bytes.
+    /// - Returns: The error.
+    static func recordTooLong(_ longest: Int) -> SettingsError {
+        SettingsError(
+            .unstorable,
+            fact: "the changes of one commit take more than \(longest >> 20) MiB",
+            consequence: "nothing is changed",
+            remedy: "change less in one transaction, or store large data in a file and its path in the setting"
+        )
+    }
+
+    static func contentsTooLong(_ path: FilePath) -> SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "the settings take more than \(SettingsFile.longestFile >> 20) MiB, the limit of a settings file",
+            consequence: "the settings file is not written; what was set is safe in the journal",
+            remedy: "remove values, or store large data in files and their paths in the settings",
+            location: Location(file: path.description)
+        )
+    }
+
+    static func notAFile(_ path: FilePath) -> SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "the path of the settings leads to a directory or device, not to a regular file",
+            consequence: "nothing is changed",
+            remedy: "use a path that leads to a regular file or to nothing, such as \(path)/settings.json",
             location: Location(file: path.description)
         )
     }

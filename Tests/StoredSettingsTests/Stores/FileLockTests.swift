@@ -68,7 +68,18 @@ struct FileLockTests {
         #expect(error.code == .lockTimedOut)
     }
 
-    @Test("waiting continues for two minutes while the holder runs without progress")
+    @Test("fails after two minutes although there is progress all the time", arguments: [false, true])
+    func endlessProgress(hasHolder: Bool) async throws {
+        let holder = hasHolder ? try #require(LockHolder.current) : nil
+        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder) {
+            UInt64($0 / .seconds(1))
+        }
+        #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
+        #expect(error.code == .lockTimedOut)
+        #expect(error.fact.hasSuffix("for 120 seconds"))
+    }
+
+    @Test("goes on for two minutes while the holder is running and shows no progress")
     func slowHolder() async throws {
         let holder = try #require(LockHolder.current)
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)

@@ -31,6 +31,34 @@ struct JournalRecordTests {
         bytes.withUnsafeBytes { JournalRecord.read($0, at: start, epoch: Self.epoch, salt: 0) }
     }
 
+    @Test("a record that would be too long is refused, and changes that were committed before take several records")
+    func tooLong() throws {
+        let changes = (0..<10).map { StoreChange(key: "key\($0)", old: nil, new: .integer(Int128($0))) }
+        let whole = try JournalRecord.bytes(of: changes, epoch: Self.epoch, salt: 1)
+        #expect(try JournalRecord.bytes(of: changes, epoch: Self.epoch, salt: 1, longest: whole.count) == whole)
+        #expect(throws: SettingsError(.unstorable, fact: "")) {
+            _ = try JournalRecord.bytes(of: changes, epoch: Self.epoch, salt: 1, longest: whole.count - 1)
+        }
+        let parts = try JournalRecord.records(of: changes, epoch: Self.epoch, salt: 1, longest: 64)
+        var values: [String: StoredValue?] = [:]
+        var ends: [Int] = []
+        while (ends.last ?? 0) < parts.count {
+            let last = ends.last ?? 0
+            let record = try #require(
+                parts.withUnsafeBytes { JournalRecord.read($0, at: last, epoch: Self.epoch, salt: 1) }
+            )
+            #expect(record.end - last <= 64)
+            values.merge(record.values) { $1 }
+            ends.append(record.end)
+        }
+        #expect(ends.count > 2)
+        #expect(values.count == 10 && changes.allSatisfy { values[$0.key] == $0.new })
+        #expect(throws: SettingsError(.unstorable, fact: "")) {
+            _ = try JournalRecord.records(of: changes, epoch: Self.epoch, salt: 1, longest: 16)
+        }
+        #expect(SettingsError.recordTooLong(JournalRecord.longest).fact.contains("64 MiB"))
+    }
+
     @Test("a string as long as its body is read", arguments: [#"{"ab":[12345678]}"#, #"{"a":[ "bcdefg"]}"#, "{}"])
     func wholeBody(text: String) throws {
         let spaces = String(repeating: " ", count: (8 - text.utf8.count % 8) % 8)

@@ -69,7 +69,33 @@ struct PathTests {
         }
     }
 
-    @Test("no system call receives a path that contains a NUL")
+    @Test("a suite whose path leads to no regular file accepts no change, and creates nothing", arguments: 0..<3)
+    func notAFile(kind: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            switch kind {
+            case 0: try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            case 1: #expect(mkfifo(path, 0o600) == 0)
+            default:
+                try FileManager.default.createDirectory(atPath: directory + "/real", withIntermediateDirectories: false)
+                try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "real")
+            }
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            let error = try #require(settingsError { try store.write { $0["a"] = 1 } })
+            #expect(error.code == .writeFailed)
+            #expect(error.fact.contains("regular file"))
+            #expect(!error.remedy.isEmpty)
+            #expect(store.contents() == [:])
+            guard case .readOnly = store.persistence else {
+                Issue.record("the store claims to be writable: \(store.persistence)")
+                return
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == names)
+        }
+    }
+
+    @Test("no system call is given a path with a NUL")
     func calls() throws {
         let path: FilePath = "/etc/passwd\0.json"
         #expect(throws: SystemError(call: .open, path: path, number: EINVAL)) {
@@ -96,7 +122,7 @@ struct PathTests {
                 #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
             }
             let error = try #require(reporter.errors.first)
-            #expect(error.message.contains("512"))
+            #expect(error.message.contains("64 MiB"))
             try path.replaceFile(with: #"{"b": 2}"#)
             try other.checkpoint()
             #expect(other.snapshot() == ["b": 2, "c": 3])

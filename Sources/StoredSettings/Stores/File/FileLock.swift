@@ -13,7 +13,10 @@ enum FileLock {
     /// It may be waiting for a slow disk.
     static let slowPatience = Duration.seconds(120)
 
-    /// The clock that a waiting process uses.
+    /// How long to wait in all, whatever progress there is: a process may show progress and never release the lock.
+    static let longestWait = slowPatience
+
+    /// How time passes while a process waits.
     struct Clock {
         var now: () -> ContinuousClock.Instant = { .now }
         /// Waits for a number of seconds.
@@ -54,6 +57,7 @@ enum FileLock {
             if try system.tryLock(file) { return }
             SystemCalls.yield()
         }
+        let start = clock.now()
         var deadline = clock.now() + patience
         var slowDeadline = clock.now() + (slowPatience ?? patience)
         var pause = shortestPause
@@ -72,6 +76,8 @@ enum FileLock {
                     throw SettingsError.lockTimedOut(file.path, after: waited, process: holder?.visibleProcess)
                 }
             }
+            let waited = clock.now() - start
+            guard waited < max(longestWait, patience) else { throw SettingsError.lockBusy(file.path, after: waited) }
             clock.sleep(pause)
             pause = min(pause * 2, longestPause)
         }

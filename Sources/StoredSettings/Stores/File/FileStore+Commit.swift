@@ -244,6 +244,7 @@ extension FileStore {
         if let known, isUsable, schedule.hasCommitted.load(ordering: .relaxed) { return known }
         let path = try journalPath()
         state.withLock { $0.journal.path = path }
+        try checkTarget(journal: path)
         try file.system.makeDirectories(path.directory)
         // A commit that no checkpoint could write to the file has to fail.
         try checkWritable()
@@ -258,6 +259,16 @@ extension FileStore {
             if isOther { requireReload(&state, &effects) }
         }
         return journal
+    }
+
+    /// Throws when there is no journal yet, and the path leads to something that a checkpoint cannot replace.
+    ///
+    /// With a journal, sets go on: the regular file may come back.
+    func checkTarget(journal path: FilePath) throws {
+        guard let status = try file.status(), !status.isRegular,
+            try file.system.status(at: path, followingLinks: false) == nil
+        else { return }
+        throw SettingsError.notAFile(file.path)
     }
 
     /// Throws ``SystemError`` or ``SettingsError`` if no commit can succeed.

@@ -13,7 +13,10 @@ extension FileStore {
         guard let journal = request.journal else {
             return state.withLock { state in
                 guard usableJournal(state) == nil, state.version == request.version else { return false }
-                for key in state.journal.journaled.keys { contents[key] = old[key] }
+                for key in state.journal.journaled.keys {
+                    if let found = base.contents { state.fileValues.updateValue(found[key], forKey: key) }
+                    contents[key] = old[key]
+                }
                 publish(contents, .external, &state, &effects)
                 settle(base, &state, &effects)
                 return true
@@ -25,10 +28,11 @@ extension FileStore {
             for (key, value) in record.values { contents[key] = value }
         }
         let changes = [StoreChange](from: old, to: contents)
+        let written = written(base, journal)
         return state.withLock { state in
             guard !state.isClosed else { return true }
             guard state.journal.journal === journal, state.version == request.version else { return false }
-            install(replay, over: fileContents, base.reading, (contents, changes), &state, &effects)
+            install(replay, over: fileContents, base.reading, written, (contents, changes), &state, &effects)
             settle(base, &state, &effects)
             return true
         }
@@ -84,6 +88,7 @@ extension FileStore {
         _ replay: Journal.Replay,
         over base: [String: StoredValue],
         _ reading: SettingsFile.Reading?,
+        _ written: WrittenValues,
         _ found: (contents: [String: StoredValue], changes: [StoreChange]),
         _ state: inout State,
         _ effects: inout Effects
@@ -95,16 +100,19 @@ extension FileStore {
             for key in record.values.keys { journaled[key] = UInt32(record.end) }
         }
         var others: [String: StoredValue?] = [:]
-        if !replay.isWhole, old.position.epoch == replay.position.epoch {
-            // A value that this process knows to be committed outlives its damaged record.
-            for (key, end) in old.journaled where journaled[key] == nil {
+        let hasFacts = state.journal.journal.flatMap { JournalHeader.epoch(in: $0.page) } != nil
+        if !replay.isWhole || old.isDamaged, old.position.epoch == replay.position.epoch || !hasFacts {
+            // What this process knows to be committed is not lost with its record. A journal that is whole again may be an
+            // older copy with new records.
+            for (key, end) in old.journaled where replay.isWhole ? journaled[key] ?? 0 < end : journaled[key] == nil {
                 others.updateValue(state.contents[key], forKey: key)
                 journaled[key] = end
             }
         }
+        let isUnwritten = replay.isWhole && !others.isEmpty
         for (key, value) in old.stranded?.values ?? [:] {
-            // A value that another process has set since is newer, in the journal or in the file.
-            guard journaled[key] == nil, isUnchanged(key, in: base, reading, state) else {
+            // What other processes have set since is newer, in the journal or in the file.
+            guard journaled[key] == nil, isUnchanged(key, in: base, reading, written, state) else {
                 state.journal.stranded?.values.removeValue(forKey: key)
                 continue
             }
@@ -122,10 +130,11 @@ extension FileStore {
         (state.journal.position, state.journal.salt) = (replay.position, replay.salt)
         state.journal.seen = replay.word
         state.journal.journaled = journaled
-        state.journal.isDamaged = !replay.isWhole
+        state.journal.isDamaged = !replay.isWhole || isUnwritten
         state.fileValues = [:]
         for key in journaled.keys { state.fileValues.updateValue(base[key], forKey: key) }
         if !journaled.isEmpty { effects.isCheckpointDue = true }
+        if isUnwritten { effects.needsRepair = true }
         publish(changes, .external, &state, &effects, contents)
     }
 
@@ -134,9 +143,79 @@ extension FileStore {
         _ key: String,
         in base: [String: StoredValue],
         _ reading: SettingsFile.Reading?,
+        _ written: WrittenValues,
         _ state: State
     ) -> Bool {
+        switch written {
+        case .all: return true
+        case .these(let values) where base[key] == values[key]: return true
+        case .these, .unknown: break
+        }
         if let value = state.fileValues[key] { return base[key] == value }
         return reading?.status == state.reading?.status
+    }
+
+    /// Values of the file that are older than those that were committed to a lost journal and are not in the file.
+    private enum WrittenValues {
+        case all
+        case these([String: StoredValue])
+        case unknown
+    }
+
+    private func written(_ base: ReloadBase, _ journal: Journal) -> WrittenValues {
+        // Where nothing could be read, nothing is known to have changed.
+        guard base.contents != nil else { return .all }
+        guard let checkpoint = state.withLock({ $0.journal.stranded?.checkpoint }) else { return .unknown }
+        if checkpoint.hasPlaced(base.reading?.status) { return .all }
+        return checkpoint.lastGoodCopy(in: file, journal).map { .these($0) } ?? .unknown
+    }
+}
+
+/// The last checkpoint through a journal that is lost.
+///
+/// Values that were committed to that journal, and that no checkpoint had written, are newer than those that this checkpoint
+/// has written. Without it, these could be taken for an edit: a process that has not read the file since knows older ones.
+struct LastCheckpoint {
+    private var placed: PlacedFile?
+    private var change: UInt64
+    /// The inode of the last good copy; `nil` when the journal's header is lost.
+    private var lastGoodInode: UInt64?
+    /// Whether the last good copy is another checkpoint's once the new journal has seen one.
+    private var isOtherJournal: Bool
+
+    /// - Parameters:
+    ///   - journal: The journal that is lost, or whose records are.
+    ///   - new: The journal in its place, if it is another one.
+    init?(through journal: Journal, before new: Journal? = nil) {
+        isOtherJournal = new != nil
+        if journal.isAlive {
+            (placed, change) = (PlacedFile(in: journal.page), PlacedFile.change(in: journal.page))
+            lastGoodInode = journal.page[JournalHeader.lastGoodWord]
+        } else {
+            // Its header was truncated. A journal in another file may have come after others.
+            guard let new, new.isSameFile(as: journal) else { return nil }
+            (placed, change, lastGoodInode) = (nil, 0, nil)
+        }
+    }
+
+    /// Whether a file is the one that the checkpoint has put in place.
+    func hasPlaced(_ status: FileStatus?) -> Bool {
+        placed?.isUnchanged(status, since: change) ?? false
+    }
+
+    /// What the checkpoint has written, if a copy of it is left.
+    func lastGoodCopy(in file: SettingsFile, _ journal: Journal) -> [String: StoredValue]? {
+        guard !isOtherJournal || journal.page[JournalHeader.checkpointedWord] == 0 else { return nil }
+        do {
+            if let lastGoodInode {
+                let path = try SettingsPath.target(of: file.path, file.system).adding(SettingsFile.lastGoodSuffix)
+                let status = try file.system.status(at: path, followingLinks: false)
+                guard status?.inode == lastGoodInode else { return nil }
+            }
+            return try file.readLastGood()
+        } catch {
+            // Without a copy, a value that differs counts as edited.
+            return nil
+        }
     }
 }

@@ -40,8 +40,13 @@ extension FileStore {
         let size = max(try file.system.status(of: journal.file).size, JournalHeader.size)
         // A file of that length was not written by this library, so its end is not used.
         let start = UInt32(size > Self.longestJournal ? JournalHeader.size : (size + 7) / 8 * 8)
-        let checkpointed = JournalHeader.epoch(in: journal.page)?.checkpointed ?? 0
-        try state.journal.enter(journal.begin(at: start, with: changes, checkpointed: checkpointed, previousEnd: 0))
+        let known = state.journal.position.epoch
+        let facts = JournalHeader.epoch(in: journal.page)
+        // Facts of another epoch say nothing about the records that other processes know.
+        let checkpointed = facts?.epoch == known ? facts?.checkpointed ?? 0 : 0
+        try state.journal.enter(
+            journal.begin(at: start, with: changes, checkpointed: checkpointed, previousEnd: 0, after: known)
+        )
         state.journal.isDamaged = false
     }
 
@@ -91,7 +96,7 @@ extension FileStore {
         let changes = values.map { StoreChange(key: $0.key, old: state.contents[$0.key], new: $0.value) }
             .sorted { $0.key < $1.key }
         let (epoch, salt) = (state.journal.position.epoch, state.journal.salt)
-        let record = try JournalRecord.bytes(of: changes, epoch: epoch, salt: salt)
+        let record = try JournalRecord.records(of: changes, epoch: epoch, salt: salt)
         state.journal.position = try journal.append(record, after: state.journal.position)
         // Most of the values are already visible, because this process has had them in memory.
         for change in changes { state.journal.journaled[change.key] = state.journal.position.end }

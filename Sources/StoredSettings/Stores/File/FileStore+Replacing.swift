@@ -131,7 +131,7 @@ extension Journal {
             guard try system.tryLock(file) else { throw SystemError(call: .lock, path: file.path, number: EAGAIN) }
             var epoch = JournalEpoch.first()
             if !changes.isEmpty {
-                let record = try JournalRecord.bytes(of: changes, epoch: epoch.epoch, salt: epoch.salt)
+                let record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
                 let (end, isOverflow) = epoch.start.addingReportingOverflow(UInt32(clamping: record.count))
                 guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
                 epoch.firstEnd = end

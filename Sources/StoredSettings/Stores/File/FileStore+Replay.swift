@@ -24,6 +24,12 @@ extension FileStore {
                     guard try takeRecords(of: journal, to: published, &state, &effects) else { continue }
                 } else if let (epoch, _) = journal.current, state.journal.continues(into: epoch) {
                     state.journal.goOn(into: epoch)
+                } else if let (epoch, end) = journal.current, state.journal.isAhead(of: epoch, at: end) {
+                    // The next commit writes what this process knows anew.
+                    if !state.journal.isDamaged { effects.errors.append(.olderJournal(journal.file.path)) }
+                    state.journal.isDamaged = true
+                    state.journal.seen = published.word
+                    effects.needsRepair = true
                 } else {
                     if let (epoch, _) = journal.current { state.journal.strand(by: epoch) { state.contents[$0] } }
                     if state.journal.stranded != nil { effects.needsRepair = true }

@@ -221,6 +221,7 @@ extension FileStore {
         }
         do {
             try checkWritable()
+            try checkTarget(journal: journalPath())
             if let journal = state.withLock({ $0.journal.journal }), !journal.isWritable {
                 try file.system.checkWritable(journal.file.path)
             }
@@ -236,9 +237,11 @@ extension FileStore {
     /// Waits until the journal is on the disk.
     func synchronize() throws {
         do {
-            look(isFileChanged: false)
-            // Values that were committed to a journal that was removed since, or that the disk failed to write, are not
-            // safe there.
+            // Without a journal that is open, other processes may have created one.
+            look(isFileChanged: state.withLock { $0.journal.journal == nil || $0.journal.problem != nil })
+            // Values that other processes have set may be in a journal that cannot be opened.
+            if let problem = state.withLock({ $0.journal.problem }) { throw problem }
+            // What was committed to a journal that was removed since, or that the disk failed to take, is not safe there.
             if needsRepair() { try commit(isBlind: true, mustBeTrusted: true) { _ in } }
             let (journal, isNamed, reading) = state.withLock {
                 ($0.journal.journal, $0.journal.isNamed, $0.reading)

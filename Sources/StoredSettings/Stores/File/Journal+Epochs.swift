@@ -18,6 +18,7 @@ extension Journal {
     ///   - previousEnd: The end of the previous epoch, if the file with these changes contains all its records;
     ///     otherwise 0.
     ///   - limit: The offset that records must not exceed until the new header is on the disk.
+    ///   - known: The last epoch that the caller knows of, which the header may no longer name.
     /// - Returns: The epoch.
     /// - Throws: ``SystemError`` or ``SettingsError`` if the changes cannot be written. Nothing has changed then.
     func begin(
@@ -25,12 +26,13 @@ extension Journal {
         with changes: [StoreChange],
         checkpointed: UInt32,
         previousEnd: UInt32,
-        limit: UInt32 = 0
+        limit: UInt32 = 0,
+        after known: UInt32 = 0
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
-        let number = max(last?.epoch ?? 0, published.epoch) &+ 1
+        let number = max(last?.epoch ?? 0, published.epoch, known) &+ 1
         let salt = isUnsalted ? 0 : UInt64.random(in: 1 ... .max)
-        let record = changes.isEmpty ? [] : try JournalRecord.bytes(of: changes, epoch: number, salt: salt)
+        let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
         if !record.isEmpty {

@@ -36,15 +36,16 @@ extension Journal {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
             let bytes = try system.contents(of: file, in: part)
             let count = reading.records.count
-            let isCut = bytes.withUnsafeBytes { bytes in
+            let wholeLength = bytes.withUnsafeBytes { bytes in
                 takeRecords(in: bytes, from: part.lowerBound, epoch: epoch, salt: salt, &reading)
-                return JournalRecord.isCut(bytes, epoch: epoch)
+                return JournalRecord.length(ofCut: bytes, epoch: epoch)
             }
-            if reading.records.count == count {
-                // A record that is longer than a part says so in its header. The search ends at bytes that are not a
-                // record.
-                guard isCut, part.upperBound < size, length < Int(UInt32.max) else { break }
-                length *= 16
+            if reading.records.count > count {
+                length = Self.partLength
+            } else {
+                // A record may be longer than a part, and states so. Anything else ends the search.
+                guard let wholeLength, part.lowerBound + wholeLength <= size else { break }
+                length = wholeLength
             }
         }
         reading.isWhole = end.map { $0 == reading.end } ?? true

@@ -146,6 +146,8 @@ final class Journal: Sendable {
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
         // No journal has version 0: the file was truncated, and then a process that had it open wrote after the end.
         guard version != 0 || journal.id != 0 else { return nil }
+        // Without a position and facts there is no record that can be read.
+        guard journal.hasPosition else { return nil }
         guard [JournalHeader.version, JournalHeader.unsaltedVersion].contains(version) else {
             throw SettingsError.newerJournal(file.path, version)
         }
@@ -172,10 +174,17 @@ extension Journal {
         return nil
     }
 
-    /// Whether the memory is still this journal's.
-    ///
-    /// Another program may have truncated the file, and another journal may have been created in it.
-    var isAlive: Bool { page[JournalHeader.idWord] == id }
+    /// Whether the memory is still this journal's: another process may have truncated the file, and begun another journal
+    /// in it.
+    var isAlive: Bool { page[JournalHeader.idWord] == id && hasPosition }
+
+    /// Whether the header is longer than its first words: a file that is truncated may still have the journal's number.
+    private var hasPosition: Bool {
+        page[JournalHeader.positionWord] != 0 || JournalHeader.epoch(in: page) != nil
+    }
+
+    /// Whether another journal is in the same file.
+    func isSameFile(as other: Journal) -> Bool { identity == other.identity }
 
     /// Whether the file has to be reopened to see what other processes write: see ``SharedPage/mayBeSuperseded``.
     var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.positionWord) }

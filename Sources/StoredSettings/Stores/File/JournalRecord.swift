@@ -12,7 +12,11 @@ package struct JournalRecord {
     /// The length of the header before the text, in bytes.
     package static let headerSize = 24
     private static let alignment = 8
-    /// The text is an object of arrays of values, and each value may be as deep as one in a settings file.
+    /// The longest record that is written or read, in bytes: 64 MiB.
+    ///
+    /// A length that is damaged costs no more memory than this.
+    package static let longest = 1 << 26
+    /// The text is an object of arrays of values, which may be as deep as those of a file.
     private static let maximumDepth = JSONReader.maximumDepth + 1
 
     /// Returns the bytes of a record.
@@ -22,13 +26,18 @@ package struct JournalRecord {
     ///   - epoch: The journal's epoch.
     ///   - salt: The salt of the epoch.
     /// - Returns: The bytes.
-    /// - Throws: ``SettingsError`` if a value has no JSON form, or the record would be too long.
-    package static func bytes(of changes: [StoreChange], epoch: UInt32, salt: UInt64) throws -> [UInt8] {
+    /// - Throws: ``SettingsError`` when a value has no JSON form, or the record would be too long.
+    package static func bytes(
+        of changes: [StoreChange],
+        epoch: UInt32,
+        salt: UInt64,
+        longest: Int = longest
+    ) throws -> [UInt8] {
         var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
         let textLength = bytes.count - headerSize
         bytes.append(contentsOf: repeatElement(0, count: (alignment - textLength % alignment) % alignment))
-        guard let length = UInt32(exactly: bytes.count) else {
-            throw SettingsError.unstorable("the changes take more than 4 GB")
+        guard bytes.count <= longest, let length = UInt32(exactly: bytes.count) else {
+            throw SettingsError.recordTooLong(longest)
         }
         bytes.withUnsafeMutableBytes { bytes in
             // All of these are inside the header, with which the array begins.
@@ -39,6 +48,23 @@ package struct JournalRecord {
             bytes.storeBytes(of: checksum.littleEndian, toByteOffset: 8, as: UInt64.self)
         }
         return bytes
+    }
+
+    /// Returns the bytes of changes that were committed before: one record if that is not too long, otherwise several.
+    package static func records(
+        of changes: [StoreChange],
+        epoch: UInt32,
+        salt: UInt64,
+        longest: Int = longest
+    ) throws -> [UInt8] {
+        do {
+            return try bytes(of: changes, epoch: epoch, salt: salt, longest: longest)
+        } catch let error as SettingsError where error.code == .unstorable && changes.count > 1 {
+            // Each change was in a record that was not too long.
+            let half = changes.count / 2
+            return try records(of: Array(changes[..<half]), epoch: epoch, salt: salt, longest: longest)
+                + records(of: Array(changes[half...]), epoch: epoch, salt: salt, longest: longest)
+        }
     }
 
     /// Reads the record that begins at an offset.
@@ -58,7 +84,9 @@ package struct JournalRecord {
         guard start >= 0, bytes.count - start >= headerSize else { return nil }
         let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self)))
         let itsEpoch = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self))
-        guard itsEpoch == epoch, length >= headerSize, length % alignment == 0, length <= bytes.count - start else {
+        guard itsEpoch == epoch, length >= headerSize, length % alignment == 0, length <= bytes.count - start,
+            length <= longest
+        else {
             return nil
         }
         // This is inside the bytes: the length has just been compared with the number of remaining bytes.
@@ -71,12 +99,13 @@ package struct JournalRecord {
         return JournalRecord(values: values, end: start + length)
     }
 
-    /// Whether the bytes begin a record of an epoch that is longer than the bytes.
-    static func isCut(_ bytes: UnsafeRawBufferPointer, epoch: UInt32) -> Bool {
-        guard bytes.count >= headerSize else { return true }
+    /// The length of the record that some bytes begin with, if they begin as a record of an epoch that is longer than they
+    /// are; otherwise `nil`.
+    static func length(ofCut bytes: UnsafeRawBufferPointer, epoch: UInt32) -> Int? {
+        guard bytes.count >= headerSize else { return nil }
         let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt32.self)))
         let itsEpoch = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-        return itsEpoch == epoch && length > bytes.count
+        return itsEpoch == epoch && length > bytes.count && length <= longest ? length : nil
     }
 
     private static func values(in text: UnsafeRawBufferPointer) -> [String: StoredValue?]? {

@@ -58,6 +58,16 @@ struct JournalState {
         var journal: Journal?
         var lost: Lost
         var values: [String: StoredValue?]
+        /// What tells which values of the file are older than these.
+        var checkpoint: LastCheckpoint?
+    }
+
+    /// Whether a journal lacks records that this process has read, since an older copy of it was put in its place.
+    ///
+    /// Within a journal, epochs only rise, and within an epoch its end does.
+    func isAhead(of epoch: JournalEpoch, at other: JournalPosition) -> Bool {
+        guard epoch.epoch == position.epoch else { return Int32(bitPattern: epoch.epoch &- position.epoch) < 0 }
+        return epoch.salt != salt || other.end < position.end
     }
 
     /// Whether a reader that has read the previous epoch can continue in a new one.
@@ -105,7 +115,7 @@ struct JournalState {
         if let old = journal, old.isAlive, old.isRetired { journaled = [:] }
         if id != 0 { lost = Lost(id: id, position: position, salt: salt) }
         forgetTakenOver(by: new)
-        strand(in: journal, value)
+        strand(in: journal, journal.flatMap { LastCheckpoint(through: $0, before: new) }, value)
         (position, seen, journaled, isDamaged) = (JournalPosition(epoch: 0, end: 0), 0, [:], false)
         (salt, replacingEnd, cleared) = (0, 0, nil)
         return true
@@ -137,14 +147,21 @@ struct JournalState {
     mutating func strand(by epoch: JournalEpoch, value: (String) -> StoredValue?) {
         guard epoch.previousEnd == 0, epoch.epoch == position.epoch &+ 1 else { return }
         dropCheckpointed(upTo: epoch.previousCheckpointed)
-        strand(in: nil, value)
+        // A checkpoint in the new epoch may have written newer values.
+        let checkpoint = epoch.checkpointed == epoch.start ? journal.flatMap { LastCheckpoint(through: $0) } : nil
+        strand(in: nil, checkpoint, value)
     }
 
-    private mutating func strand(in journal: Journal?, _ value: (String) -> StoredValue?) {
+    private mutating func strand(
+        in journal: Journal?,
+        _ checkpoint: LastCheckpoint?,
+        _ value: (String) -> StoredValue?
+    ) {
         guard !journaled.isEmpty else { return }
         var values = stranded?.values ?? [:]
         for key in journaled.keys { values.updateValue(value(key), forKey: key) }
-        stranded = Stranded(journal: journal, lost: Lost(id: id, position: position, salt: salt), values: values)
+        let lost = Lost(id: id, position: position, salt: salt)
+        stranded = Stranded(journal: journal, lost: lost, values: values, checkpoint: checkpoint)
     }
 
     /// Forgets the records that are in the file according to the journal, if its epoch can be read.

@@ -70,7 +70,15 @@ struct PlacedFile: Equatable {
         fingerprint == Self.fingerprint(of: status) && page[Self.changeWord] == Self.lastChange(of: status)
     }
 
-    /// Notes the file's last change, which is the rename.
+    /// When the file that a header names was changed last; 0 while it is being put in place.
+    static func change(in page: SharedPage) -> UInt64 { page[changeWord] }
+
+    /// The same with the time of the last change that was read before.
+    func isUnchanged(_ status: FileStatus?, since change: UInt64) -> Bool {
+        fingerprint == Self.fingerprint(of: status) && change == Self.lastChange(of: status)
+    }
+
+    /// Notes the last change of the file, which is its rename.
     static func noteChange(of status: FileStatus?, in page: SharedPage) {
         page[changeWord] = status.map { lastChange(of: $0) } ?? 0
     }

@@ -17,8 +17,8 @@ struct SettingsFile: Sendable {
     /// The mode of a new file: only its owner has access.
     static let newFileMode: mode_t = 0o600
 
-    /// The longest settings file that is read or written, in bytes: 512 MiB.
-    static let longestFile = 1 << 29
+    /// The longest settings file that is read or written, in bytes: 64 MiB.
+    static let longestFile = 1 << 26
 
     /// The suffixes of the file's siblings.
     static let journalSuffix = ".journal"
@@ -141,7 +141,7 @@ extension SettingsFile {
         try removeAbandonedDrafts(in: directory)
         let bytes = try JSONWriter.text(of: contents)
         guard bytes.count <= Self.longestFile else {
-            throw SystemError(call: .write, path: directory.handle.path.appending(directory.name), number: EFBIG)
+            throw SettingsError.contentsTooLong(path)
         }
         let (handle, name): (FileHandle, FilePath)
         do {

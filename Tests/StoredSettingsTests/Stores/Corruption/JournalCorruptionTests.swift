@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -146,6 +147,34 @@ struct JournalCorruptionTests {
                 #expect(FileStore(path: path, checkpointsInBackground: false).contents()["new"] == 9)
             }
             #expect(time < .seconds(20))
+        }
+    }
+
+    @Test("a record whose length is damaged is not read to its end", arguments: [1 << 28, 0xFFFF_EFF8])
+    func endlessRecord(length: Int) async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            try JournalSample(in: directory, checkpoints: 0).write(to: path)
+            let epoch = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls())?.current?.epoch)
+            var bytes = try JournalFile(of: path).bytes
+            for (offset, word) in [(0, UInt32(length)), (4, epoch.epoch)] {
+                for index in 0..<4 {
+                    bytes[Int(epoch.start) + offset + index] = UInt8(truncatingIfNeeded: word >> UInt32(index * 8))
+                }
+            }
+            try JournalSample.replace(path + ".journal", with: bytes)
+            // The space behind the records takes no room.
+            #expect(truncate(path + ".journal", off_t(length) + 4_096) == 0)
+            let reads = Mutex(0)
+            let system = SystemCalls(witness: { call, _ in
+                if call == .read { reads.withLock { $0 += 1 } }
+            })
+            let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), system))
+            reads.withLock { $0 = 0 }
+            let reading = try journal.records(from: epoch.start, to: nil, epoch: epoch.epoch, salt: epoch.salt)
+            #expect(reading.records.isEmpty)
+            // Of the first part, which is short.
+            #expect(reads.withLock(\.self) == 1)
         }
     }
 

@@ -28,6 +28,27 @@ struct UnreadableFileTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     }
 
+    @Test("synchronizing throws while the journal cannot be opened, since other processes may have set values in it")
+    func synchronizing() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            try other.write { $0["a"] = 1 }
+            try other.checkpoint()
+            try other.write { $0["a"] = 2 }
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            faults.fail(.open, with: EMFILE) { $0 == path + ".journal" }
+            #expect(store.value(forKey: "a") == 1)
+            #expect(throws: SettingsError(.readFailed, fact: "")) { try store.synchronize() }
+            faults.stop()
+            try store.synchronize()
+            #expect(store.value(forKey: "a") == 2)
+            try JournalFile(of: path).replace(with: [UInt8](repeating: 1, count: JournalFile.headerSize))
+            let late = FileStore(path: path, checkpointsInBackground: false)
+            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try late.synchronize() }
+        }
+    }
+
     @Test(
         "an unreadable file is reported once, its values remain, and sets are merged when it is readable again",
         arguments: [EACCES, EPERM, EIO]

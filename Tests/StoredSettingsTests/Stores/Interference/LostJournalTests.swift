@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// How a journal is lost while processes use it.
+private enum Loss: CustomTestStringConvertible, Sendable {
+    case removed
+    case truncated(Int)
+
+    /// Each length cuts off another part of the header, or of the records.
+    static let truncations = [0, 16, 24, 32, 64, 66, 68, 70, 72, 100, 512, 600, 1_100, 4_095, 4_096, 4_100]
+        .map(Loss.truncated)
+    static let all = [Loss.removed] + truncations
+
+    var testDescription: String {
+        switch self {
+        case .removed: "removed"
+        case .truncated(let length): "truncated to \(length) bytes"
+        }
+    }
+
+    func apply(to journal: JournalFile) throws {
+        switch self {
+        case .removed: try journal.remove()
+        case .truncated(let length): try journal.truncate(to: length)
+        }
+    }
+}
+
+/// What a process has set is kept when its journal is lost, unless a newer value is known.
+///
+/// Each store acts as a process.
+@Suite("A journal that is lost")
+struct LostJournalTests {
+    /// Runs a body once while a store writes a checkpoint, after the contents to be written were copied.
+    private final class DuringCheckpoint: Sendable {
+        private let body = Mutex<(@Sendable () throws -> Void)?>(nil)
+
+        init(_ body: @escaping @Sendable () throws -> Void) {
+            self.body.withLock { $0 = body }
+        }
+
+        var system: SystemCalls {
+            SystemCalls(fault: { [self] call, path in
+                guard call == .sync, path.contains("/.settings.json."), path.hasSuffix(".new") else { return nil }
+                let body = body.withLock { $0.take() }
+                do {
+                    try body?()
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+        }
+    }
+
+    private static func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
+        FileStore(path: path, system: system, checkpointsInBackground: false)
+    }
+
+    private static func add(_ number: Int128, to key: String, in store: FileStore) throws {
+        try store.commit { transaction in
+            guard case .integer(let old)? = transaction[key] else { throw CocoaError(.fileReadUnknown) }
+            transaction[key] = .integer(old + number)
+        }
+    }
+
+    /// Sets `n` to 3 and `k` to 2 in a store while another one writes a checkpoint with `n` 1 and `k` 1.
+    private func setDuringCheckpoint(_ path: String, hasFile: Bool) throws -> FileStore {
+        let store = Self.store(path)
+        if hasFile {
+            try store.commit { transaction in
+                transaction["n"] = 0
+                transaction["k"] = 0
+            }
+            try store.checkpoint()
+        }
+        try store.commit { $0["n"] = 1 }
+        try store.commit { $0["k"] = 1 }
+        let during = DuringCheckpoint {
+            try Self.add(1, to: "n", in: store)
+            try Self.add(1, to: "n", in: store)
+            try store.commit { $0["k"] = 2 }
+        }
+        try Self.store(path, during.system).checkpoint()
+        #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["n": 1, "k": 1])
+        return store
+    }
+
+    private func expect(_ contents: [String: StoredValue], in store: FileStore, _ path: String) throws {
+        #expect(store.contents() == contents)
+        #expect(Self.store(path).contents() == contents)
+        try store.checkpoint()
+        #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == contents)
+    }
+
+    @Test("values that a checkpoint of another process has not written are kept", arguments: Loss.all, [false, true])
+    fileprivate func checkpointOfAnother(loss: Loss, hasFile: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try setDuringCheckpoint(path, hasFile: hasFile)
+            try loss.apply(to: JournalFile(of: path))
+            try Self.add(1, to: "n", in: store)
+            try expect(["n": 4, "k": 2], in: store, path)
+        }
+    }
+
+    @Test("an edit after a checkpoint of another process stands for the keys it has changed", arguments: [false, true])
+    func editAfterCheckpoint(hasFile: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try setDuringCheckpoint(path, hasFile: hasFile)
+            try JournalFile(of: path).remove()
+            try path.replaceFile(with: #"{"n": 7, "k": 1}"#)
+            try Self.add(1, to: "n", in: store)
+            try expect(["n": 8, "k": 2], in: store, path)
+        }
+    }
+
+    @Test("a value that was set in the new journal stands", arguments: [false, true])
+    func newerRecord(hasFile: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try setDuringCheckpoint(path, hasFile: hasFile)
+            try JournalFile(of: path).remove()
+            try Self.store(path).commit { $0["n"] = 10 }
+            try Self.add(1, to: "n", in: store)
+            try expect(["n": 11, "k": 2], in: store, path)
+        }
+    }
+
+    @Test("a value that was set in the new journal and is in the file stands", arguments: [false, true])
+    func newerCheckpoint(hasFile: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try setDuringCheckpoint(path, hasFile: hasFile)
+            try JournalFile(of: path).remove()
+            let other = Self.store(path)
+            try other.commit { transaction in
+                transaction["n"] = 10
+                transaction["k"] = 10
+            }
+            try other.checkpoint()
+            try Self.add(1, to: "n", in: store)
+            try expect(["n": 11, "k": 10], in: store, path)
+        }
+    }
+
+    @Test("a value that another process has set later, and a checkpoint has written, stands", arguments: [false, true])
+    func laterRecordInFile(hasFile: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try setDuringCheckpoint(path, hasFile: hasFile)
+            let other = Self.store(path)
+            try other.commit { $0["n"] = 20 }
+            try other.checkpoint()
+            try JournalFile(of: path).remove()
+            try Self.add(1, to: "n", in: store)
+            try expect(["n": 21, "k": 2], in: store, path)
+        }
+    }
+
+    @Test("one process keeps its own values", arguments: Loss.truncations)
+    fileprivate func oneProcess(loss: Loss) async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, catcher) = (directory + "/settings.json", FailureCatcher())
+            let store = Self.store(path)
+            store.setObserver(catcher)
+            try store.commit { $0["n"] = 1 }
+            for _ in 0..<3 { try Self.add(1, to: "n", in: store) }
+            try loss.apply(to: JournalFile(of: path))
+            try Self.add(1, to: "n", in: store)
+            // An empty file is a journal that a process has not finished creating.
+            if case .truncated(let length) = loss, length > 0 { #expect(!catcher.errors.isEmpty) }
+            #expect(catcher.errors.allSatisfy { $0.code == .malformedJournal })
+            try expect(["n": 5], in: store, path)
+        }
+    }
+
+    @Test("what another process knows beyond the first to come is merged", arguments: Loss.all)
+    fileprivate func laterProcess(loss: Loss) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let stores = (0..<3).map { _ in Self.store(path) }
+            try stores[0].commit { $0["n"] = 1 }
+            for store in stores { #expect(store.value(forKey: "n") == 1) }
+            // The first to come after the loss has not read these.
+            try stores[1].commit { $0["k"] = 1 }
+            try stores[2].commit { $0["m"] = 1 }
+            try loss.apply(to: JournalFile(of: path))
+            try stores[0].commit { $0["other"] = 1 }
+            try stores[2].commit { $0["last"] = 1 }
+            try stores[1].commit { $0["end"] = 1 }
+            let expected: [String: StoredValue] = ["n": 1, "k": 1, "m": 1, "other": 1, "last": 1, "end": 1]
+            for store in stores { #expect(store.contents() == expected) }
+            try expect(expected, in: stores[0], path)
+        }
+    }
+}

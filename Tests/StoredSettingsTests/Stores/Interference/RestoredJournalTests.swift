@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// Each store acts as a process.
+@Suite("A journal whose older copy is put in its place")
+struct RestoredJournalTests {
+    enum Restoring: CaseIterable {
+        /// As another file, with `mv`.
+        case renamed
+        /// In the same file, which is truncated first, as with `cp`.
+        case copied
+        /// In the same file, behind whose end the newer records stay.
+        case writtenOver
+    }
+
+    private static func restore(_ bytes: [UInt8], to journal: JournalFile, _ restoring: Restoring) throws {
+        if restoring == .renamed { return try journal.replace(with: bytes) }
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: journal.path))
+        if restoring == .copied { try file.truncate(atOffset: 0) }
+        try file.seek(toOffset: 0)
+        try file.write(contentsOf: Data(bytes))
+        try file.close()
+    }
+
+    private static func increment(_ store: FileStore) throws {
+        try store.commit { transaction in
+            guard case .integer(let old)? = transaction["n"] else { throw CocoaError(.fileReadUnknown) }
+            transaction["n"] = .integer(old + 1)
+        }
+    }
+
+    @Test(
+        "what the processes have set since is kept, and it is reported",
+        arguments: Restoring.allCases,
+        [nil, 0, 1] as [Int?]
+    )
+    func restored(restoring: Restoring, checkpointAt turn: Int?) async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, catcher) = (directory + "/settings.json", FailureCatcher())
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            for store in stores { store.setObserver(catcher) }
+            try stores[0].commit { $0["n"] = 1 }
+            for _ in 0..<2 { try Self.increment(stores[0]) }
+            let journal = JournalFile(of: path)
+            let copy = try journal.bytes
+            for _ in 0..<2 { try Self.increment(stores[1]) }
+            if turn == 0 { try stores[0].checkpoint() }
+            try stores[0].commit { $0["k"] = 9 }
+            if turn == 1 { try stores[0].checkpoint() }
+            let expected: [String: StoredValue] = ["n": 5, "k": 9]
+            for store in stores { #expect(store.contents() == expected) }
+
+            try Self.restore(copy, to: journal, restoring)
+            for store in stores { #expect(store.contents() == expected) }
+            try Self.increment(stores[1])
+            #expect(stores[1].contents() == ["n": 6, "k": 9])
+            try Self.increment(stores[0])
+            for store in stores + [FileStore(path: path, checkpointsInBackground: false)] {
+                #expect(store.contents() == ["n": 7, "k": 9])
+            }
+            try stores[0].checkpoint()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["n": 7, "k": 9])
+            #expect(!catcher.errors.isEmpty)
+            #expect(catcher.errors.allSatisfy { $0.code == .malformedJournal })
+        }
+    }
+
+    @Test("what a process sets in the copy, and what another one knew, are merged", arguments: Restoring.allCases)
+    func merged(restoring: Restoring) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["n"] = 1 }
+            let journal = JournalFile(of: path)
+            let copy = try journal.bytes
+            for number in 0..<Int128(10) { try store.commit { $0["k"] = .integer(number) } }
+            try Self.restore(copy, to: journal, restoring)
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            try other.commit { $0["other"] = 1 }
+            try store.commit { $0["own"] = 1 }
+            try other.commit { $0["end"] = 1 }
+            let expected: [String: StoredValue] = ["n": 1, "k": 9, "other": 1, "own": 1, "end": 1]
+            for store in [store, other, FileStore(path: path, checkpointsInBackground: false)] {
+                #expect(store.contents() == expected)
+            }
+        }
+    }
+}
