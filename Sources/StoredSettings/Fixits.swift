@@ -316,28 +316,4 @@ extension SettingsTransaction {
     }
 }
 
-// MARK: - Codable
-
-@available(*, unavailable, message: "Leave the property out of the type's CodingKeys: its suite stores it.")
-extension DefaultStorage: Encodable {
-    /// Unavailable: only the suite encodes the value.
-    public func encode(to encoder: any Encoder) throws { unavailable() }
-}
-
-@available(*, unavailable, message: "Leave the property out of the type's CodingKeys: its suite stores it.")
-extension DefaultStorage: Decodable {
-    /// Unavailable: only the suite decodes the value.
-    public init(from decoder: any Decoder) throws { unavailable() }
-}
-
-@available(*, unavailable, message: "Leave the property out of the type's CodingKeys: its suite stores it.")
-extension DefaultStorageOptional: Encodable {
-    /// Unavailable: only the suite encodes the value.
-    public func encode(to encoder: any Encoder) throws { unavailable() }
-}
-
-@available(*, unavailable, message: "Leave the property out of the type's CodingKeys: its suite stores it.")
-extension DefaultStorageOptional: Decodable {
-    /// Unavailable: only the suite decodes the value.
-    public init(from decoder: any Decoder) throws { unavailable() }
-}
+// The wrappers have no unavailable conformance to Codable: the compiler accepts it in synthesized code without a diagnostic.

@@ -37,21 +37,21 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - name: The key.
     ///   - value: The default.
     ///   - suite: The suite that stores the setting.
-    ///   - define: Completes the definition. It is called once more for a setting that is new.
+    ///   - describe: Completes the description. It is called once more for a setting that is new.
     init(
         _ name: String,
         default value: Value,
         suite: SettingsSuite,
-        definition define: (inout SettingDefinition<Value>) -> Void
+        describe: (inout SettingDescription) -> Void
     ) {
-        let parts = SettingDefinition.fingerprints(define)
+        let description = SettingDescription(describe)
         let fingerprint = SettingFingerprint(
             default: value,
-            parts.conversionFingerprint,
-            parts.validatorFingerprint
+            description.conversion,
+            description.validator
         )
         let box = suite.box(named: name, fingerprint) {
-            SettingKey(name, default: .fixed(value), definition: define)
+            SettingKey(name, default: .fixed(value), describe: describe)
         }
         self.init(box, in: suite)
     }
@@ -60,11 +60,11 @@ public struct Setting<Value: Sendable>: Sendable {
     init<Wrapped>(
         optional name: String,
         suite: SettingsSuite,
-        definition define: (inout SettingDefinition<Wrapped>) -> Void
+        describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
-        let parts = SettingDefinition.fingerprints(define)
-        let fingerprint = SettingFingerprint(optional: parts.conversionFingerprint, parts.validatorFingerprint)
-        let box = suite.box(named: name, fingerprint) { SettingKey(optional: name, definition: define) }
+        let description = SettingDescription(describe)
+        let fingerprint = SettingFingerprint(optional: description.conversion, description.validator)
+        let box = suite.box(named: name, fingerprint) { SettingKey<Wrapped?>(optional: name, describe: describe) }
         self.init(box, in: suite)
     }
 
@@ -232,8 +232,8 @@ extension Setting where Value: StoredValueConvertible {
             key,
             default: value,
             suite: suite,
-            definition: {
-                $0.values(where: validate)
+            describe: {
+                $0.values(of: Value.self, where: validate)
             }
         )
     }
@@ -257,8 +257,8 @@ extension Setting where Value: StoredValueConvertible {
             key,
             default: value,
             suite: suite,
-            definition: {
-                $0.values(in: range, where: validate)
+            describe: {
+                $0.values(of: Value.self, in: range, where: validate)
             }
         )
     }
@@ -286,8 +286,8 @@ extension Setting {
             key,
             default: value,
             suite: suite,
-            definition: {
-                $0.values(by: bridge, where: validate)
+            describe: {
+                $0.values(of: Value.self, by: bridge, where: validate)
             }
         )
     }
@@ -313,8 +313,8 @@ extension Setting {
             key,
             default: value,
             suite: suite,
-            definition: {
-                $0.values(by: bridge, in: range, where: validate)
+            describe: {
+                $0.values(of: Value.self, by: bridge, in: range, where: validate)
             }
         )
     }
@@ -341,8 +341,8 @@ extension Setting {
         self.init(
             optional: key,
             suite: suite,
-            definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.values(where: validate)
+            describe: {
+                $0.values(of: Wrapped.self, where: validate)
             }
         )
     }
@@ -363,8 +363,8 @@ extension Setting {
         self.init(
             optional: key,
             suite: suite,
-            definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.values(in: range, where: validate)
+            describe: {
+                $0.values(of: Wrapped.self, in: range, where: validate)
             }
         )
     }
@@ -385,8 +385,8 @@ extension Setting {
         self.init(
             optional: key,
             suite: suite,
-            definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.values(by: bridge, where: validate)
+            describe: {
+                $0.values(of: Wrapped.self, by: bridge, where: validate)
             }
         )
     }

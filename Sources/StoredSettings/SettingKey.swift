@@ -69,19 +69,14 @@ extension AnySettingKey: CustomReflectable {
 /// Unchecked for the reason given at ``AnySettingKey``.
 public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendable {
     let source: SettingDefault<Value>
-    private let functions: SettingFunctions<Value>
     private let definition: SettingDefinition<Value>
 
     /// - Parameters:
     ///   - name: The key.
     ///   - source: The default.
-    ///   - definition: A definition with functions.
+    ///   - definition: The conversion and the validator.
     private init(_ name: String, default source: SettingDefault<Value>, _ definition: SettingDefinition<Value>) {
-        guard let functions = definition.functions else {
-            preconditionFailure("Every definition in this library calls values(…).")
-        }
         self.source = source
-        self.functions = functions
         self.definition = definition
         super.init(name: name)
     }
@@ -89,17 +84,17 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     convenience init(
         _ name: String,
         default source: SettingDefault<Value>,
-        definition define: (inout SettingDefinition<Value>) -> Void
+        describe: (inout SettingDescription) -> Void
     ) {
-        self.init(name, default: source, .complete(define))
+        self.init(name, default: source, SettingDefinition(describe))
     }
 
     /// Creates an optional key without a default.
     convenience init<Wrapped>(
         optional name: String,
-        definition define: (inout SettingDefinition<Wrapped>) -> Void
+        describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
-        self.init(name, default: .absent(nil), SettingDefinition<Wrapped>.complete(define).optional)
+        self.init(name, default: .absent(nil), SettingDefinition<Wrapped>(describe).optional)
     }
 
     /// Creates the same definition with another default.
@@ -121,8 +116,8 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         }
     }
 
-    var conversion: SettingConversion<Value> { functions.conversion }
-    var validator: Validator<Value> { functions.validator }
+    var conversion: SettingConversion<Value> { definition.functions.conversion }
+    var validator: Validator<Value> { definition.functions.validator }
 
     /// The fingerprint of the definition; `nil` for a setting that is not shared with another definition.
     var fingerprint: SettingFingerprint? {
@@ -161,8 +156,8 @@ extension SettingKey where Value: StoredValueConvertible {
         self.init(
             name,
             default: .fixed(value),
-            definition: {
-                $0.values(where: validate)
+            describe: {
+                $0.values(of: Value.self, where: validate)
             }
         )
     }
@@ -183,8 +178,8 @@ extension SettingKey where Value: StoredValueConvertible {
         self.init(
             name,
             default: .fixed(value),
-            definition: {
-                $0.values(in: range, where: validate)
+            describe: {
+                $0.values(of: Value.self, in: range, where: validate)
             }
         )
     }
@@ -203,8 +198,8 @@ extension SettingKey where Value: StoredValueConvertible {
         self.init(
             name,
             default: .computed(makeDefault),
-            definition: {
-                $0.values(where: validate)
+            describe: {
+                $0.values(of: Value.self, where: validate)
             }
         )
     }
@@ -225,8 +220,8 @@ extension SettingKey where Value: StoredValueConvertible {
         self.init(
             name,
             default: .computed(makeDefault),
-            definition: {
-                $0.values(in: range, where: validate)
+            describe: {
+                $0.values(of: Value.self, in: range, where: validate)
             }
         )
     }
@@ -251,8 +246,8 @@ extension SettingKey {
         self.init(
             name,
             default: .fixed(value),
-            definition: {
-                $0.values(by: bridge, where: validate)
+            describe: {
+                $0.values(of: Value.self, by: bridge, where: validate)
             }
         )
     }
@@ -275,8 +270,8 @@ extension SettingKey {
         self.init(
             name,
             default: .fixed(value),
-            definition: {
-                $0.values(by: bridge, in: range, where: validate)
+            describe: {
+                $0.values(of: Value.self, by: bridge, in: range, where: validate)
             }
         )
     }
@@ -297,8 +292,8 @@ extension SettingKey {
         self.init(
             name,
             default: .computed(makeDefault),
-            definition: {
-                $0.values(by: bridge, where: validate)
+            describe: {
+                $0.values(of: Value.self, by: bridge, where: validate)
             }
         )
     }
@@ -321,8 +316,8 @@ extension SettingKey {
         self.init(
             name,
             default: .computed(makeDefault),
-            definition: {
-                $0.values(by: bridge, in: range, where: validate)
+            describe: {
+                $0.values(of: Value.self, by: bridge, in: range, where: validate)
             }
         )
     }
@@ -342,8 +337,8 @@ extension SettingKey {
     ) where Value == Wrapped? {
         self.init(
             optional: name,
-            definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.values(where: validate)
+            describe: {
+                $0.values(of: Wrapped.self, where: validate)
             }
         )
     }
@@ -361,8 +356,8 @@ extension SettingKey {
     ) where Value == Wrapped? {
         self.init(
             optional: name,
-            definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.values(in: range, where: validate)
+            describe: {
+                $0.values(of: Wrapped.self, in: range, where: validate)
             }
         )
     }
@@ -380,8 +375,8 @@ extension SettingKey {
     ) where Value == Wrapped? {
         self.init(
             optional: name,
-            definition: { (definition: inout SettingDefinition<Wrapped>) in
-                definition.values(by: bridge, where: validate)
+            describe: {
+                $0.values(of: Wrapped.self, by: bridge, where: validate)
             }
         )
     }

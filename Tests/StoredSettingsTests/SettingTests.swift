@@ -56,7 +56,8 @@ struct SettingTests {
         #expect(error.key == "port")
         #expect(error.suite == "in memory")
         #expect(!error.message.contains("many"))
-        #expect(error.message.contains("The default is used, and the stored value is left as it is. Assign a new value."))
+        #expect(error.consequence == "the default is used, and the stored value is left as it is")
+        #expect(error.remedy == "assign a new value")
         #expect(port.isSet)
         #expect(throws: SettingsError(.typeMismatch, fact: "")) { try port.load() }
         #expect(suite.storedValue(forKey: "port") == "many")

@@ -3,100 +3,119 @@
 
 /// How the values of a setting are converted, and which of them are valid.
 ///
-/// A declaration describes its setting once, in a closure that completes a definition:
+/// A declaration describes its setting once, in a closure that completes a ``SettingDescription``:
 ///
 /// ```swift
 /// Setting(name, default: value, suite: suite) {
-///     $0.values(by: bridge, in: range, where: validate)
+///     $0.values(of: Value.self, by: bridge, in: range, where: validate)
 /// }
 /// ```
 ///
-/// The closure runs for the fingerprint alone, which finds a setting that exists already. For a new setting it runs once
-/// more, with the functions, and the result is stored in the ``SettingKey``. So a fingerprint and its functions cannot
-/// differ, and the declaration of a known setting allocates nothing.
-///
-/// The key's name and the default stand beside the definition: a generic type that holds a `Value` needs its metadata
-/// at run time, and that lookup takes as long as the rest of a declaration.
+/// The closure runs for the fingerprints alone, which find a setting that exists already. For a new setting it runs once
+/// more, with the functions, and the result is stored in the ``SettingKey``. So fingerprints and functions cannot differ,
+/// and the declaration of a known setting allocates nothing.
 struct SettingDefinition<Value: Sendable>: Sendable {
     /// `nil` for a conversion that cannot be compared.
-    private(set) var conversionFingerprint: ConversionFingerprint?
+    let conversionFingerprint: ConversionFingerprint?
     /// `nil` for a validator that cannot be compared.
-    private(set) var validatorFingerprint: ValidatorFingerprint?
-    /// `nil` in a definition that has only fingerprints.
-    private(set) var functions: SettingFunctions<Value>?
-    private let hasFunctions: Bool
+    let validatorFingerprint: ValidatorFingerprint?
+    let functions: SettingFunctions<Value>
 
-    private init(hasFunctions: Bool) {
-        self.hasFunctions = hasFunctions
-    }
-
-    /// Returns a definition without functions.
-    static func fingerprints(_ define: (inout Self) -> Void) -> Self {
-        var definition = Self(hasFunctions: false)
-        define(&definition)
-        return definition
-    }
-
-    /// Returns a definition with its functions.
-    static func complete(_ define: (inout Self) -> Void) -> Self {
-        var definition = Self(hasFunctions: true)
-        define(&definition)
-        return definition
-    }
-
-    /// Defines values that a bridge converts and a validator accepts.
-    mutating func values(
-        by bridge: some StoredValueBridge<Value>,
-        where validate: (@Sendable (Value) throws -> Bool)?
+    private init(
+        _ conversionFingerprint: ConversionFingerprint?,
+        _ validatorFingerprint: ValidatorFingerprint?,
+        _ functions: SettingFunctions<Value>
     ) {
-        conversionFingerprint = .bridged(by: bridge)
-        validatorFingerprint = validate == nil ? .everything : nil
-        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(validate)) }
+        self.conversionFingerprint = conversionFingerprint
+        self.validatorFingerprint = validatorFingerprint
+        self.functions = functions
     }
 
-    /// Defines values of a range that a bridge converts and a validator accepts.
-    mutating func values(
-        by bridge: some StoredValueBridge<Value>,
-        in range: some RangeExpression<Value> & Sendable,
-        where validate: (@Sendable (Value) throws -> Bool)?
-    ) where Value: Comparable {
-        conversionFingerprint = .bridged(by: bridge)
-        validatorFingerprint = validate == nil ? .range(range) : nil
-        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(in: range, validate)) }
+    /// Creates the definition that a closure describes.
+    init(_ describe: (inout SettingDescription) -> Void) {
+        let description = SettingDescription(describe, hasFunctions: true)
+        guard let functions = description.functions as? SettingFunctions<Value> else {
+            preconditionFailure("Every description in this library calls values(of:) with the type of its setting.")
+        }
+        self.init(description.conversion, description.validator, functions)
     }
 
     /// The definition of an optional setting whose `nil` means that nothing is stored.
     var optional: SettingDefinition<Value?> {
-        var definition = SettingDefinition<Value?>(hasFunctions: hasFunctions)
-        definition.conversionFingerprint = conversionFingerprint?.optional
-        definition.validatorFingerprint = validatorFingerprint
-        definition.functions = functions.map { SettingFunctions($0.conversion.optional, $0.validator.optional) }
-        return definition
+        SettingDefinition<Value?>(
+            conversionFingerprint?.optional,
+            validatorFingerprint,
+            SettingFunctions(functions.conversion.optional, functions.validator.optional)
+        )
     }
 }
 
-extension SettingDefinition where Value: StoredValueConvertible {
-    /// Defines values that the type's own conformance converts and a validator accepts.
-    mutating func values(where validate: (@Sendable (Value) throws -> Bool)?) {
-        conversionFingerprint = .convertible
-        validatorFingerprint = validate == nil ? .everything : nil
+/// The description of a setting by its declaration.
+///
+/// It is not generic, and its methods are: a generic type, and its methods, need the type's metadata at run time, and that
+/// lookup takes as long as the rest of a declaration.
+struct SettingDescription {
+    /// `nil` for a conversion that cannot be compared.
+    private(set) var conversion: ConversionFingerprint?
+    /// `nil` for a validator that cannot be compared.
+    private(set) var validator: ValidatorFingerprint?
+    /// ``SettingFunctions`` of the setting's type; `nil` in a description that has only fingerprints.
+    private(set) var functions: AnyObject?
+    private let hasFunctions: Bool
+
+    init(_ describe: (inout SettingDescription) -> Void, hasFunctions: Bool = false) {
+        self.hasFunctions = hasFunctions
+        describe(&self)
+    }
+
+    /// Describes values that the type's own conformance converts and a validator accepts.
+    mutating func values<Value: StoredValueConvertible>(
+        of type: Value.Type,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) {
+        conversion = .convertible
+        validator = validate == nil ? .everything : nil
         if hasFunctions { functions = SettingFunctions(.convertible(), Validator(validate)) }
     }
 
-    /// Defines values of a range that the type's own conformance converts and a validator accepts.
-    mutating func values(
+    /// Describes values of a range that the type's own conformance converts and a validator accepts.
+    mutating func values<Value: StoredValueConvertible & Comparable>(
+        of type: Value.Type,
         in range: some RangeExpression<Value> & Sendable,
         where validate: (@Sendable (Value) throws -> Bool)?
-    ) where Value: Comparable {
-        conversionFingerprint = .convertible
-        validatorFingerprint = validate == nil ? .range(range) : nil
+    ) {
+        conversion = .convertible
+        validator = validate == nil ? .range(range) : nil
         if hasFunctions { functions = SettingFunctions(.convertible(), Validator(in: range, validate)) }
+    }
+
+    /// Describes values that a bridge converts and a validator accepts.
+    mutating func values<Value: Sendable>(
+        of type: Value.Type,
+        by bridge: some StoredValueBridge<Value>,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) {
+        conversion = .bridged(by: bridge)
+        validator = validate == nil ? .everything : nil
+        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(validate)) }
+    }
+
+    /// Describes values of a range that a bridge converts and a validator accepts.
+    mutating func values<Value: Sendable & Comparable>(
+        of type: Value.Type,
+        by bridge: some StoredValueBridge<Value>,
+        in range: some RangeExpression<Value> & Sendable,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) {
+        conversion = .bridged(by: bridge)
+        validator = validate == nil ? .range(range) : nil
+        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(in: range, validate)) }
     }
 }
 
 /// The conversion and the validator of a definition.
 ///
-/// An object, so that a definition is copied and released without generic metadata.
+/// An object, so that a description of no type can hold it.
 final class SettingFunctions<Value: Sendable>: Sendable {
     let conversion: SettingConversion<Value>
     let validator: Validator<Value>
