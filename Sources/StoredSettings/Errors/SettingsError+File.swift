@@ -160,7 +160,8 @@ extension SettingsError {
         SettingsError(
             cause.code,
             fact: "\(path.name) can be neither replaced nor removed: \(cause.fact)",
-            consequence: "the settings file is written, but \(path.name) has values that were replaced or removed since",
+            consequence:
+                "the settings file is written, but \(path.name) has values that were replaced or removed since",
             remedy: "remove \(path.name), or let this user remove it",
             location: Location(file: path.description),
             underlying: cause.underlying

@@ -170,7 +170,9 @@ private final class DiskState: Sendable {
         var prematurePlacements = 0
         /// The last file written under a temporary name.
         var draft = ""
-        /// The last such file that was synchronized: the draft of the settings file. That of the copy need not be.
+        /// The last such file that was synchronized.
+        ///
+        /// It is the draft of the settings file. The draft of the copy need not be synchronized.
         var synchronizedDraft: String?
     }
 

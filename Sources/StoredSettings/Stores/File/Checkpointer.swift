@@ -12,6 +12,9 @@ import Darwin
 #endif
 
 extension FileStore {
+    /// How often to start again after another program has changed the file, before the checkpoint fails.
+    static let mostPlans = 20
+
     /// Writes the journal's changes that are not in the file yet into it.
     func checkpoint() throws {
         let patience = lockPatience
@@ -344,9 +347,4 @@ private struct Checkpointer {
             return try store.state.withLock { try body(journal, &$0, &effects) }
         }
     }
-}
-
-extension FileStore {
-    /// How often to start again after another program has changed the file, before the checkpoint fails.
-    static let mostPlans = 20
 }

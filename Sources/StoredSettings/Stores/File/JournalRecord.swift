@@ -12,10 +12,12 @@ package struct JournalRecord {
     /// The length of the header before the text, in bytes.
     package static let headerSize = 24
     private static let alignment = 8
+
     /// The longest record that is written or read, in bytes: 64 MiB.
     ///
     /// A length that is damaged costs no more memory than this.
     package static let longest = 1 << 26
+
     /// The text is an object of arrays of values, which may be as deep as those of a file.
     private static let maximumDepth = JSONReader.maximumDepth + 1
 
@@ -25,6 +27,7 @@ package struct JournalRecord {
     ///   - changes: The changes of one commit, one per key, with values that JSON can represent.
     ///   - epoch: The journal's epoch.
     ///   - salt: The salt of the epoch.
+    ///   - longest: The longest record that is allowed, in bytes.
     /// - Returns: The bytes.
     /// - Throws: ``SettingsError`` when a value has no JSON form, or the record would be too long.
     package static func bytes(
