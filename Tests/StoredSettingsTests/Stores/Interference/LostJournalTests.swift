@@ -168,7 +168,7 @@ struct LostJournalTests {
     @Test("one process keeps its own values", arguments: Loss.truncations)
     fileprivate func oneProcess(loss: Loss) async throws {
         try await withTemporaryDirectory { directory in
-            let (path, catcher) = (directory + "/settings.json", FailureCatcher())
+            let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
             let store = Self.store(path)
             store.setObserver(catcher)
             try store.commit { $0["n"] = 1 }

@@ -41,7 +41,7 @@ struct RestoredJournalTests {
     )
     func restored(restoring: Restoring, checkpointAt turn: Int?) async throws {
         try await withTemporaryDirectory { directory in
-            let (path, catcher) = (directory + "/settings.json", FailureCatcher())
+            let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             for store in stores { store.setObserver(catcher) }
             try stores[0].commit { $0["n"] = 1 }
