@@ -36,7 +36,7 @@ struct DeclaredTests {
         let reporter = RecordingReporter()
         let suite = SettingsSuite.inMemory(["few": "loud"], reporter: reporter)
         #expect(Setting("few", default: Few.low, suite: suite).value == .low)
-        #expect(reporter.errors.map(\.remedy) == ["give one of low, very-high"])
+        #expect(reporter.errors.map(\.remedy) == ["use one of low, very-high"])
     }
 
     @Test("a type with a raw value and a Codable conformance is stored by its raw value")
