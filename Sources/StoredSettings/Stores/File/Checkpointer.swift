@@ -145,7 +145,7 @@ private struct Checkpointer {
             let end = state.journal.position.end
             // A missing file is written again, because there is nothing to destroy.
             let isMissing = state.readFailure?.isMissing == true
-            let isCopyDue = LastGoodCopy.condition(in: journal.page) != .current && state.readFailure == nil
+            let isCopyDue = LastGoodCopy.condition(in: journal.page) == .outdated && state.readFailure == nil
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue
             if let readFailure = state.readFailure, isNeeded, !isMissing || readFailure.isUnknown {
                 throw readFailure.error

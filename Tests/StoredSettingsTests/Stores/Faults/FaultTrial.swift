@@ -187,7 +187,8 @@ final class FaultTrial {
         // A directory with search permission but no read permission cannot be synchronized by its user.
         case .open where isAboutDirectory, .sync where isAboutDirectory: failure == .notPermitted
         // A copy that cannot be replaced is removed and written again, and its space is used for a draft.
-        case .open, .write, .rename, .status, .sync, .unlink: isAboutCopy(call.path) && isCopyCurrent
+        case .open, .read, .write, .rename, .status, .sync, .unlink, .changeMode, .changeOwner:
+            isAboutCopy(call.path) && isCopyCurrent
         default: false
         }
     }
