@@ -70,7 +70,8 @@ struct FileLockTests {
 
     @Test("fails after two minutes although there is progress all the time", arguments: [false, true])
     func endlessProgress(hasHolder: Bool) async throws {
-        let holder = hasHolder ? try #require(LockHolder.current) : nil
+        let current = try #require(LockHolder.current)
+        let holder = hasHolder ? current : nil
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder) {
             UInt64($0 / .seconds(1))
         }
