@@ -39,19 +39,15 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - suite: The suite that stores the setting.
     ///   - describe: Completes the description. It is called once more for a setting that is new.
     init(
-        _ name: String,
+        describing name: String,
         default value: Value,
         suite: SettingsSuite,
         describe: (inout SettingDescription) -> Void
     ) {
         let description = SettingDescription(describe)
-        let fingerprint = SettingFingerprint(
-            default: value,
-            description.conversion,
-            description.validator
-        )
+        let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator)
         let box = suite.box(named: name, fingerprint) {
-            SettingKey(name, default: .fixed(value), describe: describe)
+            SettingKey(describing: name, default: .fixed(value), describe: describe)
         }
         self.init(box, in: suite)
     }
@@ -228,14 +224,7 @@ extension Setting where Value: StoredValueConvertible {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(
-            key,
-            default: value,
-            suite: suite,
-            describe: {
-                $0.values(of: Value.self, where: validate)
-            }
-        )
+        self.init(describing: key, default: value, suite: suite) { $0.values(of: Value.self, where: validate) }
     }
 
     /// Creates a setting whose values lie in a range.
@@ -253,14 +242,9 @@ extension Setting where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(
-            key,
-            default: value,
-            suite: suite,
-            describe: {
-                $0.values(of: Value.self, in: range, where: validate)
-            }
-        )
+        self.init(describing: key, default: value, suite: suite) {
+            $0.values(of: Value.self, in: range, where: validate)
+        }
     }
 }
 
@@ -282,14 +266,9 @@ extension Setting {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(
-            key,
-            default: value,
-            suite: suite,
-            describe: {
-                $0.values(of: Value.self, by: bridge, where: validate)
-            }
-        )
+        self.init(describing: key, default: value, suite: suite) {
+            $0.values(of: Value.self, by: bridge, where: validate)
+        }
     }
 
     /// Creates a setting whose values lie in a range and are converted by a bridge.
@@ -309,14 +288,9 @@ extension Setting {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(
-            key,
-            default: value,
-            suite: suite,
-            describe: {
-                $0.values(of: Value.self, by: bridge, in: range, where: validate)
-            }
-        )
+        self.init(describing: key, default: value, suite: suite) {
+            $0.values(of: Value.self, by: bridge, in: range, where: validate)
+        }
     }
 }
 
@@ -338,13 +312,7 @@ extension Setting {
         suite: SettingsSuite = .standard,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(
-            optional: key,
-            suite: suite,
-            describe: {
-                $0.values(of: Wrapped.self, where: validate)
-            }
-        )
+        self.init(optional: key, suite: suite) { $0.values(of: Wrapped.self, where: validate) }
     }
 
     /// Creates an optional setting whose values lie in a range.
@@ -360,13 +328,7 @@ extension Setting {
         in range: some RangeExpression<Wrapped> & Sendable,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(
-            optional: key,
-            suite: suite,
-            describe: {
-                $0.values(of: Wrapped.self, in: range, where: validate)
-            }
-        )
+        self.init(optional: key, suite: suite) { $0.values(of: Wrapped.self, in: range, where: validate) }
     }
 
     /// Creates an optional setting whose values are converted by a bridge.
@@ -382,13 +344,7 @@ extension Setting {
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(
-            optional: key,
-            suite: suite,
-            describe: {
-                $0.values(of: Wrapped.self, by: bridge, where: validate)
-            }
-        )
+        self.init(optional: key, suite: suite) { $0.values(of: Wrapped.self, by: bridge, where: validate) }
     }
 }
 

@@ -82,7 +82,7 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     }
 
     convenience init(
-        _ name: String,
+        describing name: String,
         default source: SettingDefault<Value>,
         describe: (inout SettingDescription) -> Void
     ) {
@@ -153,13 +153,7 @@ extension SettingKey where Value: StoredValueConvertible {
         default value: Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(
-            name,
-            default: .fixed(value),
-            describe: {
-                $0.values(of: Value.self, where: validate)
-            }
-        )
+        self.init(describing: name, default: .fixed(value)) { $0.values(of: Value.self, where: validate) }
     }
 
     /// Creates a key whose values lie in a range.
@@ -175,13 +169,7 @@ extension SettingKey where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(
-            name,
-            default: .fixed(value),
-            describe: {
-                $0.values(of: Value.self, in: range, where: validate)
-            }
-        )
+        self.init(describing: name, default: .fixed(value)) { $0.values(of: Value.self, in: range, where: validate) }
     }
 
     /// Creates a key whose default is computed each time it is needed.
@@ -195,13 +183,7 @@ extension SettingKey where Value: StoredValueConvertible {
         default makeDefault: @escaping @Sendable () -> Value,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(
-            name,
-            default: .computed(makeDefault),
-            describe: {
-                $0.values(of: Value.self, where: validate)
-            }
-        )
+        self.init(describing: name, default: .computed(makeDefault)) { $0.values(of: Value.self, where: validate) }
     }
 
     /// Creates a key whose values lie in a range, and whose default is computed each time it is needed.
@@ -217,13 +199,9 @@ extension SettingKey where Value: StoredValueConvertible {
         in range: some RangeExpression<Value> & Sendable,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(
-            name,
-            default: .computed(makeDefault),
-            describe: {
-                $0.values(of: Value.self, in: range, where: validate)
-            }
-        )
+        self.init(describing: name, default: .computed(makeDefault)) {
+            $0.values(of: Value.self, in: range, where: validate)
+        }
     }
 }
 
@@ -243,13 +221,7 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(
-            name,
-            default: .fixed(value),
-            describe: {
-                $0.values(of: Value.self, by: bridge, where: validate)
-            }
-        )
+        self.init(describing: name, default: .fixed(value)) { $0.values(of: Value.self, by: bridge, where: validate) }
     }
 
     /// Creates a key whose values lie in a range and are converted by a bridge.
@@ -267,13 +239,9 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(
-            name,
-            default: .fixed(value),
-            describe: {
-                $0.values(of: Value.self, by: bridge, in: range, where: validate)
-            }
-        )
+        self.init(describing: name, default: .fixed(value)) {
+            $0.values(of: Value.self, by: bridge, in: range, where: validate)
+        }
     }
 
     /// Creates a key for a type that is converted by a bridge, and whose default is computed each time it is needed.
@@ -289,13 +257,9 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) {
-        self.init(
-            name,
-            default: .computed(makeDefault),
-            describe: {
-                $0.values(of: Value.self, by: bridge, where: validate)
-            }
-        )
+        self.init(describing: name, default: .computed(makeDefault)) {
+            $0.values(of: Value.self, by: bridge, where: validate)
+        }
     }
 
     /// Creates a key whose values lie in a range and are converted by a bridge, with a computed default.
@@ -313,13 +277,9 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Value>,
         validate: (@Sendable (Value) throws -> Bool)? = nil
     ) where Value: Comparable {
-        self.init(
-            name,
-            default: .computed(makeDefault),
-            describe: {
-                $0.values(of: Value.self, by: bridge, in: range, where: validate)
-            }
-        )
+        self.init(describing: name, default: .computed(makeDefault)) {
+            $0.values(of: Value.self, by: bridge, in: range, where: validate)
+        }
     }
 }
 
@@ -335,12 +295,7 @@ extension SettingKey {
         _ name: String,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(
-            optional: name,
-            describe: {
-                $0.values(of: Wrapped.self, where: validate)
-            }
-        )
+        self.init(optional: name) { $0.values(of: Wrapped.self, where: validate) }
     }
 
     /// Creates a key without a default, whose values lie in a range.
@@ -354,12 +309,7 @@ extension SettingKey {
         in range: some RangeExpression<Wrapped> & Sendable,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(
-            optional: name,
-            describe: {
-                $0.values(of: Wrapped.self, in: range, where: validate)
-            }
-        )
+        self.init(optional: name) { $0.values(of: Wrapped.self, in: range, where: validate) }
     }
 
     /// Creates a key without a default, for a type that is converted by a bridge.
@@ -373,11 +323,6 @@ extension SettingKey {
         as bridge: some StoredValueBridge<Wrapped>,
         validate: (@Sendable (Wrapped) throws -> Bool)? = nil
     ) where Value == Wrapped? {
-        self.init(
-            optional: name,
-            describe: {
-                $0.values(of: Wrapped.self, by: bridge, where: validate)
-            }
-        )
+        self.init(optional: name) { $0.values(of: Wrapped.self, by: bridge, where: validate) }
     }
 }
