@@ -25,7 +25,7 @@ struct ChangesFromOutsideTests {
                     // A journaled value takes precedence over an edit of the file.
                     try await writer.expect("checkpoint")
                     try await change()
-                    try await watcher.expect(prints: "n is \(value)", within: .seconds(20))
+                    try await watcher.expect(prints: "n is \(value)")
                     await received.expect([value])
                 }
                 try await change(to: 1) { try await writer.expect("set n 1") }

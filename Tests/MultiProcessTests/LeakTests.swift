@@ -50,7 +50,7 @@ struct LeakTests {
 
     private func holdings(_ probe: Probe, after cycles: Int) async throws -> Holdings {
         try probe.send("cycle \(cycles)")
-        return try Holdings(await probe.line(within: .seconds(300)))
+        return try Holdings(await probe.line())
     }
 }
 #endif

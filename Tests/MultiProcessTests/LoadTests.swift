@@ -36,7 +36,7 @@ struct LoadTests {
             process.standardOutput = output.handle
             process.standardError = output.handle
             try process.run()
-            await eventually("the program ends", within: .seconds(300), sourceLocation: sourceLocation) {
+            await eventually("the program ends", sourceLocation: sourceLocation) {
                 !process.isRunning
             }
             // On SIGTERM, the program ends its child processes and removes its files.

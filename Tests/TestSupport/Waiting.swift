@@ -2,6 +2,16 @@
 
 package import Testing
 
+/// The time after which a test gives up waiting.
+///
+/// It is no measure of speed: on a busy machine, other tests may occupy all threads of Swift concurrency for minutes.
+package let longestWait = Duration.seconds(600)
+
+extension Trait where Self == TimeLimitTrait {
+    /// Ends a test that waits for itself.
+    package static var deadlockLimit: Self { .timeLimit(.minutes(20)) }
+}
+
 /// The minimum number of checks of a condition, whatever the time.
 ///
 /// Other tests may occupy all threads of Swift concurrency for longer than the deadline. The task that fulfills the
@@ -11,7 +21,7 @@ private let leastLooks = 1_000
 /// Waits until a condition holds; fails the test if it does not hold before the deadline.
 package func eventually(
     _ what: Comment,
-    within limit: Duration = .seconds(60),
+    within limit: Duration = longestWait,
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async rethrows {
@@ -29,7 +39,7 @@ package func eventually(
 
 /// Runs an operation and returns its result; returns `nil` and fails the test if the deadline passes.
 package func within<Result: Sendable>(
-    _ limit: Duration = .seconds(60),
+    _ limit: Duration = longestWait,
     sourceLocation: SourceLocation = #_sourceLocation,
     _ operation: @escaping @Sendable () async -> Result
 ) async -> Result? {

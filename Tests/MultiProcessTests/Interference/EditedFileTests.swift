@@ -95,12 +95,12 @@ struct EditedFileTests {
                 #expect(here.value == 1)
                 // Before the watch has started.
                 try place.path.overwriteFile(with: #"{"n": 2}"#)
-                try await probe.expectSoon("n", is: 2, within: .seconds(3))
-                await eventually("this process reads the edit", within: .seconds(3)) { here.value == 2 }
+                try await probe.expectSoon("n", is: 2)
+                await eventually("this process reads the edit") { here.value == 2 }
                 // After the watch has started.
                 try place.path.replaceFile(with: #"{"n": 3}"#)
-                try await probe.expectSoon("n", is: 3, within: .seconds(3))
-                await eventually("this process reads the edit", within: .seconds(3)) { here.value == 3 }
+                try await probe.expectSoon("n", is: 3)
+                await eventually("this process reads the edit") { here.value == 3 }
             }
         }
     }
@@ -160,7 +160,7 @@ struct EditedFileTests {
                 try await probes[0].expect("set c 3")
                 try await probes[1].expect("get c", prints: "3")
                 for probe in probes {
-                    try await eventually("the checkpoint fails", within: .seconds(10)) {
+                    try await eventually("the checkpoint fails") {
                         try probe.send("checkpoint")
                         return try await probe.line() == "error \(breakage.code)"
                     }

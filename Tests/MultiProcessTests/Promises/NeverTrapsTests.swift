@@ -162,7 +162,7 @@ struct NeverTrapsTests {
                 try await probes[1].expect("persistence", prints: "readOnly")
                 try await probes[0].expect("set n 1")
                 // A first set may take up to a second to be noticed.
-                try await probes[1].expectSoon("n", is: 1, within: .seconds(2))
+                try await probes[1].expectSoon("n", is: 1)
                 for value in 2...20 {
                     try await probes[0].expect("set n \(value)")
                     try await probes[1].expect("get n", prints: "\(value)")

@@ -16,7 +16,7 @@ struct NoLostUpdatesTests {
             let place = Probe.Place.suite("round-\(round)", home: home)
             try await withProbes(4, at: place) { probes in
                 for (number, probe) in probes.enumerated() { try probe.send("fill process\(number) 2000") }
-                for probe in probes { try await probe.expect(within: .seconds(300)) }
+                for probe in probes { try await probe.expect() }
                 for probe in probes { try await probe.expect("keys", prints: "8000") }
             }
             try SettingsSuite(fileAt: place.path).checkpoint()
@@ -35,7 +35,7 @@ struct NoLostUpdatesTests {
             let place = Probe.Place.suite("round-\(round)", home: home)
             try await withProbes(4, at: place) { probes in
                 for probe in probes { try probe.send("increment total 5000") }
-                for probe in probes { try await probe.expect(within: .seconds(300)) }
+                for probe in probes { try await probe.expect() }
                 for probe in probes { try await probe.expect("get total", prints: "20000") }
             }
             let suite = SettingsSuite(fileAt: place.path)
@@ -68,7 +68,7 @@ struct NoLostUpdatesTests {
             try await withProbes(4, at: place) { probes in
                 for probe in probes[..<2] { try probe.send("increment total 5000") }
                 for probe in probes[2...] { try probe.send("checkpointRepeatedly total 10000") }
-                for probe in probes { try await probe.expect(within: .seconds(300)) }
+                for probe in probes { try await probe.expect() }
             }
             try SettingsSuite(fileAt: place.path).checkpoint()
             #expect(try document(at: place.path)["total"] as? Int == 10_000)

@@ -77,7 +77,7 @@ final class Probe: Sendable {
     }
 
     /// The next line that the process prints.
-    func line(within limit: Duration = .seconds(60), sourceLocation: SourceLocation = #_sourceLocation) async throws
+    func line(within limit: Duration = longestWait, sourceLocation: SourceLocation = #_sourceLocation) async throws
         -> String
     {
         var line: String?
@@ -94,7 +94,7 @@ final class Probe: Sendable {
     func expect(
         _ command: String? = nil,
         prints expected: String = "done",
-        within limit: Duration = .seconds(60),
+        within limit: Duration = longestWait,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         if let command { try send(command) }
@@ -114,7 +114,7 @@ final class Probe: Sendable {
     func expectSoon(
         _ key: String,
         is value: Int,
-        within limit: Duration = .seconds(10),
+        within limit: Duration = longestWait,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         try await eventually("\(key) is \(value)", within: limit, sourceLocation: sourceLocation) {

@@ -76,7 +76,7 @@ struct HotReadTests {
 
     @Test(
         "a read is whole, never older than a set that has returned, and never newer than a set that has started",
-        .timeLimit(.minutes(3)),
+        .deadlockLimit,
         arguments: Location.allCases
     )
     func stress(location: Location) async throws {
@@ -162,7 +162,7 @@ struct HotReadTests {
         func storedValue(from value: Releasing) throws -> StoredValue { .null }
     }
 
-    @Test("a value is released under no lock, so its deinitializer may read the setting", .timeLimit(.minutes(1)))
+    @Test("a value is released under no lock, so its deinitializer may read the setting", .deadlockLimit)
     func release() {
         let suite = SettingsSuite.inMemory(["n": 1])
         let setting = Mutex<Setting<Releasing>?>(nil)

@@ -92,7 +92,7 @@ struct PendingRetryTests {
         store.fail(with: full)
         port.value = 1
         store.fail(with: nil)
-        await eventually("the newer value is stored", within: .seconds(20)) { store.contents() == ["port": 2] }
+        await eventually("the newer value is stored") { store.contents() == ["port": 2] }
         #expect(port.value == 2)
         suite.finish()
     }

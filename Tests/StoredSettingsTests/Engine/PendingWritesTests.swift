@@ -87,7 +87,7 @@ struct PendingWritesTests {
 
     @Test(
         "an assignment inside a transaction is reported to observers after the locks are released",
-        .timeLimit(.minutes(1))
+        .deadlockLimit
     )
     func reportedAfterLocks() throws {
         let isInside = Mutex(true)

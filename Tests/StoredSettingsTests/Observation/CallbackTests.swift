@@ -40,7 +40,7 @@ private enum Action: String, CaseIterable, Sendable {
     }
 }
 
-@Suite("Callbacks run under no lock", .timeLimit(.minutes(1)))
+@Suite("Callbacks run under no lock", .deadlockLimit)
 struct CallbackTests {
     /// Performs an action in its first call, and only counts the calls that the action causes.
     private final class Callback: Sendable {

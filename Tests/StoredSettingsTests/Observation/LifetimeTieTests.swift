@@ -180,7 +180,7 @@ struct LifetimeTieTests {
         await eventually("the engine is released") { engine == nil }
     }
 
-    @Test("observations can be tied, untied and invalidated concurrently", .timeLimit(.minutes(1)))
+    @Test("observations can be tied, untied and invalidated concurrently", .deadlockLimit)
     func threads() async {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {

@@ -60,7 +60,7 @@ struct SettingObservationTests {
         #expect(suite.engine.subscriberCount == 0)
     }
 
-    @Test("a callback may set, reset, observe and cancel without a deadlock", .timeLimit(.minutes(1)))
+    @Test("a callback may set, reset, observe and cancel without a deadlock", .deadlockLimit)
     func reentrancy() throws {
         let inner = Mutex<SettingObservation?>(nil)
         let other = Setting("other", default: 0, suite: suite)
@@ -112,7 +112,7 @@ struct SettingObservationTests {
         withExtendedLifetime(observation) {}
     }
 
-    @Test("reporters, validators, bridges and conversions run under no lock", .timeLimit(.minutes(1)))
+    @Test("reporters, validators, bridges and conversions run under no lock", .deadlockLimit)
     func userCodeUnderNoLock() throws {
         final class ChangingReporter: SettingsReporter {
             let suite = Mutex<SettingsSuite?>(nil)
