@@ -3,6 +3,8 @@
 // Declarations that the compiler rejects, with the fix in the message. None of them can be called.
 
 /// The body of an unavailable declaration.
+///
+/// It is never run: the compiler rejects every call of such a declaration.
 func unavailable() -> Never {
     fatalError("An unavailable declaration was called.")
 }

@@ -69,8 +69,9 @@ extension SettingsError {
         SettingsError(
             .malformedJournal,
             fact: "the journal is an older copy of the journal that this process has read",
-            consequence: "what this process knew is written again; changes that only ended processes knew are lost",
-            remedy: "do not restore the journal while a program uses it; see what has written that file",
+            consequence:
+                "the values of this process are written again; changes that only ended processes had read are lost",
+            remedy: "restore a journal only while no program uses it",
             location: Location(file: path.description)
         )
     }
@@ -90,7 +91,7 @@ extension SettingsError {
         SettingsError(
             .writeFailed,
             fact: "the settings take more than \(SettingsFile.longestFile >> 20) MiB, the limit of a settings file",
-            consequence: "the settings file is not written; what was set is safe in the journal",
+            consequence: "the settings file is not written; all changes are safe in the journal",
             remedy: "remove values, or store large data in files and their paths in the settings",
             location: Location(file: path.description)
         )

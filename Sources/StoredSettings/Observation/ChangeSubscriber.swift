@@ -3,15 +3,12 @@
 /// A receiver of changes: a stream or an observation.
 ///
 /// A change reaches a subscriber in two steps, so that changes arrive in the order of the commits and no subscriber runs
-/// under a lock. ``offer(_:)`` stores the change, under the store's lock. ``wake(_:)`` acts on it, under no lock.
-protocol ChangeSubscriber: AnyObject, Sendable {
+/// under a lock. ``offer(_:)`` stores the change, under the store's lock. ``DeliveryReceiver/wake(_:)`` acts on it, under no lock.
+protocol ChangeSubscriber: DeliveryReceiver {
     /// Stores the changes of a commit, merged with those that are still pending.
     ///
     /// - Returns: Whether to call ``wake(_:)`` after the locks are released.
     func offer(_ commit: StoreCommit) -> Bool
-
-    /// Delivers the pending change, unless it has been consumed already.
-    func wake(_ origin: SettingChangeOrigin)
 
     /// Ends the subscription: no change follows.
     func finish()

@@ -75,9 +75,15 @@ extension [StoreChange] {
     }
 }
 
+/// An object that acts on the changes of a commit after the store's lock is released.
+protocol DeliveryReceiver: AnyObject, Sendable {
+    /// Acts on the pending change, unless it has been consumed already.
+    func wake(_ origin: SettingChangeOrigin)
+}
+
 /// The rest of the work for a commit after the store's lock is released: waking the subscribers.
 public struct StoreDelivery: Sendable {
-    var subscribers: [any ChangeSubscriber] = []
+    var subscribers: [any DeliveryReceiver] = []
     var origin = SettingChangeOrigin.local
     /// The failures that the recorder reports.
     var errors: [SettingsError] = []

@@ -78,4 +78,20 @@ public struct StoreTransaction: Sendable {
         if changes.count > 1 { changes.sort { $0.key < $1.key } }
         return changes
     }
+
+    /// The changes, with every value in the form in which it is read from the file.
+    ///
+    /// - Parameter isIncludingEqual: Whether to include assignments that equal the previous value.
+    /// - Returns: The changes, sorted by key.
+    func storedAsJSON(includingEqual isIncludingEqual: Bool) -> [StoreChange] {
+        var changes = isIncludingEqual ? edited : changes
+        var isAnyOther = false
+        for index in changes.indices {
+            guard let new = changes[index].new, !new.isStoredAsItself else { continue }
+            changes[index].new = new.storedAsJSON
+            isAnyOther = true
+        }
+        if isAnyOther, !isIncludingEqual { changes.removeAll { $0.old == $0.new } }
+        return changes
+    }
 }

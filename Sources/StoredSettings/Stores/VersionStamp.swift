@@ -39,7 +39,16 @@ final class VersionStamp: @unchecked Sendable {
     /// The mapping of the page that is shared with other processes, once there is one.
     private let window = Locked<PageWindow?>(nil)
 
-    init() {
+    /// The index of the word that other processes change in a shared page.
+    private let sharedWord: Int
+    /// The index of the word that identifies a shared page.
+    private let idWord: Int
+
+    /// - Parameters:
+    ///   - sharedWord: The index of the word that other processes change in a shared page.
+    ///   - idWord: The index of the word that identifies a shared page.
+    init(sharedWord: Int = 0, idWord: Int = 0) {
+        (self.sharedWord, self.idWord) = (sharedWord, idWord)
         words = .allocate(capacity: 2)
         words.initialize(to: Atomic(1))
         (words + 1).initialize(to: Atomic(0))
@@ -76,10 +85,8 @@ final class VersionStamp: @unchecked Sendable {
         return current.load(ordering: .acquiring)
     }
 
-    /// The end of the journal's records as far as this process has seen them, in bytes.
-    var journalEnd: Int {
-        Int(JournalPosition(word: seen.load(ordering: .relaxed)).end)
-    }
+    /// The shared word that the contents in memory correspond to.
+    var seenWord: UInt64 { seen.load(ordering: .relaxed) }
 }
 
 // MARK: - Changes
@@ -125,9 +132,9 @@ extension VersionStamp {
     ///   fails.
     private func show(_ page: SharedPage) -> (address: UInt64, isNew: Bool)? {
         window.withLock { window in
-            if window == nil { window = PageWindow() }
+            if window == nil { window = PageWindow(identifiedBy: idWord) }
             guard let isNew = window?.show(page),
-                let address = window?.address(ofWord: JournalHeader.positionWord)
+                let address = window?.address(ofWord: sharedWord)
             else { return nil }
             return (UInt64(address), isNew)
         }

@@ -19,8 +19,9 @@ import Darwin
 enum BusErrors {
     /// The addresses of the watched pages; 0 in unused entries.
     ///
-    /// The table has a fixed size and is never freed, so that the handler needs neither a lock nor an allocation. It is
-    /// written under `lock`.
+    /// The table has a fixed size and is never freed, so that the handler needs neither a lock nor an allocation. The
+    /// pointer never changes. The entries are written under `lock`, and every access to them is atomic, so `unsafe` hides
+    /// no race.
     nonisolated(unsafe) private static let pages = {
         let pages = UnsafeMutablePointer<Atomic<UInt>>.allocate(capacity: capacity)
         for index in 0..<capacity { (pages + index).initialize(to: Atomic(0)) }
@@ -32,7 +33,9 @@ enum BusErrors {
 
     private static let lock = Locked(false)
 
-    /// The previous handler, written once by the call that installs the handler that reads it.
+    /// The previous handler.
+    ///
+    /// It is written once, under `lock`, by the call that installs the handler that reads it, so `unsafe` hides no race.
     nonisolated(unsafe) private static var previous = sigaction()
 
     static func watch(_ page: UnsafeMutableRawPointer) {

@@ -111,8 +111,14 @@ struct PageWindow: ~Copyable {
     /// The page that is shown; `nil` initially, and after a page could not be mapped.
     private var page: SharedPage?
 
+    /// The index of the word that identifies a page.
+    private let idWord: Int
+
     /// Creates a window that shows zeros; `nil` when no memory is available.
-    init?() {
+    ///
+    /// - Parameter idWord: The index of the word that identifies a page. It is 0 in a truncated file.
+    init?(identifiedBy idWord: Int) {
+        self.idWord = idWord
         guard let start = SystemCalls.mapZeros(SharedPage.size) else { return nil }
         self.start = start
         BusErrors.watch(start)
@@ -133,7 +139,7 @@ struct PageWindow: ~Copyable {
     /// - Returns: Whether the page was newly mapped; `nil` when it cannot be mapped, and the window shows zeros.
     mutating func show(_ new: SharedPage) -> Bool? {
         // If the file was truncated in the meantime, the window shows zeros, even if the file is complete again.
-        let word = JournalHeader.idWord
+        let word = idWord
         if page === new, SharedPage.load(at: address(ofWord: word)) == new[word] { return false }
         page = nil
         guard new.map(over: start) else {

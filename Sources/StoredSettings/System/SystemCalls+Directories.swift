@@ -42,11 +42,10 @@ extension SystemCalls {
         while let entry = readdir(stream) {
             // The entry, which contains the name, is valid until the next call. The name is copied here.
             guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { break }
-            names.append(
-                FilePath(cString: UnsafeRawPointer(entry).advanced(by: offset).assumingMemoryBound(to: CChar.self))
-            )
+            let start = UnsafeRawPointer(entry).advanced(by: offset)
+            names.append(FilePath(cString: start.assumingMemoryBound(to: CChar.self)))
         }
-        return names
+        return names.filter { $0 != "." && $0 != ".." }
     }
 
     /// Waits until the names in a directory would survive a loss of power, if the file system supports that.
@@ -87,6 +86,7 @@ extension SystemCalls {
         } catch  where error.number == EEXIST {
             return
         }
+        if Self.currentUser() == 0 { try giveToOwnerOfParent(path) }
         do {
             try synchronizeDirectory(path.directory)
         } catch {
@@ -97,6 +97,19 @@ extension SystemCalls {
             _ = path.withCString { rmdir($0) }
             throw error
         }
+    }
+
+    /// Gives a directory that root has created in the directory of a user to that user, whose programs have to be able to
+    /// use it.
+    ///
+    /// The user may have put another directory in its place, so only an empty one is given away.
+    private func giveToOwnerOfParent(_ path: FilePath) throws(SystemError) {
+        guard let parent = try status(at: path.directory), parent.owner != 0,
+            parent.permissions & FileMode.otherWrite == 0
+        else { return }
+        let directory = try open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        guard try names(in: directory).isEmpty else { return }
+        try setOwner(parent.owner, parent.group, of: directory)
     }
 
     /// Returns the path without symbolic links, `.` and `..`; `nil` when no file exists there.
@@ -140,45 +153,30 @@ extension SystemCalls {
     /// file returns the copy, but memory that was mapped before still shows the original.
     ///
     /// - Parameter file: The file.
-    /// - Returns: Whether the file may be on an overlay file system. It is also `true` when the list of mounts cannot
-    ///   be read.
+    /// - Returns: Whether the file may be on an overlay file system. It is also `true` when the system does not say.
     func isOnOverlay(_ file: FileHandle) -> Bool {
         #if os(Linux)
+        // `struct statfs` has at most 120 bytes, and begins with the type of the file system, a machine word.
+        var status = [Int](repeating: 0, count: 64)
         do {
-            // A file in a lower layer can have a device number other than that of the mount. A directory has the
-            // mount's.
-            guard let device = try status(at: file.path.directory)?.device else { return true }
-            let mounts = try contents(of: open("/proc/self/mountinfo", O_RDONLY))
-            return Self.isOverlay(device, in: mounts)
+            _ = try call(.status, file.path) { fileSystemStatus(file.descriptor, &status) }
         } catch {
             return true
         }
+        return status[0] == Self.overlayType
         #else
         return false
         #endif
     }
 
-    /// Returns whether a list of mounts contains an overlay file system with a device number.
-    ///
-    /// - Parameters:
-    ///   - device: The device number, as `stat` returns it.
-    ///   - mounts: The contents of `/proc/self/mountinfo`; see proc(5). The third field of a line is the device, and
-    ///     the type of
-    ///     the file system follows a hyphen.
-    /// - Returns: Whether there is such a mount.
-    static func isOverlay(_ device: UInt64, in mounts: [UInt8]) -> Bool {
-        // The bits of a device number in Linux's `dev_t`, as in makedev(3).
-        let major = (device >> 8 & 0xFFF) | (device >> 32 & ~0xFFF)
-        let minor = (device & 0xFF) | (device >> 12 & ~0xFF)
-        let number = Array("\(major):\(minor)".utf8)
-        return mounts.split(separator: UInt8(ascii: "\n"))
-            .contains { line in
-                let fields = line.split(separator: UInt8(ascii: " "))
-                guard fields.count > 2, fields[2].elementsEqual(number),
-                    let hyphen = fields.firstIndex(where: { $0.elementsEqual([UInt8(ascii: "-")]) }),
-                    fields.indices.contains(hyphen + 1)
-                else { return false }
-                return fields[hyphen + 1].elementsEqual("overlay".utf8)
-            }
-    }
+    #if os(Linux)
+    /// `OVERLAYFS_SUPER_MAGIC`: see statfs(2).
+    private static let overlayType = 0x794C_7630
+    #endif
 }
+
+#if os(Linux)
+// Swift does not import the header of statfs(2).
+@_silgen_name("fstatfs")
+private func fileSystemStatus(_ descriptor: CInt, _ status: UnsafeMutablePointer<Int>) -> CInt
+#endif

@@ -53,16 +53,16 @@ package struct FileStatus: Hashable, Sendable {
     package var modified: FileTime
     /// The time of the last change of the contents or the metadata.
     package var changed: FileTime
-    package var mode: mode_t
-    package var owner: uid_t
-    package var group: gid_t
+    package var mode: FileMode
+    package var owner: UserID
+    package var group: GroupID
     /// The number of hard links to the file.
     package var linkCount: Int
 
     package var isRegular: Bool { mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
     package var isLink: Bool { mode & S_IFMT == S_IFLNK }
-    package var permissions: mode_t { mode & 0o7777 }
+    package var permissions: FileMode { mode & 0o7777 }
 
     init(_ status: stat) {
         device = UInt64(truncatingIfNeeded: status.st_dev)

@@ -49,7 +49,7 @@ struct CheckpointReadsTests {
                 stores.allSatisfy { store in
                     store.look()
                     _ = store.contents()
-                    return store.state.withLock { $0.reading?.isCertain == true }
+                    return store.peek { $0.settings.reading?.isCertain == true }
                 }
             }
             var status = stat()
@@ -105,7 +105,7 @@ struct CheckpointReadsTests {
             await eventually("the file has settled") {
                 reader.look()
                 _ = reader.contents()
-                return reader.state.withLock { $0.reading?.isCertain == true }
+                return reader.peek { $0.settings.reading?.isCertain == true }
             }
             let afterEdit = counter.count
             #expect(afterEdit > before)
@@ -171,7 +171,7 @@ struct CheckpointReadsTests {
                     Issue.record(error)
                 }
             }
-            await eventually("reads return while the file is read", within: .seconds(20)) {
+            await eventually("reads return while the file is read") {
                 values.withLock { $0.count == 2 }
             }
             mayEnd.signal()
@@ -204,8 +204,8 @@ struct CheckpointReadsTests {
                         return $0
                     }
                     try writer.commit { $0["n"] = .integer(next) }
-                    if let lock = try writer.tryToLockForCheckpoint() {
-                        try writer.checkpoint(under: lock, patience: .seconds(5))
+                    if let lock = try CheckpointLock.tryToAcquire(for: writer.file) {
+                        try Checkpointer.run(writer, lock, patience: Patience())
                     }
                 } catch {
                     Issue.record(error)
@@ -220,7 +220,7 @@ struct CheckpointReadsTests {
                 reader.storedValue(forKey: "n") == .integer(number.withLock(\.self))
             }
             #expect(reporter.errors.isEmpty)
-            #expect(writer.state.withLock { !$0.journal.isDamaged })
+            #expect(writer.peek { !$0.journal.isDamaged })
         }
     }
 

@@ -8,12 +8,12 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("When a checkpoint that has failed is tried again")
+@Suite("Retries of failed checkpoints")
 struct CheckpointScheduleTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()
 
-    @Test("not at once, but at once when what it has failed for may have gone, and with the first delay after that")
+    @Test("a failed checkpoint is retried after a delay, and at once when its cause may be gone")
     func retryNow() {
         let schedule = CheckpointSchedule(isActive: true, journalBound: 1 << 22)
         let error = SettingsError(.writeFailed, fact: "the disk is full")
@@ -24,7 +24,7 @@ struct CheckpointScheduleTests {
         }
         schedule.retryNow()
         #expect(!schedule.isBackingOff)
-        #expect(!schedule.noteFailure(error), "it was reported")
+        #expect(!schedule.noteFailure(error), "it was reported before")
         #expect(schedule.isBackingOff)
         schedule.noteSuccess()
         #expect(!schedule.isBackingOff)
@@ -50,7 +50,7 @@ struct CheckpointScheduleTests {
                     Issue.record(error)
                 }
             }
-            await eventually("there is a file", within: .seconds(30)) {
+            await eventually("there is a file") {
                 FileManager.default.fileExists(atPath: path)
             }
             isDone.store(true, ordering: .relaxed)
@@ -59,7 +59,7 @@ struct CheckpointScheduleTests {
         }
     }
 
-    @Test("a file that cannot be read is reported once, and not again by the checkpoint that fails for it")
+    @Test("an unreadable file is reported once, and not again by the checkpoint that fails because of it")
     func unreadableFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -79,6 +79,28 @@ struct CheckpointScheduleTests {
             faults.stop()
             suite.finish()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 2, "b": 2])
+        }
+    }
+
+    @Test("a process that has committed nothing merges the journal into a file that is valid again")
+    func fileOfOthers() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let writer = FileStore(path: path, checkpointsInBackground: false)
+            try writer.commit { $0["b"] = 2 }
+            try path.replaceFile(with: "{")
+            let store = FileStore(path: path)
+            #expect(store.value(forKey: "b") == 2)
+            await eventually("a checkpoint is scheduled, and has failed") {
+                store.value(forKey: "b") == 2 && !store.schedule.isScheduled.load(ordering: .relaxed)
+            }
+            try path.replaceFile(with: #"{"a": 3}"#)
+            try await eventually("the file has the value of the journal") {
+                try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 3, "b": 2]
+            }
+            store.close()
+            writer.close()
         }
     }
 }

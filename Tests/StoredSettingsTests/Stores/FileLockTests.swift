@@ -26,6 +26,30 @@ struct FileLockTests {
         }
     }
 
+    @Test("time in which the process could not run does not count as waiting")
+    func pausedProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let lock = try HeldLock(directory + "/lock")
+            defer { lock.release() }
+            let (system, time) = (SystemCalls(), ManualTime())
+            let file = try system.open(directory + "/lock", O_RDONLY)
+            let isFirst = Mutex(true)
+            var clock = time.clock
+            let sleep = clock.sleep
+            clock.sleep = { seconds in
+                let wasFirst = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                // The container is paused for an hour: 144 seconds, which this clock multiplies by 25.
+                sleep(wasFirst ? 144 : seconds)
+            }
+            let error = settingsError { [clock] in try FileLock.acquire(file, system, clock: clock) { 0 } }
+            #expect(error?.code == .lockTimedOut)
+            #expect((.seconds(3_600 + 4.8) ... .seconds(3_600 + 5.1)).contains(time.sinceStart))
+        }
+    }
+
     /// Waits for a lock that is never released, and returns the elapsed time and the error.
     private func wait(
         slowPatience: Duration? = nil,
@@ -147,8 +171,11 @@ struct SlowCheckpointTests {
         func count(_ call: SystemCalls.Name) -> Int { counts.withLock { $0[call] ?? 0 } }
     }
 
-    @Test("a checkpoint waits for a slow disk far beyond its patience")
-    func slowDisk() async throws {
+    @Test(
+        "a checkpoint waits for a slow disk far beyond its patience, also when the journal is replaced meanwhile",
+        arguments: [false, true]
+    )
+    func slowDisk(isReplaced: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -163,7 +190,7 @@ struct SlowCheckpointTests {
                 }
                 if isSlow {
                     hasBegun.signal()
-                    _ = mayEnd.wait(timeout: .now() + 60)
+                    _ = mayEnd.wait(timeout: .now() + 600)
                 }
                 return nil
             })
@@ -174,12 +201,18 @@ struct SlowCheckpointTests {
                 path: path,
                 system: counter.system,
                 checkpointsInBackground: false,
+                journalBound: 256,
                 lockPatience: patience
             )
             try holder.write { $0["a"] = 1 }
             try waiter.write { $0["b"] = 2 }
             async let first: Void = onThread { #expect(throws: Never.self) { try holder.checkpoint() } }
-            await onThread { _ = hasBegun.wait(timeout: .now() + 60) }
+            await onThread { _ = hasBegun.wait(timeout: .now() + 600) }
+            if isReplaced {
+                let inode = try (path + ".journal").inode
+                for value in (0..<60).reversed() { try waiter.write { $0["b"] = .integer(Int128(value) + 2) } }
+                #expect(try (path + ".journal").inode != inode)
+            }
             let outcome = Mutex<Result<Void, any Error>?>(nil)
             async let second: Void = onThread {
                 let result = Result { try waiter.checkpoint() }
@@ -194,6 +227,39 @@ struct SlowCheckpointTests {
             _ = await (first, second)
             try outcome.withLock { $0 }?.get()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
+        }
+    }
+
+    @Test("the last checkpoint of a process does not wait long for a slow holder of the journal's lock")
+    func slowJournalHolderAtEnd() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let counter = CallCounter(path + ".journal")
+            let store = FileStore(path: path, system: counter.system)
+            try store.write { $0["a"] = 1 }
+            let lock = try HeldLock(path + ".journal")
+            let page = try #require(store.peek { $0.journal.journal?.page })
+            try #require(LockHolder.current).store(as: .journal, in: page)
+            let before = counter.count(.lock)
+            await onThread { store.close() }
+            // Two seconds are about 1,000 attempts, and two minutes 60,000.
+            #expect((500..<10_000).contains(counter.count(.lock) - before))
+            lock.release()
+        }
+    }
+
+    @Test("a holder that was killed is forgotten by the next process that acquires the journal's lock")
+    func killedJournalHolder() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.write { $0["a"] = 1 }
+            let page = try #require(store.peek { $0.journal.journal?.page })
+            var holder = try #require(LockHolder.current)
+            holder.namespace += 1
+            holder.store(as: .journal, in: page)
+            try store.write { $0["a"] = 2 }
+            #expect(LockHolder(of: .journal, in: page) == nil)
         }
     }
 

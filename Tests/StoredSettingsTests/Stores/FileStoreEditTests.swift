@@ -187,7 +187,24 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a FIFO that takes the place of the file makes no process wait", .timeLimit(.minutes(1)))
+    @Test(
+        "a file whose times have no fractions is read again for two seconds after its last change",
+        arguments: [(0, false), (1, true)]
+    )
+    func coarseTimes(nanoseconds: Int, isCertain: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            try (directory + "/file").overwriteFile(with: "{}")
+            var status = try #require(try SystemCalls().status(at: FilePath(directory + "/file")))
+            let now = SystemCalls.wallClock()
+            (status.modified.seconds, status.modified.nanoseconds) = (.init(now - 1), .init(nanoseconds))
+            status.changed = status.modified
+            #expect(SettingsFile.isCertain(status, at: now) == isCertain)
+            (status.modified.seconds, status.changed.seconds) = (.init(now - 4), .init(now - 4))
+            #expect(SettingsFile.isCertain(status, at: now))
+        }
+    }
+
+    @Test("a FIFO that takes the place of the file makes no process wait", .deadlockLimit)
     func fifo() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -99,6 +99,117 @@ struct FileStorePermissionTests {
             #expect(try (path + ".journal").filePermissions == 0o600)
         }
     }
+
+    @Test(
+        "the files that root creates in a user's directory belong to that user, also where the settings file is missing",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func filesOfRoot() async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(chown(directory, 4_321, 4_322) == 0)
+            let path = directory + "/new/settings.json"
+            let suffixes = ["", ".journal", ".lock", ".last-good"]
+            func expectOwner(_ paths: [String]) throws {
+                for path in paths {
+                    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+                    #expect(attributes[.ownerAccountID] as? Int == 4_321, "\(path)")
+                    #expect(try path.filePermissions == (path.hasSuffix("new") ? 0o700 : 0o600), "\(path)")
+                }
+            }
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            try expectOwner([directory + "/new"] + suffixes.map { path + $0 })
+            // Without the file, the copy or the journal is the model.
+            for removed in [["", ".lock"], ["", ".lock", ".last-good"]] {
+                try store.commit { $0["b"] = $0["b"].map { _ in nil } ?? 2 }
+                for suffix in removed { try FileManager.default.removeItem(atPath: path + suffix) }
+                await eventually("the file counts as missing") {
+                    store.look()
+                    return store.problem != nil
+                }
+                try store.checkpoint()
+                try expectOwner(suffixes.map { path + $0 })
+            }
+        }
+    }
+
+    @Test("a user that has lost access to the settings file cannot read later values through an open journal")
+    func exposedJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chmod(path, 0o644) == 0)
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            for store in stores { try store.commit { $0["a"] = 1 } }
+            let handle = FileHandle(forReadingAtPath: path + ".journal")
+            let journal = try #require(handle)
+            #expect(try (path + ".journal").filePermissions == 0o644)
+            #expect(chmod(path, 0o600) == 0)
+            stores[0].look()
+            #expect(try (path + ".journal").filePermissions == 0o600)
+            // Another process commits.
+            try stores[1].commit { $0["a"] = "secret-4711" }
+            let bytes = try journal.readToEnd() ?? Data()
+            #expect(bytes.range(of: Data("SSJOURNL".utf8)) != nil)
+            #expect(bytes.range(of: Data("secret-4711".utf8)) == nil)
+            for store in stores { #expect(store.value(forKey: "a") == "secret-4711") }
+        }
+    }
+
+    @Test("an empty journal and the lock receive the permissions of a file that is shared later")
+    func sharedLater() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(chmod(path, 0o660) == 0)
+            store.look()
+            #expect(try (path + ".journal").filePermissions == 0o660)
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            for suffix in ["", ".lock", ".last-good"] { #expect(try (path + suffix).filePermissions == 0o660) }
+        }
+    }
+
+    @Test(
+        "the last good copy loses the permissions of a group that the settings file has no longer",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func changedGroup() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o640) == 0)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(try (path + ".last-good").filePermissions == 0o640)
+            #expect(chown(path, 0, 4_323) == 0)
+            store.look()
+            #expect(try (path + ".last-good").filePermissions == 0o600)
+        }
+    }
+
+    @Test(
+        "a journal gives members of another group no more access than the settings file gives them",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func othersOfGroup() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            // Members of group 4322 cannot read the file, unlike all other users.
+            try path.overwriteFile(with: "{}")
+            #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o604) == 0)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            #expect(try (path + ".journal").filePermissions == 0o604)
+            #expect(chown(path + ".journal", 0, 4_323) == 0)
+            _ = FileStore(path: path, checkpointsInBackground: false).contents()
+            #expect(try (path + ".journal").filePermissions == 0o600)
+        }
+    }
 }
 
 extension String {

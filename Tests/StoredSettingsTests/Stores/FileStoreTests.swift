@@ -125,7 +125,7 @@ struct FileStoreTests {
         }
     }
 
-    @Test("finishing a suite makes concurrent sets fail with an error", .timeLimit(.minutes(2)))
+    @Test("finishing a suite makes concurrent sets fail with an error", .deadlockLimit)
     func finishingWhileSetting() async throws {
         try await withTemporaryDirectory { directory in
             for round in 0..<10 {

@@ -63,7 +63,7 @@ struct FileStoreWaitingTests {
         }
     }
 
-    @Test("a FIFO in place of the lock file blocks no operation", .timeLimit(.minutes(1)))
+    @Test("a FIFO in place of the lock file blocks no operation", .deadlockLimit)
     func fifoAsLock() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -74,7 +74,7 @@ struct FileStoreWaitingTests {
         }
     }
 
-    @Test("a FIFO in place of the journal blocks no operation and is left unchanged", .timeLimit(.minutes(1)))
+    @Test("a FIFO in place of the journal blocks no operation and is left unchanged", .deadlockLimit)
     func fifoAsJournal() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -84,7 +84,7 @@ struct FileWatchTests {
                     received.withLock { $0.append(change.new) }
                 }
             try "\(directory)/\(target)".overwriteFile(with: #"{"n": 1}"#)
-            await eventually("the value is received", within: .seconds(20)) { received.withLock { $0.last } == 1 }
+            await eventually("the value is received") { received.withLock { $0.last } == 1 }
             observation.invalidate()
             suite.finish()
         }
@@ -109,7 +109,7 @@ struct FileWatchTests {
                 try path.overwriteFile(with: "\(round)")
                 // The watcher receives both together, mostly.
                 for _ in 1...3 { try SystemCalls().write([0], to: journal) }
-                await eventually("the edit is noticed", within: .seconds(5)) { edits.withLock { $0 > before } }
+                await eventually("the edit is noticed") { edits.withLock { $0 > before } }
             }
             withExtendedLifetime(watch) {}
         }

@@ -44,7 +44,7 @@ struct JournalFormatTests {
         try await withTemporaryDirectory { directory in
             let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
-            let journal = try #require(store.state.withLock { $0.journal.journal })
+            let journal = try #require(store.peek { $0.journal.journal })
             var epoch = try #require(journal.current?.epoch)
             for serial in [1 << 62, 2 << 62, 3 << 62, .max - 1, .max, 0, 1] as [UInt64] {
                 epoch.serial = serial
@@ -59,7 +59,7 @@ struct JournalFormatTests {
         try await withTemporaryDirectory { directory in
             let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
-            let journal = try #require(store.state.withLock { $0.journal.journal })
+            let journal = try #require(store.peek { $0.journal.journal })
             var epoch = try #require(journal.current?.epoch)
             let published = journal.published
             epoch.epoch &+= 1
@@ -74,6 +74,43 @@ struct JournalFormatTests {
         }
     }
 
+    @Test("a commit enters an epoch that a killed process has begun and not published")
+    func unpublishedByKilledProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            let journal = try #require(store.peek { $0.journal.journal })
+            let (epoch, position) = try #require(journal.current)
+            var next = epoch
+            (next.epoch, next.previousEnd, next.previousCheckpointed) = (epoch.epoch &+ 1, position.end, position.end)
+            journal.store(next)
+            #expect(journal.published == position)
+            try store.commit { $0["b"] = 2 }
+            #expect(journal.published.epoch == next.epoch)
+            try store.checkpoint()
+            let (suite, reporter) = (FileStore(path: path, checkpointsInBackground: false), RecordingReporter())
+            #expect(SettingsSuite(store: suite, reporter: reporter).snapshot() == ["a": 1, "b": 2])
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
+            #expect(reporter.errors.map(\.message) == [])
+        }
+    }
+
+    @Test("a journal of a newer format is refused and left unchanged, whatever else it contains", arguments: [0, 1])
+    func newerFormat(position: UInt64) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            var header = [UInt64](repeating: 0, count: 512)
+            (header[0], header[1], header[2]) = (Self.words("SSJOURNL".utf8)[0], 3, 42)
+            header[8] = position
+            let bytes = Data(Self.bytes(header))
+            try bytes.write(to: URL(filePath: path + ".journal"))
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            #expect(throws: SettingsError(.newerFormat, fact: "")) { try store.commit { $0["a"] = 1 } }
+            #expect(try Data(contentsOf: URL(filePath: path + ".journal")) == bytes)
+        }
+    }
+
     @Test("a journal that replaces another knows of the settings file what that one knew")
     func replacing() async throws {
         try await withTemporaryDirectory { directory in
@@ -82,11 +119,11 @@ struct JournalFormatTests {
             let suite = SettingsSuite(store: store, reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
             try suite.checkpoint()
-            let old = try #require(store.state.withLock { $0.journal.journal })
+            let old = try #require(store.peek { $0.journal.journal })
             old.distrust()
             try suite.setStoredValue(2, forKey: "a")
             try suite.synchronize()
-            #expect(store.state.withLock { $0.journal.journal } !== old)
+            #expect(store.peek { $0.journal.journal } !== old)
             // The copy is known to be this library's, whatever it holds.
             try (path + ".last-good").overwriteFile(with: "damaged by a disk")
             try suite.checkpoint()

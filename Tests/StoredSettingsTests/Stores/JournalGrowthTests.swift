@@ -34,7 +34,7 @@ struct JournalGrowthTests {
 
     @Test(
         "the journal stays short with few attempts, and the corrected file receives all values",
-        .timeLimit(.minutes(2))
+        .deadlockLimit
     )
     func malformedFile() async throws {
         try await withMemoryDirectory { directory in
@@ -77,7 +77,7 @@ struct JournalGrowthTests {
 
     @Test(
         "the cause of failed checkpoints is reported once, and again after a checkpoint has succeeded",
-        .timeLimit(.minutes(2))
+        .deadlockLimit
     )
     func reports() async throws {
         try await withMemoryDirectory { directory in

@@ -37,7 +37,7 @@ struct JournalStateTests {
             other.previousEnd = end
             #expect(!state.continues(into: other))
         }
-        state.goOn(into: next)
+        state.enterNext(next)
         #expect(state.journaled == ["c": Self.front + 40])
         #expect(state.position == JournalPosition(epoch: 8, end: Self.front + 40))
     }

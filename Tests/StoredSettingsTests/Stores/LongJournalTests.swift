@@ -60,7 +60,7 @@ struct LongJournalTests {
 
     @Test(
         "records that arrive during a checkpoint are moved to the front, and all processes continue",
-        .timeLimit(.minutes(2))
+        .deadlockLimit
     )
     func moved() async throws {
         try await withTemporaryDirectory { directory in

@@ -183,7 +183,7 @@ struct RareMomentsTests {
             let other = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["a"] = 1 }
             #expect(other.contents() == ["a": 1])
-            let page = try #require(store.state.withLock { $0.journal.journal?.page.address(ofWord: 0) })
+            let page = try #require(store.peek { $0.journal.journal?.page.address(ofWord: 0) })
             address.withLock { $0 = page }
             #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.commit { $0["a"] = 2 } }
             #expect(address.withLock { $0 } == nil, "the page was replaced")

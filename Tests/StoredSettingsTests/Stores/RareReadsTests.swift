@@ -86,7 +86,7 @@ struct RareReadsTests {
             )
             #expect(reader.storedValue(forKey: "n") == 8)
             #expect(reporter.errors.map(\.message) == [])
-            #expect(writer.state.withLock { !$0.journal.isDamaged })
+            #expect(writer.peek { !$0.journal.isDamaged })
         }
     }
 
@@ -106,7 +106,7 @@ struct RareReadsTests {
             await eventually("the file has settled") {
                 reader.look()
                 _ = reader.contents()
-                return reader.state.withLock { $0.reading?.isCertain == true }
+                return reader.peek { $0.settings.reading?.isCertain == true }
             }
             try writer.commit { $0["b"] = 1 }
             #expect(reader.contents() == ["a": 1, "b": 1])
@@ -140,7 +140,7 @@ struct RareReadsTests {
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             try store.commit { $0["a"] = 2 }
             try store.checkpoint()
-            #expect(store.state.withLock { $0.reading?.isCertain } == false)
+            #expect(store.peek { $0.settings.reading?.isCertain } == false)
             #expect(try path.inode == inode)
             #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")
         }

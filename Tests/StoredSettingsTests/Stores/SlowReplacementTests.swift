@@ -12,7 +12,7 @@ import Testing
 struct SlowReplacementTests {
     @Test(
         "replacing a journal blocks no read of its process and names the process as the lock holder",
-        .timeLimit(.minutes(10))
+        .deadlockLimit
     )
     func reads() async throws {
         try await withTemporaryDirectory { directory in

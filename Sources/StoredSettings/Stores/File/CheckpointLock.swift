@@ -1,68 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+/// The lock of `settings.json.lock`, under which one process at a time writes a checkpoint.
+struct CheckpointLock {
+    private let handle: FileHandle
+    private let system: SystemCalls
 
-// The lock of `settings.json.lock`, under which one process at a time writes a checkpoint.
+    var path: FilePath { handle.path }
 
-extension FileStore {
-    /// Acquires the checkpoint lock, which allows one checkpoint at a time.
+    private init?(_ file: SettingsFile, creating isCreating: Bool) throws {
+        guard let handle = try Self.open(file, creating: isCreating) else { return nil }
+        (self.handle, system) = (handle, file.system)
+    }
+
+    /// Waits for the lock.
     ///
     /// - Parameters:
-    ///   - patience: How long to wait while the process that holds the lock makes no progress.
-    ///   - slowPatience: How long to wait if that process is running, so that it may be waiting for a slow disk; `nil`
-    ///     for no longer than `patience`.
-    /// - Returns: The lock, which is released with the last reference to it.
+    ///   - file: The settings file.
+    ///   - patience: How long to wait.
+    ///   - journal: Returns the journal, whose header shows the holder of the lock and its progress.
+    /// - Returns: The lock.
     /// - Throws: ``SystemError``, or ``SettingsError`` if the other process does not release the lock.
-    func lockForCheckpoint(patience: Duration, slowPatience: Duration? = nil) throws -> FileHandle {
-        for _ in 0..<Self.mostPlans {
-            guard let lock = try openCheckpointLock() else { continue }
+    static func acquire(
+        for file: SettingsFile,
+        _ patience: Patience,
+        journal: () -> Journal?
+    ) throws -> CheckpointLock {
+        for _ in 0..<Checkpointer.mostPlans {
+            guard let lock = try CheckpointLock(file, creating: true) else { continue }
             try FileLock.acquire(
-                lock,
+                lock.handle,
                 file.system,
-                patience: patience,
-                slowPatience: slowPatience,
-                holder: { state.withLock { $0.journal.journal }.flatMap { LockHolder(of: .checkpoint, in: $0.page) } },
-                progress: {
-                    let journal = state.withLock { $0.journal.journal }
-                    return journal.map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) }
-                        ?? 0
-                }
+                patience: patience.withoutProgress,
+                slowPatience: patience.withSlowHolder,
+                holder: { journal().flatMap { LockHolder(of: .checkpoint, in: $0.page) } },
+                progress: { journal().map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) } ?? 0 }
             )
-            if try isInPlace(lock) { return lock }
+            if try lock.isInPlace { return lock }
         }
-        throw SystemError(call: .lock, path: file.path, number: EAGAIN)
+        throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
     }
 
-    /// Whether a lock still excludes other processes.
+    /// Acquires the lock if it is free.
     ///
-    /// Its file may have been removed and created again.
-    func isInPlace(_ lock: FileHandle) throws -> Bool {
-        try file.system.status(of: lock).isSameFile(as: file.system.status(at: lock.path, followingLinks: false))
-    }
-
-    /// Acquires the checkpoint lock if it is free.
-    ///
-    /// - Parameter isCreating: Whether to create the lock's file if it does not exist.
+    /// - Parameters:
+    ///   - file: The settings file.
+    ///   - isCreating: Whether to create the lock's file if it does not exist.
     /// - Returns: `nil` when another process holds the lock, or there is no file.
     /// - Throws: ``SystemError`` if the file cannot be opened or locked.
-    func tryToLockForCheckpoint(creating isCreating: Bool = true) throws -> FileHandle? {
-        guard let lock = try openCheckpointLock(creating: isCreating) else { return nil }
-        return try file.system.tryLock(lock) && isInPlace(lock) ? lock : nil
+    static func tryToAcquire(for file: SettingsFile, creating isCreating: Bool = true) throws -> CheckpointLock? {
+        guard let lock = try CheckpointLock(file, creating: isCreating) else { return nil }
+        return try file.system.tryLock(lock.handle) && lock.isInPlace ? lock : nil
     }
 
-    private func openCheckpointLock(creating isCreating: Bool = true) throws -> FileHandle? {
+    /// Whether the lock still excludes other processes.
+    ///
+    /// Its file may have been removed and created again.
+    var isInPlace: Bool {
+        get throws {
+            try system.status(of: handle).isSameFile(as: system.status(at: path, followingLinks: false))
+        }
+    }
+
+    /// Throws ``SettingsError`` if the lock no longer excludes other processes.
+    func check() throws {
+        guard try isInPlace else { throw SettingsError.checkpointLockLost(path) }
+    }
+
+    func release() {
+        FileLock.release(handle, system)
+    }
+
+    private static func open(_ file: SettingsFile, creating isCreating: Bool) throws -> FileHandle? {
         let directory = try file.directory()
         let name = directory.name.adding(SettingsFile.lockSuffix)
         // Locking requires only read access, so users without write access to the lock's file also take turns.
-        if let lock = try directory.openSibling(name, O_RDONLY) { return lock }
-        guard isCreating, let lock = try directory.createSibling(name, O_RDONLY) else { return nil }
-        if let model = try directory.status() { try file.system.copyPermissions(of: model, to: lock) }
+        if let lock = try directory.openSibling(name, OpenFlags.readOnly) {
+            // It contains no data, and all users of the settings file need it.
+            let user = SystemCalls.currentUser()
+            if let model = try directory.status(), try user == 0 || user == file.system.status(of: lock).owner {
+                try file.system.copyPermissions(of: model, to: lock)
+            }
+            return lock
+        }
+        guard isCreating, let lock = try directory.createSibling(name, OpenFlags.readOnly) else { return nil }
+        if let model = try directory.model() { try file.system.copyPermissions(of: model, to: lock) }
         return lock
     }
 }

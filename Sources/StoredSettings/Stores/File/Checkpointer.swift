@@ -1,56 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Settings-file.md, "The last good copy has the newest contents".
 
-import Synchronization
+/// One checkpoint, in the process that holds the checkpoint lock.
+struct Checkpointer {
+    private let store: FileStore
+    private let lock: CheckpointLock
+    /// How long to wait for the journal's lock.
+    private let patience: Patience
+    private var effects = Effects()
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+    private var file: SettingsFile { store.file }
 
-extension FileStore {
     /// How often to start again after another program has changed the file, before the checkpoint fails.
     static let mostPlans = 20
 
-    /// Writes the journal's changes that are not in the file yet into it.
-    func checkpoint() throws {
-        let patience = lockPatience
-        look()
-        if let problem = state.withLock({ $0.journal.problem }) { throw problem }
-        // Without a journal there is nothing to checkpoint, and no file has to be created.
-        guard state.withLock({ $0.journal.journal != nil }) else { return }
-        do {
-            let lock = try lockForCheckpoint(patience: patience, slowPatience: FileLock.slowPatience)
-            try checkpoint(under: lock, patience: patience)
-            schedule.noteSuccess()
-        } catch let error as OutdatedCopyError {
-            throw error.error
-        } catch {
-            throw writeError(error, consequence: "the changes are in the journal and not in the settings file yet")
-        }
+    private init(_ store: FileStore, _ lock: CheckpointLock, _ patience: Patience) {
+        (self.store, self.lock, self.patience) = (store, lock, patience)
     }
 
     /// Makes checkpoints until no other program has changed the file meanwhile.
     ///
     /// - Parameters:
+    ///   - store: The store.
     ///   - lock: The checkpoint lock, which is released afterwards.
-    ///   - patience: How long to wait while the process that holds the journal's lock makes no progress.
-    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written.
-    func checkpoint(under lock: FileHandle, patience: Duration) throws {
-        var checkpointing = Checkpointer(store: self, lock: lock, patience: patience)
-        let journal = state.withLock { $0.journal.journal }
-        let page = journal?.isWritable == true ? journal?.page : nil
-        if let page { LockHolder.current?.store(as: .checkpoint, in: page) }
+    ///   - patience: How long to wait for the journal's lock.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be written; ``OutdatedCopyError`` if it is
+    ///   written, and the last good copy is outdated.
+    static func run(_ store: FileStore, _ lock: CheckpointLock, patience: Patience) throws {
+        var checkpointer = Checkpointer(store, lock, patience)
+        if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
-            if let page { LockHolder.remove(as: .checkpoint, from: page) }
-            release(lock)
-            deliver(checkpointing.effects)
+            if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
+            lock.release()
+            store.perform(checkpointer.effects)
         }
-        try checkpointing.run()
+        try checkpointer.run()
+    }
+
+    private mutating func run() throws {
+        for _ in 0..<Self.mostPlans {
+            waitUntilSettled()
+            guard let plan = try makePlan() else { continue }
+            noteProgress()
+            // The journal first: on the disk, it must not be older than the file.
+            try plan.journal.synchronize()
+            noteProgress()
+            guard plan.isNeeded else { return try reuse(plan) }
+            let draft = try file.draft(plan.contents, replacing: plan.status) { try makeRoom(plan) }
+            noteProgress()
+            if try carryOut(plan, draft) { return }
+        }
+        throw SettingsError.alwaysEdited(file.path)
+    }
+
+    /// The header that shows waiting processes the holder of the lock and its progress.
+    ///
+    /// A commit may replace the journal during the checkpoint.
+    private var page: SharedPage? {
+        store.peek { $0.journal.journal.flatMap { $0.isWritable ? $0.page : nil } }
+    }
+
+    /// Shows processes that wait for the lock that there is progress.
+    private func noteProgress() {
+        if let page { LockHolder.noteProgress(in: page) }
+    }
+
+    /// Waits while another program may be writing the file.
+    private mutating func waitUntilSettled() {
+        for _ in 0..<Int(SettingsFileState.settlingTime / 0.01) * 2 {
+            store.reloadIfDue(lookingAtFile: true, &effects)
+            let isSettled = store.peek { $0.reload == nil && $0.settings.isSettled }
+            // Errors are reported at the end: a reporter may start a checkpoint.
+            effects.deliverChanges()
+            if isSettled { return }
+            SystemCalls.sleep(seconds: 0.01)
+        }
+    }
+
+    /// Runs a body while only this process can change the journal, and no thread of this process reads.
+    ///
+    /// Then notifies the subscribers of changes that were found, before anything waits for the disk.
+    private mutating func withExclusiveJournal<Result: Sendable>(
+        _ body: (Journal, inout FileStoreState) throws -> Result
+    ) throws -> Result {
+        var effects = effects
+        defer {
+            effects.deliverChanges()
+            self.effects = effects
+        }
+        return try store.writer.withLock { failure in
+            let locker = JournalLocker(store, patience: patience, mustBeTrusted: true)
+            let (journal, _) = try locker.lock(&failure, &effects) { _ in }
+            defer { journal.unlock() }
+            return try store.withState(&effects) { try body(journal, &$0) }
+        }
     }
 }
 
@@ -60,67 +104,9 @@ struct OutdatedCopyError: Error {
     var error: SettingsError
 }
 
-/// One checkpoint, in the process that holds the checkpoint lock.
-private struct Checkpointer {
-    let store: FileStore
-    let lock: FileHandle
-    let patience: Duration
-    var effects = FileStore.Effects()
+// MARK: - The plan
 
-    private var file: SettingsFile { store.file }
-
-    init(store: FileStore, lock: FileHandle, patience: Duration) {
-        (self.store, self.lock, self.patience) = (store, lock, patience)
-    }
-
-    /// Shows processes that wait for the lock that there is progress.
-    private func noteProgress(_ journal: Journal) {
-        if journal.isWritable { LockHolder.noteProgress(in: journal.page) }
-    }
-
-    mutating func run() throws {
-        for _ in 0..<FileStore.mostPlans {
-            waitUntilSettled()
-            guard let plan = try makePlan() else { continue }
-            noteProgress(plan.journal)
-            // The journal first: on the disk, it must not be older than the file.
-            try plan.journal.synchronize()
-            noteProgress(plan.journal)
-            guard plan.isNeeded else { return try reuse(plan) }
-            let draft = try file.draft(plan.contents, replacing: plan.status) { try makeRoom(plan) }
-            noteProgress(plan.journal)
-            if try carryOut(plan, draft) { return }
-        }
-        throw SettingsError.alwaysEdited(file.path)
-    }
-
-    /// Notifies the subscribers of changes that were found, before anything waits for the disk.
-    ///
-    /// Errors are reported at the end, after the lock is released: a reporter may start a checkpoint.
-    private mutating func deliverChanges() {
-        let deliveries = effects.deliveries
-        effects.deliveries = []
-        for var delivery in deliveries {
-            effects.errors += delivery.errors
-            delivery.errors = []
-            delivery.perform()
-        }
-    }
-
-    /// Waits while another program may be writing the file.
-    private mutating func waitUntilSettled() {
-        for _ in 0..<Int(FileStore.settlingTime / 0.01) * 2 {
-            store.reloadIfDue(lookingAtFile: true, &effects)
-            let isSettled = store.state.withLock { state in
-                state.reload == nil && state.missingSince == nil && state.readFailure?.isTransient != true
-                    && state.reading?.isCertain != false
-            }
-            deliverChanges()
-            if isSettled { return }
-            SystemCalls.sleep(seconds: 0.01)
-        }
-    }
-
+extension Checkpointer {
     /// The contents to write, and the state of the files that they are based on.
     private struct Plan {
         var journal: Journal
@@ -135,73 +121,60 @@ private struct Checkpointer {
 
     /// - Returns: `nil` when the file has to be read first.
     private mutating func makePlan() throws -> Plan? {
-        try withExclusiveJournal { [store] journal, state, effects in
+        try withExclusiveJournal { journal, state in
             // A file that could not be read a moment ago is not read again under the journal's lock.
-            store.refresh(&state, &effects, lookingAtFile: state.readFailure == nil)
-            guard state.reload == nil || (state.reload == .file && state.readFailure != nil) else { return nil }
+            state.refresh(lookingAtFile: state.settings.failure == nil)
+            guard state.reload == nil || (state.reload == .file && state.settings.failure != nil) else { return nil }
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
-                throw SystemError(call: .open, path: journal.file.path, number: EAGAIN)
+                throw SystemError(call: .open, path: journal.file.path, number: Errno.resourceTemporarilyUnavailable)
             }
             let end = state.journal.position.end
             // A missing file is written again, because there is nothing to destroy.
-            let isMissing = state.readFailure?.isMissing == true
-            let isCopyDue = LastGoodCopy.condition(in: journal.page) == .outdated && state.readFailure == nil
+            let isMissing = state.settings.failure?.isMissing == true
+            let isCopyDue = LastGoodCopy.condition(in: journal.page) == .outdated && state.settings.failure == nil
             let isNeeded = epoch.checkpointed < end || isMissing || isCopyDue
-            if let readFailure = state.readFailure, isNeeded, !isMissing || readFailure.isUnknown {
-                throw readFailure.error
-            }
+            if let failure = state.settings.failure, isNeeded, !isMissing || failure.isUnknown { throw failure.error }
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
                 contents: state.contents,
-                status: state.reading?.status,
+                status: state.settings.reading?.status,
                 end: end,
                 isNeeded: isNeeded
             )
         }
     }
+}
 
+// MARK: - Carrying it out
+
+extension Checkpointer {
     /// Puts the draft in place, and records that in the journal after the file is on the disk.
     ///
     /// - Returns: `false` when another program has changed the file since the plan was made.
     /// - Throws: ``OutdatedCopyError`` if all of this has succeeded, and only the last good copy is outdated.
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
-        var copy = LastGoodCopy(directory: draft.directory, knownInode: plan.journal.page[JournalHeader.lastGoodWord])
-        var copyDraft: LastGoodCopy.Draft?
-        var copyError: (any Error)?
+        var copy = CopyReplacement(for: draft, plan.journal.page)
         do {
-            do {
-                copyDraft = try copy.draft(draft.bytes, like: draft.reading.status)
-            } catch {
-                copyError = error
-            }
-            guard let reading = try place(draft, &copy, copyDraft, &copyError, plan) else {
+            guard let reading = try place(draft, &copy, plan) else {
                 file.discard(draft)
-                if let copyDraft { draft.directory.discardDraft(copyDraft.name) }
+                copy.discard()
                 return false
             }
             try plan.journal.narrowPermissions(to: reading.status)
-            noteProgress(plan.journal)
+            noteProgress()
             try file.synchronize(reading)
-            noteProgress(plan.journal)
+            noteProgress()
         } catch {
             file.discard(draft)
-            if let copyDraft { draft.directory.discardDraft(copyDraft.name) }
+            copy.discard()
             throw error
         }
-        try withExclusiveJournal { journal, state, _ in
-            guard journal === plan.journal, var epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
-                return
-            }
-            epoch.checkpointed = max(epoch.checkpointed, plan.end)
-            journal.page[JournalHeader.checkpointedWord] = 1
-            journal.store(epoch)
-            state.journal.dropCheckpointed(upTo: epoch.checkpointed)
-        }
+        try noteCheckpoint(plan)
         // After a power loss that destroys later records, checkpointed records must not be applied again.
         try plan.journal.synchronize()
         try reuse(plan)
-        if copyError != nil { try replaceOutdatedCopy(&copy, draft, plan) }
+        if copy.isOutdated { try replaceOutdatedCopy(draft) }
         return true
     }
 
@@ -213,138 +186,123 @@ private struct Checkpointer {
     /// - Returns: `nil` when the file is not the one that the draft is based on, or the draft no longer has its name.
     private mutating func place(
         _ draft: SettingsFile.Draft,
-        _ copy: inout LastGoodCopy,
-        _ copyDraft: LastGoodCopy.Draft?,
-        _ copyError: inout (any Error)?,
+        _ copy: inout CopyReplacement,
         _ plan: Plan
     ) throws -> SettingsFile.Reading? {
-        var (newCopy, error) = (copy, copyError)
-        defer { (copy, copyError) = (newCopy, error) }
-        return try withExclusiveJournal { [store, file, lock] journal, state, _ in
+        try withExclusiveJournal { [file, lock] journal, state in
             guard journal === plan.journal, try file.status() == plan.status else { return nil }
-            guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
-            func placeCopy() {
-                guard let copyDraft else { return newCopy.store(.outdated, in: journal.page) }
-                do {
-                    try newCopy.place(copyDraft)
-                    newCopy.store(.current, in: journal.page)
-                } catch let failure {
-                    error = failure
-                    newCopy.store(.outdated, in: journal.page)
-                }
-            }
-            if plan.status != nil { placeCopy() }
+            try lock.check()
+            let page = journal.page
+            if plan.status != nil { copy.place(in: page) }
             // The words of the header first: a process that sees the file finds them.
-            let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: journal.page)
-            PlacedFile.noteChange(of: nil, in: journal.page)
-            placed.store(in: journal.page)
-            guard let (placedReading, isOverwritten) = try file.place(draft, over: plan.status, &newCopy) else {
-                return nil
-            }
-            if plan.status == nil { placeCopy() }
-            var reading = placedReading
-            reading.contents = [:]
+            let placed = PlacedFile(draft.reading.status, replacing: plan.status, after: page)
+            PlacedFile.noteChange(of: nil, in: page)
+            placed.store(in: page)
+            guard let (reading, isOverwritten) = try file.place(draft, over: plan.status, &copy) else { return nil }
             if isOverwritten {
                 // Its times differ from those of the draft.
-                placed.with(fingerprint: PlacedFile.fingerprint(of: reading.status)).store(in: journal.page)
-                newCopy.store(.current, in: journal.page)
-                error = nil
+                placed.with(fingerprint: PlacedFile.fingerprint(of: reading.status)).store(in: page)
+                copy.noteOverwriting(in: page)
+            } else if plan.status == nil {
+                copy.place(in: page)
             }
-            PlacedFile.noteChange(of: reading.status, in: journal.page)
-            state.reading = reading
-            state.lineage = placed.lineage
-            for key in state.journal.journaled.keys { state.fileValues.updateValue(plan.contents[key], forKey: key) }
-            state.readFailure = nil
-            state.missingSince = nil
+            PlacedFile.noteChange(of: reading.status, in: page)
+            state.notePlaced(reading, lineage: placed.lineage, plan.contents)
             return reading
         }
     }
 
-    /// Replaces or removes a copy that could not be replaced together with the file.
-    ///
-    /// - Parameters:
-    ///   - copy: The copy.
-    ///   - draft: The file, which is in place.
-    ///   - plan: The plan that was carried out.
-    /// - Throws: ``OutdatedCopyError`` if the copy is still there.
-    private mutating func replaceOutdatedCopy(
-        _ copy: inout LastGoodCopy,
-        _ draft: SettingsFile.Draft,
-        _ plan: Plan
-    ) throws {
-        var newCopy = copy
-        try withExclusiveJournal { [store, lock] journal, _, effects in
-            guard journal === plan.journal, try store.isInPlace(lock) else { return }
-            do {
-                // The new copy may need the space of the old one.
-                try newCopy.remove()
-                newCopy.store(.missing, in: journal.page)
-            } catch let failure as SettingsError where [.untrustedFile, .malformedFile].contains(failure.code) {
-                // No process uses such a file as the copy.
-                newCopy.store(.missing, in: journal.page)
-                return effects.errors.append(failure)
-            } catch {
-                throw OutdatedCopyError(error: .outdatedCopy(newCopy.path, because: store.writeError(error)))
+    /// Records in the journal that the file contains the records of the plan.
+    private mutating func noteCheckpoint(_ plan: Plan) throws {
+        try withExclusiveJournal { journal, state in
+            guard journal === plan.journal, var epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
+                return
             }
-            do {
-                try newCopy.place(newCopy.draft(draft.bytes, like: draft.reading.status))
-                newCopy.store(.current, in: journal.page)
-            } catch {
-                var failure = store.writeError(error)
-                failure.consequence =
-                    "the settings file is written, but there is no last good copy of it until a later checkpoint succeeds"
-                effects.errors.append(failure)
-            }
+            epoch.checkpointed = max(epoch.checkpointed, plan.end)
+            journal.page[JournalHeader.checkpointedWord] = 1
+            journal.store(epoch)
+            state.journal.dropCheckpointed(upTo: epoch.checkpointed)
         }
-    }
-
-    /// Removes the last good copy, because the draft of the file may need its space.
-    ///
-    /// The settings file and the journal contain all values. A new copy is written as soon as the file is in place.
-    private func makeRoom(_ plan: Plan) throws {
-        guard plan.status != nil else { return }
-        let knownInode = plan.journal.page[JournalHeader.lastGoodWord]
-        var copy = LastGoodCopy(directory: try file.directory(), knownInode: knownInode)
-        guard try store.isInPlace(lock) else { throw SettingsError.checkpointLockLost(lock.path) }
-        try copy.remove()
-        copy.store(.missing, in: plan.journal.page)
     }
 
     /// Begins a new epoch at the front of the journal if the records there are in the file, and clears their space.
     ///
     /// The file is on the disk.
     private mutating func reuse(_ plan: Plan) throws {
-        try withExclusiveJournal { [store] journal, state, effects in
+        try withExclusiveJournal { journal, state in
             guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch,
                 !journal.isDistrusted
             else { return }
             // The header with this epoch is on the disk.
             journal.page[JournalHeader.limitWord] = 0
-            try store.reuse(journal, epoch, &state)
+            try state.reuse(journal, epoch)
             do {
-                try store.clearUnused(journal, &state)
+                try state.clearUnused(journal)
             } catch {
-                var error = store.writeError(error)
+                var error = state.file.writeError(error)
                 error.consequence =
                     "the settings file is written, but values that it no longer has may still be in the journal"
-                effects.errors.append(error)
+                state.effects.errors.append(error)
             }
         }
     }
+}
 
-    /// Runs a body while only this process can change the journal, and no thread of this process reads.
-    private mutating func withExclusiveJournal<Result>(
-        _ body: (Journal, inout FileStore.State, inout FileStore.Effects) throws -> Result
-    ) throws -> Result {
-        var effects = effects
-        defer {
-            self.effects = effects
-            deliverChanges()
+// MARK: - The last good copy
+
+extension Checkpointer {
+    /// Removes the last good copy, because the draft of the file may need its space.
+    ///
+    /// A new copy is written as soon as the file is in place.
+    private mutating func makeRoom(_ plan: Plan) throws {
+        guard plan.status != nil else { return }
+        _ = try removeCopy()
+    }
+
+    /// - Returns: The error to report when the file in the copy's place is not a copy, and remains.
+    private mutating func removeCopy() throws -> SettingsError? {
+        try withExclusiveJournal { [file, lock] journal, _ in
+            try lock.check()
+            return try CopyReplacement.removeCopy(in: file.directory(), journal.page)
         }
-        return try store.writer.withLock { failure in
-            let journal = try store.lockAndRecover(&failure, patience: patience, mustBeTrusted: true, &effects)
-            defer { store.unlock(journal) }
-            return try store.state.withLock { try body(journal, &$0, &effects) }
+    }
+
+    /// Replaces or removes a copy that could not be replaced together with the file.
+    ///
+    /// - Parameter draft: The settings file, which is in place.
+    /// - Throws: ``OutdatedCopyError`` if the copy is still there.
+    private mutating func replaceOutdatedCopy(_ draft: SettingsFile.Draft) throws {
+        do {
+            // The new copy may need the space of the old one.
+            if let error = try removeCopy() { return effects.errors.append(error) }
+        } catch {
+            let path = LastGoodCopy(directory: draft.directory, knownInode: 0).path
+            throw OutdatedCopyError(error: .outdatedCopy(path, because: file.writeError(error)))
+        }
+        do {
+            try placeCopy(of: draft)
+        } catch {
+            var failure = file.writeError(error)
+            failure.consequence =
+                "the settings file is written, but there is no last good copy of it until a later checkpoint succeeds"
+            effects.errors.append(failure)
+        }
+    }
+
+    /// Writes the copy after the settings file is in place.
+    private mutating func placeCopy(of draft: SettingsFile.Draft) throws {
+        var copy = LastGoodCopy(directory: draft.directory, knownInode: 0)
+        // Not under the lock: this takes time in proportion to the file.
+        let copyDraft = try copy.draft(draft.bytes, like: draft.reading.status)
+        do {
+            try withExclusiveJournal { [lock] journal, _ in
+                try lock.check()
+                try copy.place(copyDraft)
+                copy.store(.current, in: journal.page)
+            }
+        } catch {
+            draft.directory.discardDraft(copyDraft.name)
+            throw error
         }
     }
 }

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Journal-and-locks.md, "Writers take turns with flock".
 
+/// How long to wait for a lock.
+struct Patience {
+    /// How long to wait while no other process makes progress.
+    var withoutProgress = FileLock.patience
+    /// How long to wait without progress for a process that is known to run.
+    ///
+    /// It may be waiting for a slow disk.
+    var withSlowHolder = FileLock.slowPatience
+}
+
 /// Locks a file, so that its writers in all processes take turns.
 ///
 /// The lock is an `flock`, which the system releases when its holder dies.
@@ -28,11 +38,13 @@ enum FileLock {
     /// The wait between two tries after that, in seconds.
     private static let shortestPause = 0.000_02
     private static let longestPause = 0.002
+    /// The longest time that one pause counts for.
+    private static let longestCountedPause = Duration.milliseconds(100)
 
     /// Waits for the lock.
     ///
-    /// `flock` is not fair: a writer can starve while other writers continue without a pause. That is not a failure, so
-    /// only the time without progress is limited.
+    /// `flock` is not fair: a writer can starve while other writers continue without a pause. That is not a failure. So
+    /// the time without progress is limited to `patience`, and the time in all to ``longestWait``.
     ///
     /// - Parameters:
     ///   - file: The file to lock.
@@ -57,29 +69,51 @@ enum FileLock {
             if try system.tryLock(file) { return }
             SystemCalls.yield()
         }
-        let start = clock.now()
-        var deadline = clock.now() + patience
-        var slowDeadline = clock.now() + (slowPatience ?? patience)
+        // Time in which this process could not run, such as while a container was paused, does not count: the holder
+        // may have been paused as well.
+        var (waited, withoutProgress) = (Duration.zero, Duration.zero)
+        let slowPatience = slowPatience ?? patience
         var pause = shortestPause
         var state = progress()
         while try !system.tryLock(file) {
             let newState = progress()
             if newState != state {
                 // A process that has just made progress is about to release the lock, so the next tries follow quickly.
-                (state, deadline, pause) = (newState, clock.now() + patience, shortestPause)
-                slowDeadline = clock.now() + (slowPatience ?? patience)
+                (state, withoutProgress, pause) = (newState, .zero, shortestPause)
             }
-            if clock.now() >= deadline {
+            if withoutProgress >= patience {
                 let holder = holder()
-                guard clock.now() < slowDeadline, holder?.mayBeRunning == true else {
-                    let waited = patience + (clock.now() - deadline)
-                    throw SettingsError.lockTimedOut(file.path, after: waited, process: holder?.visibleProcess)
+                guard withoutProgress < slowPatience, holder?.mayBeRunning == true else {
+                    throw SettingsError.lockTimedOut(
+                        file.path,
+                        after: withoutProgress,
+                        process: holder?.visibleProcess
+                    )
                 }
             }
-            let waited = clock.now() - start
             guard waited < max(longestWait, patience) else { throw SettingsError.lockBusy(file.path, after: waited) }
+            let before = clock.now()
             clock.sleep(pause)
+            let elapsed = min(clock.now() - before, longestCountedPause)
+            waited += elapsed
+            withoutProgress += elapsed
             pause = min(pause * 2, longestPause)
+        }
+    }
+
+    /// Releases a lock, even if the first attempt fails.
+    ///
+    /// Closing the file is not enough, because its mapping retains the lock. The system never refuses to unlock a lock
+    /// that is held.
+    static func release(_ file: FileHandle, _ system: SystemCalls) {
+        do {
+            try system.unlock(file)
+        } catch {
+            do {
+                try SystemCalls().unlock(file)
+            } catch {
+                // There was no lock.
+            }
         }
     }
 }

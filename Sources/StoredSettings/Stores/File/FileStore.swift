@@ -3,75 +3,14 @@
 
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The store of a suite in a JSON file that people can read and edit, and that any number of processes share.
 ///
 /// A commit appends one record to the journal beside the file. A little later, a checkpoint writes the journal into the
 /// file. So the contents are those of the file, with every record applied that no checkpoint has written to it. A read
 /// compares one word that all processes share: while it is unchanged, the contents in memory are current.
 ///
-/// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, `state`.
+/// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, the state lock.
 final class FileStore: VersionedStore {
-    struct State {
-        var contents: [String: StoredValue] = [:]
-        var version: UInt64 = 1
-        /// The known journal, and the position up to which it has been read.
-        var journal: JournalState = JournalState()
-        /// The file that was read or written last, without its contents; `nil` when there was none.
-        var reading: SettingsFile.Reading?
-        /// The lineage of that file, if a checkpoint has put it in place: see ``PlacedFile``.
-        var lineage: UInt64?
-        /// The file's values under keys that have a newer value in the journal, as far as they are known.
-        var fileValues: [String: StoredValue?] = [:]
-        /// What has to be read before the contents are current; `nil` when they are.
-        var reload: Reload?
-        /// The keys whose values are newer than the file that is being read; `nil` while no thread reads it.
-        var keysNewerThanFile: Set<String>?
-        /// Whether the contents are based on a settings file, on its last good copy, or on a suite that never had a
-        /// file.
-        var hasBase = false
-        /// The error that prevents reading the file.
-        ///
-        /// The contents are the last good ones then.
-        var readFailure: ReadFailure?
-        /// The time at which the file was found missing.
-        ///
-        /// The contents are still those of the file.
-        var missingSince: ContinuousClock.Instant?
-        /// The time of the last look at the file.
-        var lookedAt: ContinuousClock.Instant?
-        /// The permissions of the settings file to which those of its siblings were last narrowed.
-        var narrowedTo: mode_t?
-        var isOpened = false
-        var isClosed = false
-        weak var observer: (any StoreObserver)?
-        var watch: FileWatch?
-
-        /// The changes that are in the journal and not in the settings file, as one record.
-        var journaledChanges: [StoreChange] {
-            journal.journaled.keys.sorted().map { StoreChange(key: $0, old: nil, new: contents[$0]) }
-        }
-
-        mutating func needs(_ reload: Reload) {
-            self.reload = max(reload, self.reload ?? reload)
-        }
-    }
-
-    /// What has to be read before the contents are current.
-    enum Reload: Comparable {
-        /// The settings file, which may have been edited. The contents include every record of the journal.
-        case file
-        /// The settings file and the journal. The contents may lack committed values.
-        case everything
-    }
-
     /// The last time that a commit failed to acquire the journal's lock.
     struct LockFailure {
         var time: ContinuousClock.Instant
@@ -79,14 +18,15 @@ final class FileStore: VersionedStore {
     }
 
     let file: SettingsFile
-    let state = Locked(State())
+    /// Accessed only through ``peek(_:)`` and ``withState(_:_:)``.
+    private let state: Locked<FileStoreState>
     /// Held for a whole commit, including the user's body.
     ///
-    /// `state` is free meanwhile, so reads continue.
+    /// The state lock is free meanwhile, so reads continue.
     let writer = Locked<LockFailure?>(nil)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
-    let versionStamp = VersionStamp()
+    let versionStamp = VersionStamp(sharedWord: JournalHeader.positionWord, idWord: JournalHeader.idWord)
     let schedule: CheckpointSchedule
     /// How long an explicit checkpoint waits for a process that makes no progress.
     let lockPatience: Duration
@@ -112,6 +52,7 @@ final class FileStore: VersionedStore {
         self.lockPatience = lockPatience
         file = SettingsFile(path: path, system: system)
         schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
+        state = Locked(FileStoreState(file, versionStamp, schedule))
     }
 
     deinit {
@@ -120,6 +61,45 @@ final class FileStore: VersionedStore {
 
     func setObserver(_ observer: any StoreObserver) {
         state.withLock { $0.observer = observer }
+    }
+
+    var checkpoints: Checkpoints { Checkpoints(store: self) }
+
+    func checkpoint() throws {
+        try checkpoints.run()
+    }
+
+    // MARK: - The state
+
+    /// Runs a body that reads the state.
+    func peek<Result>(_ body: (borrowing FileStoreState) throws -> Result) rethrows -> Result {
+        try state.withLock { try body($0) }
+    }
+
+    /// Runs a body that changes the state, and makes the changes known to reads without a lock.
+    ///
+    /// - Parameters:
+    ///   - effects: Receives what to do after all locks are released.
+    ///   - body: Changes the state.
+    /// - Returns: The result of the body.
+    func withState<Result>(
+        _ effects: inout Effects,
+        _ body: (inout FileStoreState) throws -> Result
+    ) rethrows -> Result {
+        try state.withLock { state in
+            defer {
+                state.publishVersion()
+                effects.take(&state.effects)
+            }
+            return try body(&state)
+        }
+    }
+
+    /// Runs an operation, and performs its effects after it has released its locks.
+    func withEffects<Result>(_ operation: (inout Effects) throws -> Result) rethrows -> Result {
+        var effects = Effects()
+        defer { perform(effects) }
+        return try operation(&effects)
     }
 }
 
@@ -139,26 +119,36 @@ extension FileStore {
     }
 
     var problem: SettingsError? {
-        withCurrentState { $0.readFailure?.error ?? $0.journal.problem ?? $0.journal.unreadable }
+        withCurrentState { $0.problem }
     }
 
     /// Runs a body on the newest contents that can be read.
-    private func withCurrentState<Result>(_ body: (inout State) -> Result) -> Result {
-        var effects = Effects()
-        // The observer is notified outside the locks.
-        defer { deliver(effects) }
-        for _ in 0..<Self.mostRefreshes {
-            let (result, reload): (Result?, Reload?) = state.withLock { state in
-                refresh(&state, &effects)
-                // While another thread reads an edited file, the contents include all committed values.
-                let isUsable = state.reload == .file && state.keysNewerThanFile != nil
-                guard let reload = state.reload, !isUsable, !state.isClosed else { return (body(&state), nil) }
-                return (nil, reload)
+    private func withCurrentState<Result>(_ body: (borrowing FileStoreState) -> Result) -> Result {
+        withEffects { effects in
+            for _ in 0..<Self.mostRefreshes {
+                let (result, reload) = withState(&effects) { state -> (Result?, FileStoreState.Reload?) in
+                    state.refresh()
+                    return state.isUsable ? (body(state), nil) : (nil, state.reload)
+                }
+                if let result { return result }
+                if let reload { FileReloader.run(reload, self, &effects) }
             }
-            if let result { return result }
-            if let reload { self.reload(reload, &effects) }
+            return peek(body)
         }
-        return state.withLock { body(&$0) }
+    }
+
+    /// Brings the contents up to date before the caller takes a lock that other threads may wait for.
+    ///
+    /// - Parameters:
+    ///   - lookingAtFile: Whether to look at the file even if no event has reported a change.
+    ///   - effects: Receives what to do afterwards.
+    func reloadIfDue(lookingAtFile: Bool = false, _ effects: inout Effects) {
+        guard lookingAtFile || versionStamp.contentsVersion == nil else { return }
+        let reload = withState(&effects) { state in
+            state.refresh(lookingAtFile: lookingAtFile)
+            return state.isClosed ? nil : state.reload
+        }
+        if let reload { FileReloader.run(reload, self, &effects) }
     }
 
     /// How often to bring the contents up to date for one read, while the file is replaced repeatedly.
@@ -175,40 +165,79 @@ extension FileStore {
         withCurrentState { _ in }
         return true
     }
+}
 
-    /// What to do after the locks are released.
-    struct Effects {
-        var deliveries: [StoreDelivery] = []
-        var errors: [SettingsError] = []
-        /// Whether to look at the file again when no program can be writing it anymore.
-        var isUnsettled = false
-        /// Whether reading failed for lack of descriptors or memory.
-        var isTransientFailure = false
-        /// Whether there are records that need a checkpoint.
-        var isCheckpointDue = false
-        /// Whether the journal needs a commit that recovers it.
-        var needsRepair = false
-        var isFirstLook = false
-        /// Retained until the locks are released: releasing the last reference to an observer closes the store.
-        var observers: [any StoreObserver] = []
+// MARK: - Committing
+
+extension FileStore {
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try commit(isBlind: false, body)
     }
 
-    func deliver(_ effects: Effects) {
-        for delivery in effects.deliveries {
-            delivery.perform()
-        }
-        if !effects.errors.isEmpty {
-            let observer = state.withLock { $0.observer }
-            for error in effects.errors {
-                observer?.report(error)
+    func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try commit(isBlind: true, body)
+    }
+
+    /// - Parameters:
+    ///   - isBlind: Whether the result is independent of the stored values.
+    ///   - mustBeTrusted: Whether to replace a journal that the disk failed to write in part.
+    ///   - body: Makes the changes.
+    /// - Returns: The result of the body.
+    /// - Throws: ``SettingsError`` if the changes cannot be stored, or the error of the body.
+    private func commit<Result>(
+        isBlind: Bool,
+        mustBeTrusted: Bool = false,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
+        try withEffects { effects in
+            let arrival = ContinuousClock.now
+            // A failure that no longer exists must not make this change fail.
+            if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { versionStamp.mustLook() }
+            var isChanged = false
+            let result = try writer.withLock { failure in
+                // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
+                if let failure, failure.time > arrival { throw failure.error }
+                let locker = JournalLocker(self, mustBeTrusted: mustBeTrusted)
+                let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
+                    ($0.contents, $0.version, $0.unknownContents)
+                }
+                defer { journal.unlock() }
+                if let unknown, !isBlind { throw unknown }
+                var transaction = StoreTransaction(base: consume contents)
+                let result = try body(&transaction)
+                // The transaction's reference to the contents is released before they change, which avoids a copy.
+                // While the contents are unknown, a value that equals the one in memory may differ from the stored one.
+                let changes = (consume transaction).storedAsJSON(includingEqual: unknown != nil)
+                if !changes.isEmpty {
+                    try append(changes, to: journal, since: version, &effects)
+                    isChanged = true
+                }
+                return result
             }
+            if isChanged {
+                let end = JournalPosition(word: versionStamp.seenWord).end
+                checkpoints.schedule(isOwn: true, isUrgent: Int(end) > schedule.journalBound)
+            }
+            return result
         }
-        if effects.isUnsettled { lookAgain() }
-        if effects.isTransientFailure { retryReading() }
-        if effects.isFirstLook { watchLater() }
-        if effects.needsRepair { repairLater() }
-        if effects.isCheckpointDue { checkpointLater(isOwn: false) }
-        helpIfStarved()
+    }
+
+    private func append(
+        _ changes: [StoreChange],
+        to journal: Journal,
+        since version: UInt64,
+        _ effects: inout Effects
+    ) throws {
+        do {
+            // The body has forked, and this is the child: the lock belongs to the parent. Other locks may be held by
+            // threads that do not exist in this process, so this check comes before any of them.
+            guard !journal.isInherited else {
+                throw SystemError(call: .lock, path: journal.file.path, number: Errno.noLocks)
+            }
+            try withState(&effects) { try $0.commit(changes, to: journal, since: version) }
+        } catch {
+            throw file.writeError(error)
+        }
     }
 }
 
@@ -216,20 +245,20 @@ extension FileStore {
 
 extension FileStore {
     var persistence: SettingsPersistence {
-        if let problem = state.withLock({ $0.journal.problem }) {
+        if let problem = peek({ $0.journal.problem }) {
             return .readOnly(path: file.path.description, reason: problem.fact)
         }
         do {
-            try checkWritable()
-            try checkTarget(journal: journalPath())
-            if let journal = state.withLock({ $0.journal.journal }), !journal.isWritable {
+            try file.checkWritable()
+            try file.checkTarget(journal: file.journalPath())
+            if let journal = peek({ $0.journal.journal }), !journal.isWritable {
                 try file.system.checkWritable(journal.file.path)
             }
             return .durable(path: file.path.description)
         } catch {
             return .readOnly(
                 path: file.path.description,
-                reason: (error as? SystemError)?.reason ?? writeError(error).fact
+                reason: (error as? SystemError)?.reason ?? file.writeError(error).fact
             )
         }
     }
@@ -238,14 +267,12 @@ extension FileStore {
     func synchronize() throws {
         do {
             // Without a journal that is open, other processes may have created one.
-            look(isFileChanged: state.withLock { $0.journal.journal == nil || $0.journal.problem != nil })
+            look(isFileChanged: peek { $0.journal.journal == nil || $0.journal.problem != nil })
             // Values that other processes have set may be in a journal that cannot be opened.
-            if let problem = state.withLock({ $0.journal.problem }) { throw problem }
-            // What was committed to a journal that was removed since, or that the disk failed to take, is not safe there.
-            if needsRepair() { try commit(isBlind: true, mustBeTrusted: true) { _ in } }
-            let (journal, isNamed, reading) = state.withLock {
-                ($0.journal.journal, $0.journal.isNamed, $0.reading)
-            }
+            if let problem = peek({ $0.journal.problem }) { throw problem }
+            // A record in a journal that was removed since, or that the disk failed to write, is not safe there.
+            if peek({ $0.needsRepair }) { try commit(isBlind: true, mustBeTrusted: true) { _ in } }
+            let (journal, isNamed, reading) = peek { ($0.journal.journal, $0.journal.isNamed, $0.settings.reading) }
             if let journal {
                 try journal.synchronize()
                 guard !isNamed else { return }
@@ -256,14 +283,16 @@ extension FileStore {
                     journal.distrust()
                     throw error
                 }
-                state.withLock { state in
-                    if state.journal.journal === journal { state.journal.isNamed = true }
+                withEffects { effects in
+                    withState(&effects) { state in
+                        if state.journal.journal === journal { state.journal.isNamed = true }
+                    }
                 }
             } else if let reading {
                 try file.synchronize(reading)
             }
         } catch {
-            throw writeError(error, consequence: "the latest changes may not survive a power loss")
+            throw file.writeError(error, consequence: "the latest changes may not survive a power loss")
         }
     }
 
@@ -272,7 +301,7 @@ extension FileStore {
     }
 
     func watch(makingDirectories: Bool) {
-        let isNeeded = state.withLock { !$0.isClosed && ($0.watch?.isInherited ?? true) }
+        let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
         guard isNeeded else { return }
         let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) ?? false }
         let inherited = state.withLock { state in
@@ -294,17 +323,12 @@ extension FileStore {
         let (isFirst, closer) = closer.compareExchange(expected: 0, desired: thread, ordering: .acquiringAndReleasing)
         guard isFirst else {
             // A reporter that runs during the close must not wait for its own thread.
-            while closer != thread, !state.withLock({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
+            while closer != thread, !peek({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
             return
         }
-        checkpointAtEnd()
-        let (watch, reading, journal) = state.withLock { state in
-            state.isClosed = true
-            versionStamp.close()
-            defer { (state.watch, state.reading, state.journal.journal) = (nil, nil, nil) }
-            return (state.watch, state.reading, state.journal.journal)
-        }
-        // These are released outside the lock, because ending a watch takes the watcher's lock.
-        _ = (consume watch, consume reading, consume journal)
+        checkpoints.runAtEnd()
+        let released = state.withLock { $0.close() }
+        // Not under the lock.
+        withExtendedLifetime(released) {}
     }
 }

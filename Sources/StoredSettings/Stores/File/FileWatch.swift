@@ -143,7 +143,7 @@ final class FileWatch: Sendable {
             return !state.isPollScheduled
         }
         guard isFirst else { return }
-        WorkScheduler.shared.after(FileStore.lookInterval) { [weak self] in
+        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
             guard let self else { return }
             state.withLock { $0.isPollScheduled = false }
             // If watching fails again, polling continues.

@@ -3,14 +3,6 @@
 
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// An open journal: the changes that are not in the settings file yet, and a page that shows all processes its
 /// position.
 ///
@@ -28,6 +20,8 @@ final class Journal: Sendable {
     /// The device and inode of the file.
     private let identity: (device: UInt64, inode: UInt64)
     private let forks = Forks.count
+    /// Whether this process has removed permissions of the file: see ``isExposed``.
+    let exposure = Atomic(false)
 
     /// A file up to this length, in bytes, is not truncated, so that its space is available for the next records.
     static let keptSize = 1 << 16
@@ -49,7 +43,7 @@ final class Journal: Sendable {
     static func open(at path: FilePath, _ system: SystemCalls) throws -> Journal? {
         do {
             return try open(path.name, in: directory(of: path, system))
-        } catch let error as SystemError where error.number == ENOENT {
+        } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
             return nil
         }
     }
@@ -58,9 +52,12 @@ final class Journal: Sendable {
         var isWritable = true
         var file: FileHandle?
         do {
-            file = try directory.openSibling(name, O_RDWR)
-        } catch let error as SystemError where error.call == .open && [EACCES, EPERM, EROFS].contains(error.number) {
-            file = try directory.openSibling(name, O_RDONLY)
+            file = try directory.openSibling(name, OpenFlags.readWrite)
+        } catch let error as SystemError
+            where error.call == .open
+            && [Errno.permissionDenied, Errno.notPermitted, Errno.readOnlyFileSystem].contains(error.number)
+        {
+            file = try directory.openSibling(name, OpenFlags.readOnly)
             isWritable = false
         }
         guard let file else { return nil }
@@ -80,7 +77,6 @@ final class Journal: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path of the journal.
-    ///   - model: The file whose owner and permissions a new journal receives.
     ///   - system: The system calls to use.
     ///   - lock: Locks a file that is not a journal yet, while it is initialized.
     ///   - cut: Called if the file is the remains of a truncated journal.
@@ -88,24 +84,24 @@ final class Journal: Sendable {
     /// - Throws: ``SystemError``, or ``SettingsError`` if another kind of file is at the path.
     static func openOrCreate(
         at path: FilePath,
-        like model: FileStatus?,
         _ system: SystemCalls,
         lock: (FileHandle) throws -> Void,
         cut: () -> Void
     ) throws -> Journal {
         let directory = try directory(of: path, system)
         if let journal = try open(path.name, in: directory) {
-            guard journal.isWritable else { throw SystemError(call: .open, path: path, number: EACCES) }
+            guard journal.isWritable else { throw SystemError(call: .open, path: path, number: Errno.permissionDenied) }
             return journal
         }
+        let model = try directory.model()
         let file: FileHandle
-        if let new = try directory.createSibling(path.name, O_RDWR) {
+        if let new = try directory.createSibling(path.name, OpenFlags.readWrite) {
             // Only a file that this process has created may be given to another user.
             if let model { try system.copyPermissions(of: model.writableByOwner, to: new) }
             file = new
         } else {
-            guard let old = try directory.openSibling(path.name, O_RDWR) else {
-                throw SystemError(call: .open, path: path, number: EAGAIN)
+            guard let old = try directory.openSibling(path.name, OpenFlags.readWrite) else {
+                throw SystemError(call: .open, path: path, number: Errno.resourceTemporarilyUnavailable)
             }
             file = old
         }
@@ -118,7 +114,7 @@ final class Journal: Sendable {
         try system.write(Array(bytes.dropFirst(8)), to: file, at: 8)
         try system.write(Array(bytes.prefix(8)), to: file)
         guard let journal = try Journal.opened(file, isWritable: true, system) else {
-            throw SystemError(call: .write, path: path, number: EIO)
+            throw SystemError(call: .write, path: path, number: Errno.ioError)
         }
         return journal
     }
@@ -137,20 +133,24 @@ final class Journal: Sendable {
     static func opened(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws -> Journal? {
         let status = try system.status(of: file)
         guard status.isRegular else {
-            throw SystemError(call: .open, path: file.path, number: status.isDirectory ? EISDIR : EINVAL)
+            throw SystemError(
+                call: .open,
+                path: file.path,
+                number: status.isDirectory ? Errno.isDirectory : Errno.invalidArgument
+            )
         }
         guard status.size >= JournalHeader.size else { return nil }
         let journal = try Journal(file, status, isWritable: isWritable, system)
         let (magic, version) = (journal.page[JournalHeader.magicWord], journal.page[JournalHeader.versionWord])
         guard !JournalHeader.isUnfinished(magic, length: status.size) else { return nil }
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
+        // Other words of a newer format may mean anything.
+        guard version <= JournalHeader.version else { throw SettingsError.newerJournal(file.path, version) }
         // No journal has version 0: the file was truncated, and then a process that had it open wrote after the end.
         guard version != 0 || journal.id != 0 else { return nil }
         // Without a position and facts there is no record that can be read.
         guard journal.hasPosition else { return nil }
-        guard [JournalHeader.version, JournalHeader.unsaltedVersion].contains(version) else {
-            throw SettingsError.newerJournal(file.path, version)
-        }
+        guard version != 0 else { throw SettingsError.newerJournal(file.path, version) }
         return journal
     }
 }
@@ -196,6 +196,13 @@ extension Journal {
 
     /// Whether the journal was opened by a process that this one was forked from.
     var isInherited: Bool { forks != Forks.count }
+
+    /// Releases the journal's lock.
+    func unlock() {
+        // If the body of a commit has forked, and this is the child, the lock belongs to the parent.
+        guard !isInherited else { return }
+        FileLock.release(file, system)
+    }
 
     /// Whether the journal is still the one at the path.
     enum Place {

@@ -99,6 +99,8 @@ enum JournalHeader {
     static let lostPositionWord = 12
     /// Not 0 when the disk has failed to write part of the journal.
     static let distrustedWord = 20
+    /// Not 0 when users that have lost access to the settings file may have the journal open.
+    static let exposedWord = 21
     /// Set in the position while the journal is being replaced.
     static let replacingBit: UInt64 = 1
     /// Not 0 after a checkpoint has written a settings file.
@@ -115,9 +117,11 @@ enum JournalHeader {
     static let checkpointHolderWord = 196
     /// The four words of the ``LockHolder`` that waits for the disk under the journal's lock.
     static let journalHolderWord = 204
-    /// The words about the settings file and its siblings, which a new journal copies from the one that it replaces.
+    /// The words about the settings file, its siblings and its checkpoints, which a new journal copies from the one that
+    /// it replaces.
     static let keptWords =
-        [checkpointedWord, lastGoodWord, lastGoodConditionWord, placedChangeWord] + (0..<4).map { placedFileWord + $0 }
+        [checkpointedWord, lastGoodWord, lastGoodConditionWord, placedChangeWord]
+        + [placedFileWord, checkpointHolderWord].flatMap { first in (0..<4).map { first + $0 } }
     /// The offsets of two epochs, each within one sector of the disk.
     ///
     /// The older one is overwritten.

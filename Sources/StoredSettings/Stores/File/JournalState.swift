@@ -58,13 +58,15 @@ struct JournalState {
         var journal: Journal?
         var lost: Lost
         var values: [String: StoredValue?]
-        /// What tells which values of the file are older than these.
+        /// The last checkpoint through that journal.
+        ///
+        /// The values that it has written are older than these.
         var checkpoint: LastCheckpoint?
     }
 
-    /// Whether a journal lacks records that this process has read, since an older copy of it was put in its place.
+    /// Whether a journal lacks records that this process has read, because it was replaced by an older copy.
     ///
-    /// Within a journal, epochs only rise, and within an epoch its end does.
+    /// Within a journal, the number of the epoch only rises, and so does the end of the records within an epoch.
     func isAhead(of epoch: JournalEpoch, at other: JournalPosition) -> Bool {
         guard epoch.epoch == position.epoch else { return Int32(bitPattern: epoch.epoch &- position.epoch) < 0 }
         return epoch.salt != salt || other.end < position.end
@@ -75,8 +77,8 @@ struct JournalState {
         !isDamaged && position.epoch == epoch.epoch &- 1 && epoch.previousEnd != 0 && position.end == epoch.previousEnd
     }
 
-    /// Continues in a new epoch, whose first record contains the previous records that are not in the file.
-    mutating func goOn(into epoch: JournalEpoch) {
+    /// Enters the epoch after this one, whose first record contains the previous records that are not in the file.
+    mutating func enterNext(_ epoch: JournalEpoch) {
         // The changes that are not in the file were written again, as one record.
         journaled = journaled.filter { $0.value > epoch.previousCheckpointed }.mapValues { _ in epoch.firstEnd }
         (position, salt) = (epoch.beginning, epoch.salt)
@@ -95,6 +97,61 @@ struct JournalState {
         (lost, replacingEnd) = (nil, 0)
         cleared = Cleared(epoch: epoch.epoch, front: epoch.start)
         enter(epoch)
+    }
+
+    /// The keys of values that this process knows to be committed, and that are missing in a journal, with the end of the
+    /// last record of each key.
+    ///
+    /// - Parameters:
+    ///   - replay: The valid records of the journal.
+    ///   - found: The keys in these records, with the end of the last record of each key.
+    /// - Returns: The keys; none if the journal is undamaged, so that another process may have removed the values.
+    func keysMissing(in replay: JournalReader.Replay, _ found: [String: UInt32]) -> [String: UInt32] {
+        guard !replay.isWhole || isDamaged else { return [:] }
+        let hasEpoch = journal.flatMap { JournalHeader.epoch(in: $0.page) } != nil
+        guard position.epoch == replay.position.epoch || !hasEpoch else { return [:] }
+        return journaled.filter { key, end in replay.isWhole ? found[key] ?? 0 < end : found[key] == nil }
+    }
+
+    /// Continues after records that were read together with the file.
+    ///
+    /// - Parameters:
+    ///   - replay: The records.
+    ///   - journaled: The keys whose values are newer than those in the file, with the end of the last record of each
+    ///     key.
+    ///   - isUnwritten: Whether values that the records lack have to be written again.
+    mutating func install(_ replay: JournalReader.Replay, _ journaled: [String: UInt32], isUnwritten: Bool) {
+        (position, salt, seen) = (replay.position, replay.salt, replay.word)
+        self.journaled = journaled
+        isDamaged = !replay.isWhole || isUnwritten
+    }
+
+    /// The known records that are not in the file, for when the journal cannot be read.
+    ///
+    /// - Parameter value: Returns the value of a key.
+    /// - Returns: The records. Their word is never published, so the next read asks for the records again.
+    func knownRecords(value: (String) -> StoredValue?) -> JournalReader.Replay {
+        let records = journaled.map { JournalRecord(values: [$0: value($0)], end: Int($1)) }
+        return JournalReader.Replay(records: records, position: position, salt: salt, word: 0, isWhole: true)
+    }
+
+    /// Whether a journal has grown to more than twice its bound, and to more than twice the length of its first record.
+    ///
+    /// Most of its values are probably outdated then.
+    func isTooLong(_ journal: Journal, bound: Int) -> Bool {
+        let end = position.end
+        guard Int(end) > bound * 2, end >= replacingEnd, let epoch = journal.current?.epoch else { return false }
+        return (end - epoch.start) / 2 > epoch.firstEnd - epoch.start
+    }
+
+    /// Notes that the journal could not be replaced.
+    ///
+    /// The next attempt is due when it has grown by half.
+    ///
+    /// - Returns: Whether this is the first failure.
+    mutating func postponeReplacement() -> Bool {
+        defer { replacingEnd = UInt32(clamping: UInt64(position.end) + UInt64(position.end / 2)) }
+        return replacingEnd == 0
     }
 
     /// Forgets the records that are in the file.
@@ -170,7 +227,7 @@ struct JournalState {
         if epoch.epoch == position.epoch {
             dropCheckpointed(upTo: epoch.checkpointed)
         } else if continues(into: epoch) {
-            goOn(into: epoch)
+            enterNext(epoch)
         } else if !isDamaged {
             // Checkpoints wrote all records to the file while this process was not looking.
             journaled = [:]

@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The copy of the settings file that is used when the file cannot be read: `settings.json.last-good`.
 ///
 /// A checkpoint replaces it together with the file. An outdated copy must not remain: it contains values that were removed,
@@ -45,7 +37,7 @@ struct LastGoodCopy {
     /// Replaces the copy by a draft.
     mutating func place(_ draft: Draft) throws {
         guard try directory.holds(draft.file, as: draft.name) else {
-            throw SystemError(call: .rename, path: draft.file.path, number: ENOENT)
+            throw SystemError(call: .rename, path: draft.file.path, number: Errno.noSuchFileOrDirectory)
         }
         try system.rename(draft.name, to: name, in: directory.handle)
         knownInode = try system.status(of: draft.file).inode
@@ -58,7 +50,7 @@ struct LastGoodCopy {
         guard try isOwn else { throw SettingsError.foreignSibling(path) }
         do {
             try system.unlink(name, in: directory.handle)
-        } catch  where error.number == ENOENT {
+        } catch  where error.number == Errno.noSuchFileOrDirectory {
             // There is no copy.
         }
         knownInode = 0
@@ -66,8 +58,8 @@ struct LastGoodCopy {
 
     /// Removes permissions that the settings file does not have from the copy.
     func narrowPermissions(to model: FileStatus) throws {
-        guard let copy = try directory.openSibling(name, O_RDONLY) else { return }
-        try system.narrowPermissions(of: copy, to: model)
+        guard let copy = try directory.openSibling(name, OpenFlags.readOnly) else { return }
+        _ = try system.narrowPermissions(of: copy, to: model)
     }
 
     /// Whether the name is free, or the file is a copy that this library has written.
@@ -81,7 +73,7 @@ struct LastGoodCopy {
                 // The copy is replaced and never modified, so additional hard links do no harm.
                 return true
             }
-            guard let file = try directory.openSibling(name, O_RDONLY) else { return true }
+            guard let file = try directory.openSibling(name, OpenFlags.readOnly) else { return true }
             let bytes = try system.contents(of: file, limit: SettingsFile.longestFile)
             guard bytes.contains(where: { $0 != 0 }) else { return true }
             do {
@@ -116,5 +108,86 @@ extension LastGoodCopy {
     func store(_ condition: Condition, in page: SharedPage) {
         page[JournalHeader.lastGoodWord] = knownInode
         page[JournalHeader.lastGoodConditionWord] = condition.rawValue
+    }
+}
+
+// MARK: - In a checkpoint
+
+/// The last good copy during a checkpoint, which replaces it together with the settings file.
+///
+/// A copy that cannot be written does not prevent the checkpoint.
+struct CopyReplacement {
+    private var copy: LastGoodCopy
+    private var draft: LastGoodCopy.Draft?
+    /// Whether an outdated copy is in place, because the new one could not be written or renamed.
+    private(set) var isOutdated = false
+
+    /// Writes the new copy beside the old one.
+    ///
+    /// - Parameters:
+    ///   - draft: The draft of the settings file.
+    ///   - page: The header of the journal.
+    init(for draft: SettingsFile.Draft, _ page: SharedPage) {
+        copy = LastGoodCopy(directory: draft.directory, knownInode: page[JournalHeader.lastGoodWord])
+        do {
+            self.draft = try copy.draft(draft.bytes, like: draft.reading.status)
+        } catch {
+            // The old copy is removed at the end, and the error of that is the one to report.
+            isOutdated = true
+        }
+    }
+
+    /// Puts the new copy in place, and notes in the header whether that has succeeded.
+    mutating func place(in page: SharedPage) {
+        guard let draft else { return copy.store(.outdated, in: page) }
+        do {
+            try copy.place(draft)
+            copy.store(.current, in: page)
+        } catch {
+            isOutdated = true
+            copy.store(.outdated, in: page)
+        }
+    }
+
+    /// Writes the copy to the disk before the settings file is overwritten.
+    ///
+    /// - Parameter draft: The draft of the settings file.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another file is in the place of the copy.
+    mutating func placeBeforeOverwriting(_ draft: SettingsFile.Draft) throws {
+        try copy.place(copy.draft(draft.bytes, like: draft.reading.status, isSynchronized: true))
+        // The name is needed on the disk as well: the copy is the only valid file if the power fails during the write.
+        try draft.directory.synchronize()
+    }
+
+    /// Notes in the header that the copy was written before the settings file was overwritten.
+    mutating func noteOverwriting(in page: SharedPage) {
+        isOutdated = false
+        copy.store(.current, in: page)
+    }
+
+    /// Removes the draft, if it was not put in place.
+    func discard() {
+        if let draft { copy.directory.discardDraft(draft.name) }
+    }
+
+    /// Removes the copy.
+    ///
+    /// The settings file and the journal contain all values. The caller holds the journal's lock.
+    ///
+    /// - Parameters:
+    ///   - directory: The directory of the settings file.
+    ///   - page: The header of the journal.
+    /// - Returns: The error to report when the file in the copy's place is not a copy. No process uses such a file.
+    /// - Throws: ``SystemError``, or ``SettingsError`` when the copy is still there.
+    static func removeCopy(in directory: SettingsDirectory, _ page: SharedPage) throws -> SettingsError? {
+        var copy = LastGoodCopy(directory: directory, knownInode: page[JournalHeader.lastGoodWord])
+        do {
+            try copy.remove()
+        } catch let error as SettingsError where [.untrustedFile, .malformedFile].contains(error.code) {
+            copy.store(.missing, in: page)
+            return error
+        }
+        copy.store(.missing, in: page)
+        return nil
     }
 }

@@ -40,6 +40,6 @@ extension FileStore {
     /// return.
     fileprivate func checkpointAtExit() {
         guard writer.withLockIfAvailable({ _ in true }) ?? false else { return }
-        checkpointAtEnd()
+        checkpoints.runAtEnd()
     }
 }

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Settings-file.md, "Only settings.json may be a link".
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The open directory with a settings file and its siblings: the journal, the lock, the last good copy, and drafts.
 ///
 /// Because the directory is open, one operation finds all of them in the same directory, even if its path changes. No
@@ -28,7 +20,7 @@ struct SettingsDirectory: Sendable {
     /// - Throws: ``SystemError``, with `ENOENT` if there is no such directory.
     init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
         guard let handle = try system.openDirectory(target.directory) else {
-            throw SystemError(call: .open, path: target.directory, number: ENOENT)
+            throw SystemError(call: .open, path: target.directory, number: Errno.noSuchFileOrDirectory)
         }
         (self.handle, self.name, self.system) = (handle, target.name, system)
     }
@@ -48,9 +40,11 @@ struct SettingsDirectory: Sendable {
     func openSibling(_ name: FilePath, _ flags: CInt) throws -> FileHandle? {
         let file: FileHandle?
         do {
-            file = try system.openIfPresent(name, in: handle, flags | O_NOFOLLOW | O_NONBLOCK)
-        } catch  where error.number == ELOOP {
+            file = try system.openIfPresent(name, in: handle, flags | OpenFlags.noFollow | OpenFlags.nonBlocking)
+        } catch  where error.number == Errno.tooManySymbolicLinkLevels {
             throw SettingsError.untrustedSibling(error.path, "it is a symbolic link")
+        } catch  where [Errno.noDevice, Errno.isDirectory].contains(error.number) {
+            throw SettingsError.untrustedSibling(error.path, "it is not a regular file")
         }
         if let file { try checkTrust(in: file) }
         return file
@@ -61,7 +55,8 @@ struct SettingsDirectory: Sendable {
     /// Any user with write access to the directory can create or link a file in it. So the sibling's owner has to be the
     /// user of this process, root, or a user that could change the settings anyway. Those are the owner of the
     /// directory, the owner of the settings file if no other user can replace it, and the members of the group that
-    /// shares the settings file. In a directory that all users can write to, only the first two count.
+    /// shares the settings file, or the directory while there is no settings file. In a directory that all users can
+    /// write to, only the first two count.
     private func checkTrust(in file: FileHandle) throws {
         let status = try system.status(of: file)
         guard status.isRegular else {
@@ -77,9 +72,34 @@ struct SettingsDirectory: Sendable {
             if let settings = try self.status() {
                 guard status.owner != settings.owner || directory.isWritableByGroup else { return }
                 guard !settings.isSharedWithGroup || status.group != settings.group else { return }
+            } else if directory.isWritableByGroup, status.isSharedWithGroup {
+                guard status.group != directory.group else { return }
             }
         }
         throw SettingsError.untrustedSibling(file.path, "it belongs to another user (\(status.owner))")
+    }
+
+    /// The file whose owner and permissions a new sibling or settings file receives; `nil` for those of this process.
+    ///
+    /// It is the settings file. While there is none, it is the last good copy or the journal, which have its owner and
+    /// permissions. Without any of them, the files that root creates belong to the owner of the directory: that user's
+    /// programs have to be able to use them.
+    func model() throws -> FileStatus? {
+        if let status = try status() { return status }
+        for suffix in [SettingsFile.lastGoodSuffix, SettingsFile.journalSuffix] {
+            do {
+                if let file = try openSibling(name.adding(suffix), OpenFlags.readOnly) {
+                    return try system.status(of: file)
+                }
+            } catch let error as SettingsError where error.code == .untrustedFile {
+                // It is no model.
+            }
+        }
+        guard SystemCalls.currentUser() == 0 else { return nil }
+        var directory = try system.status(of: handle)
+        guard directory.owner != 0, !directory.isWritableByAll else { return nil }
+        directory.mode = FileStatus.newFileMode
+        return directory
     }
 
     /// Creates a sibling.
@@ -91,9 +111,9 @@ struct SettingsDirectory: Sendable {
     /// - Throws: ``SystemError``.
     func createSibling(_ name: FilePath, _ flags: CInt) throws(SystemError) -> FileHandle? {
         do {
-            let flags = flags | O_CREAT | O_EXCL | O_NOFOLLOW
-            return try system.open(name, in: handle, flags, mode: SettingsFile.newFileMode)
-        } catch  where error.number == EEXIST {
+            let flags = flags | OpenFlags.create | OpenFlags.exclusiveCreate | OpenFlags.noFollow
+            return try system.open(name, in: handle, flags, mode: FileStatus.newFileMode)
+        } catch  where error.number == Errno.fileExists {
             return nil
         }
     }
@@ -110,7 +130,7 @@ struct SettingsDirectory: Sendable {
     func synchronize() throws(SystemError) {
         do {
             try system.synchronizeDirectory(".", in: handle)
-        } catch  where error.number == EACCES {
+        } catch  where error.number == Errno.permissionDenied {
             return
         }
     }
@@ -119,7 +139,7 @@ struct SettingsDirectory: Sendable {
     func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
         do {
             return try system.names(in: handle).filter { DraftName.isDraft($0, of: name) }
-        } catch  where error.number == EACCES {
+        } catch  where error.number == Errno.permissionDenied {
             return []
         }
     }
@@ -142,8 +162,8 @@ extension SettingsDirectory {
         isSynchronized: Bool
     ) throws -> (file: FileHandle, name: FilePath) {
         let name = DraftName.random(for: self.name)
-        guard let file = try createSibling(name, O_RDWR) else {
-            throw SystemError(call: .open, path: handle.path.appending(name), number: EEXIST)
+        guard let file = try createSibling(name, OpenFlags.readWrite) else {
+            throw SystemError(call: .open, path: handle.path.appending(name), number: Errno.fileExists)
         }
         do {
             try system.write(bytes, to: file)
@@ -188,9 +208,9 @@ enum DraftName {
 }
 
 extension FileStatus {
-    fileprivate var isWritableByAll: Bool { permissions & S_IWOTH != 0 }
-    fileprivate var isWritableByGroup: Bool { permissions & S_IWGRP != 0 }
+    fileprivate var isWritableByAll: Bool { permissions & .otherWrite != 0 }
+    fileprivate var isWritableByGroup: Bool { permissions & .groupWrite != 0 }
 
     /// Whether the group of the file may read and write it.
-    fileprivate var isSharedWithGroup: Bool { permissions & (S_IRGRP | S_IWGRP) == S_IRGRP | S_IWGRP }
+    fileprivate var isSharedWithGroup: Bool { permissions & (.groupRead | .groupWrite) == .groupRead | .groupWrite }
 }

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The settings file, which is read and replaced as a whole, and its last good copy.
 struct SettingsFile: Sendable {
     /// The path that was passed to the suite, which may be a link.
     let path: FilePath
     let system: SystemCalls
-
-    /// The mode of a new file: only its owner has access.
-    static let newFileMode: mode_t = 0o600
 
     /// The longest settings file that is read or written, in bytes: 64 MiB.
     static let longestFile = 1 << 26
@@ -41,6 +30,17 @@ struct SettingsFile: Sendable {
 
     /// The longest expected tick of a file system's clock, in seconds.
     private static let longestTick = 0.02
+    /// The longest expected tick of a file system that stores times without fractions of a second.
+    ///
+    /// FAT counts in steps of two seconds.
+    private static let longestCoarseTick = 2.1
+
+    /// Whether any later change of a file gives it another status.
+    static func isCertain(_ status: FileStatus, at now: Double = SystemCalls.wallClock()) -> Bool {
+        let isCoarse = status.modified.nanoseconds == 0 && status.changed.nanoseconds == 0
+        let age = abs(now - status.modified.secondsSince1970)
+        return age > (isCoarse ? longestCoarseTick : longestTick)
+    }
 
     func status() throws(SystemError) -> FileStatus? {
         try system.status(at: path)
@@ -51,6 +51,11 @@ struct SettingsFile: Sendable {
     /// - Throws: ``SystemError``, with `ENOENT` if it does not exist, or ``SettingsError``.
     func directory() throws -> SettingsDirectory {
         try SettingsDirectory(of: SettingsPath.target(of: path, system), system)
+    }
+
+    /// The path of the journal, which may not exist yet: beside the file that the path leads to now.
+    func journalPath() throws -> FilePath {
+        try SettingsPath.target(of: path, system).adding(Self.journalSuffix)
     }
 
     /// Reads the file.
@@ -64,16 +69,28 @@ struct SettingsFile: Sendable {
     /// Reads the last good copy, for when the file cannot be read.
     func readLastGood() throws -> [String: StoredValue]? {
         let directory = try directory()
-        return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), O_RDONLY).map(read)?.contents
+        return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly).map(read)?
+            .contents
+    }
+
+    /// Whether the disk shows that there was a settings file: a last good copy, or a journal that has recorded a
+    /// checkpoint.
+    ///
+    /// Every process obtains the same result, whether or not it has read the file.
+    func hasEvidence(in journal: Journal?) throws -> Bool {
+        let journalPath = try journalPath()
+        if try hasLastGood() { return true }
+        guard let journal, try journal.place(at: journalPath) != .elsewhere else { return false }
+        return journal.page[JournalHeader.checkpointedWord] != 0
     }
 
     /// Whether there is a usable last good copy, according to its first byte.
-    func hasLastGood() throws -> Bool {
+    private func hasLastGood() throws -> Bool {
         do {
             let directory = try directory()
-            let copy = try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), O_RDONLY)
+            let copy = try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
             return try copy.map { try system.contents(of: $0, in: 0..<1) == [UInt8(ascii: "{")] } ?? false
-        } catch let error as SystemError where error.number == ENOENT {
+        } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
             return false
         } catch let error as SettingsError where error.code == .untrustedFile {
             return false
@@ -90,11 +107,31 @@ struct SettingsFile: Sendable {
         return reading
     }
 
+    /// Throws when there is no journal yet, and the path leads to something that a checkpoint cannot replace.
+    ///
+    /// With a journal, sets go on: the regular file may come back.
+    func checkTarget(journal: FilePath) throws {
+        guard let status = try status(), !status.isRegular,
+            try system.status(at: journal, followingLinks: false) == nil
+        else { return }
+        throw SettingsError.notAFile(path)
+    }
+
+    /// Throws ``SystemError`` or ``SettingsError`` if no commit can succeed.
+    func checkWritable() throws {
+        var directory = try SettingsPath.target(of: path, system).directory
+        // A missing directory is created, so the nearest existing directory has to be writable.
+        while try system.status(at: directory) == nil, directory != directory.directory {
+            directory = directory.directory
+        }
+        try system.checkWritable(directory)
+    }
+
     private func openFile() throws -> FileHandle? {
         let target = try SettingsPath.target(of: path, system)
         // A FIFO at the path must not block this process until there is a writer. A link that has just replaced the
         // file is not followed without a check.
-        return try system.openIfPresent(target, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+        return try system.openIfPresent(target, OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow)
     }
 
     private func read(_ handle: FileHandle) throws -> Reading {
@@ -106,10 +143,13 @@ struct SettingsFile: Sendable {
     private func examine(_ handle: FileHandle) throws -> Reading {
         let status = try system.status(of: handle)
         guard status.isRegular else {
-            throw SystemError(call: .open, path: handle.path, number: status.isDirectory ? EISDIR : EINVAL)
+            throw SystemError(
+                call: .open,
+                path: handle.path,
+                number: status.isDirectory ? Errno.isDirectory : Errno.invalidArgument
+            )
         }
-        let isCertain = abs(SystemCalls.wallClock() - status.modified.secondsSince1970) > Self.longestTick
-        return Reading(contents: [:], status: status, handle: handle, isCertain: isCertain)
+        return Reading(contents: [:], status: status, handle: handle, isCertain: Self.isCertain(status))
     }
 }
 
@@ -128,7 +168,8 @@ extension SettingsFile {
     ///
     /// - Parameters:
     ///   - contents: The new contents.
-    ///   - current: The file to be replaced. The draft receives its permissions and owner.
+    ///   - current: The file to be replaced. The draft receives its permissions and owner, or those of
+    ///     ``SettingsDirectory/model()``.
     ///   - makeRoom: Frees space on a full disk.
     /// - Returns: The draft, which can replace the file.
     /// - Throws: ``SystemError`` if it cannot be written, or ``SettingsError`` if the contents have no JSON form.
@@ -144,11 +185,12 @@ extension SettingsFile {
             throw SettingsError.contentsTooLong(path)
         }
         let (handle, name): (FileHandle, FilePath)
+        let model = try current ?? directory.model()
         do {
-            (handle, name) = try directory.writeDraft(bytes, like: current, isSynchronized: true)
-        } catch let error as SystemError where [ENOSPC, EDQUOT].contains(error.number) {
+            (handle, name) = try directory.writeDraft(bytes, like: model, isSynchronized: true)
+        } catch let error as SystemError where [Errno.noSpace, Errno.diskQuotaExceeded].contains(error.number) {
             try makeRoom()
-            (handle, name) = try directory.writeDraft(bytes, like: current, isSynchronized: true)
+            (handle, name) = try directory.writeDraft(bytes, like: model, isSynchronized: true)
         }
         let reading = Reading(contents: contents, status: try system.status(of: handle), handle: handle)
         return Draft(reading: reading, bytes: bytes, name: name, directory: directory)
@@ -161,20 +203,20 @@ extension SettingsFile {
     /// - Parameters:
     ///   - draft: The draft.
     ///   - current: The file that the draft is based on; `nil` when there was none.
-    ///   - copy: The last good copy, which is replaced first if the file is overwritten.
+    ///   - copy: The last good copy, which is written first if the file is overwritten.
     /// - Returns: The file with its new contents, and whether it was overwritten; `nil` when the draft no longer has
     ///   its name.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another file is in the place of the last good copy.
     func place(
         _ draft: Draft,
         over current: FileStatus?,
-        _ copy: inout LastGoodCopy
+        _ copy: inout CopyReplacement
     ) throws -> (reading: Reading, isOverwritten: Bool)? {
         guard try draft.directory.holds(draft.reading.handle, as: draft.name) else { return nil }
         do {
             try system.rename(draft.name, to: draft.directory.name, in: draft.directory.handle)
         } catch {
-            guard error.number == EBUSY else { throw error }
+            guard error.number == Errno.resourceBusy else { throw error }
             return try overwrite(draft, over: current, &copy).map { ($0, true) }
         }
         var reading = draft.reading
@@ -183,6 +225,7 @@ extension SettingsFile {
             // An edit since the rename must be noticed. The status of the draft, which no file has, ensures that.
             if (status.size, status.modified) == (reading.status.size, reading.status.modified) {
                 reading.status = status
+                reading.isCertain = status.changed != status.modified || Self.isCertain(status)
             }
         } catch {
             // The status of the draft remains, so the next look reads the file.
@@ -191,12 +234,15 @@ extension SettingsFile {
     }
 
     /// Overwrites the file with a draft, or restores its previous contents.
-    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout LastGoodCopy) throws -> Reading? {
+    private func overwrite(_ draft: Draft, over current: FileStatus?, _ copy: inout CopyReplacement) throws -> Reading?
+    {
         // Without a copy, a crash during the write would leave no readable contents.
-        try copy.place(copy.draft(draft.bytes, like: draft.reading.status, isSynchronized: true))
-        // The copy needs its name on the disk as well: it is the only valid file if the power fails during the write.
-        try draft.directory.synchronize()
-        let handle = try system.open(draft.directory.name, in: draft.directory.handle, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
+        try copy.placeBeforeOverwriting(draft)
+        let handle = try system.open(
+            draft.directory.name,
+            in: draft.directory.handle,
+            OpenFlags.readWrite | OpenFlags.noFollow | OpenFlags.nonBlocking
+        )
         guard try system.status(of: handle).isSameFile(as: current) else { return nil }
         let before = try system.contents(of: handle, limit: Self.longestFile)
         do {

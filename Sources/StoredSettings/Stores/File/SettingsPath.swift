@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Follows the links of a settings file's path.
 enum SettingsPath {
     /// The number of links after which a path counts as circular, as on Linux.
@@ -24,7 +16,7 @@ enum SettingsPath {
             try checkTrust(in: status, at: path, leadingTo: target, system)
             path = target
         }
-        throw SystemError(call: .open, path: path, number: ELOOP)
+        throw SystemError(call: .open, path: path, number: Errno.tooManySymbolicLinkLevels)
     }
 
     /// Throws unless a link may be followed.

@@ -171,7 +171,8 @@ struct JournalCorruptionTests {
             })
             let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), system))
             reads.withLock { $0 = 0 }
-            let reading = try journal.records(from: epoch.start, to: nil, epoch: epoch.epoch, salt: epoch.salt)
+            let reading = try JournalReader(journal)
+                .records(from: epoch.start, to: nil, epoch: epoch.epoch, salt: epoch.salt)
             #expect(reading.records.isEmpty)
             // Of the first part, which is short.
             #expect(reads.withLock(\.self) == 1)

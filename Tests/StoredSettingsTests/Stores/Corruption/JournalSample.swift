@@ -46,7 +46,7 @@ struct JournalSample {
         for commit in commits {
             try store.commit(commit)
             states.append(store.contents())
-            ends.append(Int(store.state.withLock { $0.journal.position.end }))
+            ends.append(Int(store.peek { $0.journal.position.end }))
         }
         journal = try Array(Data(contentsOf: URL(fileURLWithPath: path + ".journal")))
         (self.states, self.ends) = (states, ends)

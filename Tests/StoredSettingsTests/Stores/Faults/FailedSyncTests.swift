@@ -42,7 +42,7 @@ struct FailedSyncTests {
                     return isFailing
                 }
                 // The other process called at the same time, and the system has told that one.
-                if isFirst { other.state.withLock { $0.journal.journal }?.distrust() }
+                if isFirst { other.peek { $0.journal.journal }?.distrust() }
                 return nil
             })
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)

@@ -211,6 +211,54 @@ struct PlantedFileTests {
         }
     }
 
+    @Test(
+        "a journal of another member is used without a settings file if the group shares it and the directory",
+        .enabled(if: isRoot, "only root can give files away")
+    )
+    func journalOfGroup() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try store(path).commit { $0["a"] = 1 }
+            let journal = path + ".journal"
+            #expect(chown(directory, 0, Self.otherGroup) == 0 && chown(journal, Self.otherUser, Self.otherGroup) == 0)
+            for (directoryMode, mode, group, isUsed) in [
+                (0o2770, 0o660, Self.otherGroup, true), (0o2750, 0o660, Self.otherGroup, false),
+                (0o2777, 0o660, Self.otherGroup, false), (0o2770, 0o600, Self.otherGroup, false),
+                (0o2770, 0o660, Self.otherGroup + 1, false),
+            ] as [(mode_t, mode_t, gid_t, Bool)] {
+                #expect(chown(journal, Self.otherUser, group) == 0 && chmod(journal, mode) == 0)
+                #expect(chmod(directory, directoryMode) == 0)
+                #expect(values(path) == (isUsed ? ["a": 1] : [:]), "\(String(directoryMode, radix: 8))")
+            }
+        }
+    }
+
+    @Test("a socket in place of a sibling file is rejected", arguments: [".journal", ".lock", ".last-good"])
+    func sockets(suffix: String) async throws {
+        try await withTemporaryDirectory { directory in
+            // The path of a socket has at most 107 bytes.
+            let path = directory + "/s"
+            let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+            defer { close(socket) }
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: (path + suffix).utf8) }
+            let result = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+            try #require(result == 0)
+            let suite = SettingsSuite(store: store(path), reporter: reporter)
+            let error = settingsError {
+                try suite.setStoredValue(1, forKey: "a")
+                try suite.checkpoint()
+            }
+            #expect((error ?? reporter.errors.first)?.code == .untrustedFile)
+            #expect(suite.storedValue(forKey: "a") == (suffix == ".journal" ? nil : 1))
+        }
+    }
+
     @Test("a new journal that a crash left unfinished is completed", arguments: [0, 8, 16, 100, 4_095, 4_096])
     func unfinishedJournal(size: Int) async throws {
         try await withTemporaryDirectory { directory in

@@ -1,88 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Journal-and-locks.md, "A journal can be replaced".
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+/// Replaces a journal by a new file.
+///
+/// There are four reasons: the journal has an old format, the disk failed to write part of it, users that have lost access
+/// to the settings file may have it open, or it has become much longer than its contents.
+///
+/// The caller holds ``FileStore/writer`` and the journal's lock, but not the state lock: replacing waits for the disk, and
+/// reads continue.
+struct JournalReplacement {
+    private let store: FileStore
+    /// The journal, which is locked and recovered.
+    private let old: Journal
 
-// A journal is replaced by a new file for three reasons: it has an old format, the disk failed to write part of it, or
-// it has become much longer than its contents.
+    init(of old: Journal, in store: FileStore) {
+        (self.store, self.old) = (store, old)
+    }
 
-extension FileStore {
     /// Replaces the journal if necessary.
     ///
-    /// The caller holds `writer` and the journal's lock, but not the state lock: this method waits for the disk, and
-    /// reads continue.
-    ///
     /// - Parameters:
-    ///   - journal: The journal, locked and recovered.
     ///   - mustBeTrusted: Whether the caller has to know that the journal is on the disk.
     ///   - effects: Receives errors to report.
     /// - Returns: The journal that is now at the path, locked. If it is another one, the caller unlocks the old one.
     /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced.
-    func replaced(_ journal: Journal, mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
-        let isDue = mustBeTrusted || journal.page[JournalHeader.limitWord] != 0
-        let isRequired = journal.isUnsalted || journal.isDistrusted && isDue
-        guard isRequired || state.withLock({ isTooLong(journal, $0) }) else { return journal }
-        LockHolder.current?.store(as: .journal, in: journal.page)
-        defer { LockHolder.remove(as: .journal, from: journal.page) }
+    func runIfDue(mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
+        let isDue = mustBeTrusted || old.page[JournalHeader.limitWord] != 0
+        let isRequired = old.isUnsalted || old.isExposed || old.isDistrusted && isDue
+        guard isRequired || store.peek({ $0.journal.isTooLong(old, bound: store.schedule.journalBound) }) else {
+            return old
+        }
+        LockHolder.current?.store(as: .journal, in: old.page)
+        defer { LockHolder.remove(as: .journal, from: old.page) }
         do {
-            return try replace(journal)
+            return try run(&effects)
         } catch {
             guard !isRequired else { throw error }
-            // Sets continue while the journal can be used. The next attempt is due when it has grown by half.
-            let isFirst = state.withLock { state in
-                let end = state.journal.position.end
-                defer { state.journal.replacingEnd = UInt32(clamping: UInt64(end) + UInt64(end / 2)) }
-                return state.journal.replacingEnd == 0
-            }
-            var error = writeError(error)
+            // Sets continue while the journal can be used.
+            let isFirst = store.withState(&effects) { $0.journal.postponeReplacement() }
+            var error = store.file.writeError(error)
             error.consequence = "the journal continues to grow; all changes are safe in it"
             if isFirst { effects.errors.append(error) }
-            return journal
+            return old
         }
     }
 
-    /// Whether the journal has grown to more than twice its bound, and to more than twice the length of its first
-    /// record.
-    ///
-    /// Most of its values are probably outdated then.
-    private func isTooLong(_ journal: Journal, _ state: State) -> Bool {
-        let end = state.journal.position.end
-        guard Int(end) > schedule.journalBound * 2, end >= state.journal.replacingEnd,
-            let epoch = journal.current?.epoch
-        else { return false }
-        return (end - epoch.start) / 2 > epoch.firstEnd - epoch.start
-    }
-
-    /// Replaces a journal by a new one that contains, as one record, all changes that are not in the settings file.
+    /// Replaces the journal by a new one that contains, as one record, all changes that are not in the settings file.
     ///
     /// The new journal is on the disk before it is renamed. Whichever of the two is at the path after a power loss, it
     /// contains all synchronized changes. Processes that use the old journal find the new one in two ways: by a bit of
     /// the position, which is set before the rename, and by the word that retires the old journal afterwards.
-    private func replace(_ old: Journal) throws -> Journal {
-        let directory = try file.directory()
+    private func run(_ effects: inout Effects) throws -> Journal {
+        let directory = try store.file.directory()
         // Neither can change meanwhile, because both locks are held.
-        let (changes, position) = state.withLock { ($0.journaledChanges, $0.journal.position) }
+        let (changes, position) = store.peek { ($0.journaledChanges, $0.journal.position) }
         let draft = try Journal.draft(changes, replacing: old, at: position, in: directory)
         do {
-            try state.withLock { state in
+            try store.withState(&effects) { state in
                 guard state.journal.journal === old, try directory.holds(draft.journal.file, as: draft.name) else {
-                    throw SystemError(call: .rename, path: directory.handle.path.appending(draft.name), number: ENOENT)
+                    throw SystemError(
+                        call: .rename,
+                        path: directory.handle.path.appending(draft.name),
+                        number: Errno.noSuchFileOrDirectory
+                    )
                 }
                 do {
                     old.beginReplacing()
-                    try file.system.rename(draft.name, to: old.file.path.name, in: directory.handle)
+                    try directory.system.rename(draft.name, to: old.file.path.name, in: directory.handle)
                 } catch {
                     try old.publish(position)
                     throw error
                 }
                 state.journal.move(to: draft.journal, draft.epoch)
-                versionStamp.update(draft.journal.page, seen: state.journal.seen, version: state.version)
             }
         } catch {
             Journal.discard(draft.name, in: directory)
@@ -123,17 +112,19 @@ extension Journal {
     ) throws -> JournalDraft {
         let system = directory.system
         let name = DraftName.random(for: old.file.path.name)
-        guard let file = try directory.createSibling(name, O_RDWR | O_NONBLOCK) else {
-            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: EEXIST)
+        guard let file = try directory.createSibling(name, OpenFlags.readWrite | OpenFlags.nonBlocking) else {
+            throw SystemError(call: .open, path: directory.handle.path.appending(name), number: Errno.fileExists)
         }
         do {
             // No other process knows the file.
-            guard try system.tryLock(file) else { throw SystemError(call: .lock, path: file.path, number: EAGAIN) }
+            guard try system.tryLock(file) else {
+                throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
+            }
             var epoch = JournalEpoch.first()
             if !changes.isEmpty {
                 let record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
                 let (end, isOverflow) = epoch.start.addingReportingOverflow(UInt32(clamping: record.count))
-                guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
+                guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }
                 epoch.firstEnd = end
                 try system.write(record, to: file, at: Int(epoch.start))
             }
@@ -142,7 +133,7 @@ extension Journal {
             try system.synchronize(file)
             let renamed = try system.duplicate(file, path: old.file.path)
             guard let journal = try Journal.opened(renamed, isWritable: true, system) else {
-                throw SystemError(call: .write, path: file.path, number: EIO)
+                throw SystemError(call: .write, path: file.path, number: Errno.ioError)
             }
             return JournalDraft(name: name, journal: journal, epoch: epoch)
         } catch {

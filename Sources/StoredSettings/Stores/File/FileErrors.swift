@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
-extension FileStore {
+extension SettingsFile {
     /// The error for a settings file that cannot be read.
     ///
     /// - Parameters:
@@ -27,7 +19,7 @@ extension FileStore {
                 fact: "the file is not a valid settings file: \(error.problem)",
                 consequence: consequence,
                 remedy: "correct the file at this position; it is then read again automatically",
-                location: SettingsError.Location(file: file.path.description, line: error.line, column: error.column),
+                location: SettingsError.Location(file: path.description, line: error.line, column: error.column),
                 underlying: error
             )
         case let error as SystemError:
@@ -50,8 +42,8 @@ extension FileStore {
     ///   - hasCopy: Whether there is a last good copy that can be read.
     ///   - isUnknown: Whether the values of the file are unknown.
     /// - Returns: The error.
-    func missingFile(hasCopy: Bool, isUnknown: Bool) -> SettingsError {
-        let name = file.path.name
+    func missingError(hasCopy: Bool, isUnknown: Bool) -> SettingsError {
+        let name = path.name
         let (consequence, remedy) =
             if hasCopy {
                 (
@@ -74,7 +66,7 @@ extension FileStore {
             fact: hasCopy ? "the file is missing" : "the file is missing, and there is no readable last good copy",
             consequence: consequence,
             remedy: remedy,
-            location: SettingsError.Location(file: file.path.description)
+            location: SettingsError.Location(file: path.description)
         )
     }
 
@@ -99,25 +91,26 @@ extension FileStore {
     /// - Returns: The error.
     func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
-        let isReadOnly = [EROFS, EACCES, EPERM].contains(error.number)
+        let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
         return SettingsError(
             isReadOnly ? .readOnly : .writeFailed,
             fact: "the settings cannot be saved: \(error.path): \(error.reason)",
             consequence: consequence,
             remedy: writingRemedy(for: error.number),
-            location: SettingsError.Location(file: file.path.description),
+            location: SettingsError.Location(file: path.description),
             underlying: error
         )
     }
 
     private func readingRemedy(for number: CInt) -> String? {
         switch number {
-        case EACCES, EPERM: "allow this user to read it"
-        case EMFILE, ENFILE: "close files, or raise the limit of open files; it is then read again automatically"
-        case ENOMEM: "free memory, or raise the memory limit; it is then read again automatically"
-        case EIO: "check the disk; it is read again automatically"
-        case ELOOP: "correct the symbolic links in its path"
-        case EFBIG: "replace it with a file of at most \(SettingsFile.longestFile >> 20) MiB"
+        case Errno.permissionDenied, Errno.notPermitted: "allow this user to read it"
+        case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem:
+            "close files, or raise the limit of open files; it is then read again automatically"
+        case Errno.noMemory: "free memory, or raise the memory limit; it is then read again automatically"
+        case Errno.ioError: "check the disk; it is read again automatically"
+        case Errno.tooManySymbolicLinkLevels: "correct the symbolic links in its path"
+        case Errno.fileTooLarge: "replace it with a file of at most \(Self.longestFile >> 20) MiB"
         default: nil
         }
     }
@@ -125,71 +118,21 @@ extension FileStore {
     private func writingRemedy(for number: CInt) -> String {
         let elsewhere = "store the settings elsewhere (STORED_SETTINGS_HOME, or the path of the suite)"
         return switch number {
-        case ENOSPC: "free space on the disk"
-        case EDQUOT: "remove files of this user, or raise the disk quota"
-        case EFBIG:
+        case Errno.noSpace: "free space on the disk"
+        case Errno.diskQuotaExceeded: "remove files of this user, or raise the disk quota"
+        case Errno.fileTooLarge:
             "fix the errors that checkpoints have reported; otherwise, store less data or raise the limit of file sizes"
-        case EROFS: "mount the file system for writing, or \(elsewhere)"
-        case EACCES, EPERM: "allow this user to write there, or \(elsewhere)"
-        case EMFILE, ENFILE: "close files, or raise the limit of open files"
-        case ENOMEM: "free memory, or raise the memory limit"
-        case ENOENT, ENOTDIR: "make sure that the directory can be created, or \(elsewhere)"
-        case ENAMETOOLONG: "give the suite a shorter name"
-        case EAGAIN: "try again"
-        case ENOLCK:
+        case Errno.readOnlyFileSystem: "mount the file system for writing, or \(elsewhere)"
+        case Errno.permissionDenied, Errno.notPermitted: "allow this user to write there, or \(elsewhere)"
+        case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem: "close files, or raise the limit of open files"
+        case Errno.noMemory: "free memory, or raise the memory limit"
+        case Errno.noSuchFileOrDirectory, Errno.notDirectory:
+            "make sure that the directory can be created, or \(elsewhere)"
+        case Errno.fileNameTooLong: "give the suite a shorter name"
+        case Errno.resourceTemporarilyUnavailable: "try again"
+        case Errno.noLocks:
             "use a file system that supports flock, and commit nothing in a child that was forked in a transaction"
         default: "check the disk and the file system"
         }
-    }
-}
-
-extension FileStore {
-    /// The error that prevents reading the settings file.
-    struct ReadFailure {
-        /// The file that could not be read; `nil` when its status is unknown or it is missing.
-        var status: FileStatus?
-        var error: SettingsError
-        /// Whether another program may be in the middle of writing the file.
-        var isTransient: Bool
-        /// Whether the file is missing although it existed.
-        var isMissing: Bool
-        /// Whether the stored values may differ from those in memory, so that no change can be based on these.
-        var isUnknown: Bool
-
-        init(
-            _ error: any Error,
-            of store: FileStore,
-            status: FileStatus?,
-            isTransient: Bool,
-            isUnknown: Bool,
-            hasValues: Bool
-        ) {
-            self.error = store.readError(error, hasValues: hasValues)
-            (self.status, self.isTransient, self.isUnknown) = (status, isTransient, isUnknown)
-            isMissing = false
-        }
-
-        init(missing store: FileStore, hasCopy: Bool, isUnknown: Bool) {
-            error = store.missingFile(hasCopy: hasCopy, isUnknown: isUnknown)
-            (status, isTransient, isMissing, self.isUnknown) = (nil, false, true, isUnknown)
-        }
-
-        /// Whether another look at the same file may succeed.
-        var isRetryable: Bool { isTransient || isMissing || error.code != .malformedFile }
-
-        func isSame(as other: ReadFailure) -> Bool {
-            status == other.status && error.code == other.error.code && isTransient == other.isTransient
-                && isMissing == other.isMissing
-        }
-    }
-}
-
-extension FileStore.State {
-    /// The error that a change based on the contents throws; `nil` when the contents are known.
-    var unknownContents: SettingsError? {
-        guard let readFailure, readFailure.isUnknown else { return nil }
-        var error = readFailure.error
-        error.consequence = "nothing is changed, because the change depends on stored values that cannot be read"
-        return error
     }
 }

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 extension SystemCalls {
-    private static let permissionsOfOwner: mode_t = 0o700
-    private static let permissionsOfGroup: mode_t = 0o070
-    private static let permissionsOfOthers: mode_t = 0o007
-    private static let permissionsOfAll: mode_t = 0o777
+    private static let permissionsOfOwner: FileMode = 0o700
+    private static let permissionsOfGroup: FileMode = 0o070
+    private static let permissionsOfOthers: FileMode = 0o007
+    private static let permissionsOfAll: FileMode = 0o777
 
     /// Copies the owner, the group and the mode of another file, as far as this user may.
     ///
@@ -38,28 +30,39 @@ extension SystemCalls {
 
     /// Removes permissions that a model does not have from a file.
     ///
+    /// - Returns: Whether permissions were removed. A user that had them may have the file open, and retains access.
     /// - Throws: ``SystemError`` if the removal fails although this user may change the permissions.
-    func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) {
+    func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) -> Bool {
         let status = try status(of: file)
         var mode = status.permissions & model.writableByOwner.permissions
-        // The group permissions are for another group.
-        if status.group != model.group { mode &= ~Self.permissionsOfGroup }
-        guard mode != status.permissions else { return }
+        if status.group != model.group {
+            // The group permissions are for another group, whose members are other users for the model.
+            mode &= ~Self.permissionsOfGroup | (model.permissions & Self.permissionsOfOthers) << 3
+            // The members of the model's group are other users for this file.
+            mode &= ~(~(model.permissions >> 3) & Self.permissionsOfOthers)
+        }
+        guard mode != status.permissions else { return false }
         do {
             try setPermissions(mode, of: file)
+            return true
         } catch {
             // The owner does so with the next checkpoint.
-            guard error.number == EPERM else { throw error }
+            guard error.number == Errno.notPermitted else { throw error }
+            return false
         }
     }
 
+    private static let noOwnerChange = [
+        Errno.notPermitted, Errno.invalidArgument, Errno.noFunction, Errno.notSupportedOnSocket,
+    ]
+
     /// Changes the owner, if there is one, and the group, if this user may.
-    private func mayGive(_ file: FileHandle, to owner: uid_t?, _ group: gid_t) throws(SystemError) -> Bool {
+    private func mayGive(_ file: FileHandle, to owner: UserID?, _ group: GroupID) throws(SystemError) -> Bool {
         do {
             // `uid_t.max` leaves the owner unchanged.
-            try setOwner(owner ?? uid_t.max, group, of: file)
+            try setOwner(owner ?? UserID.max, group, of: file)
             return true
-        } catch  where [EPERM, EINVAL, ENOSYS, EOPNOTSUPP].contains(error.number) {
+        } catch  where Self.noOwnerChange.contains(error.number) {
             // This user may not do so, the user namespace lacks the owner, or the file system has no owners.
             return false
         }
@@ -67,12 +70,20 @@ extension SystemCalls {
 }
 
 extension FileStatus {
+    /// The mode of a new file: only its owner has access.
+    static let newFileMode: FileMode = 0o600
+
+    /// Whether a user may have access to a file with this status, and none to a file with another.
+    func allowsMore(than other: FileStatus) -> Bool {
+        owner != other.owner || group != other.group || permissions & ~other.permissions != 0
+    }
+
     /// The status with a mode that allows the owner to read and write.
     ///
     /// A file that is replaced need not be writable, but one that is written to must be.
     var writableByOwner: FileStatus {
         var status = self
-        status.mode |= SettingsFile.newFileMode
+        status.mode |= Self.newFileMode
         return status
     }
 }

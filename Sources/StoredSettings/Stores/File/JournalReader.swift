@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+/// Reads the records of a journal.
+///
+/// This needs no lock: see ``Journal``.
+struct JournalReader {
+    private let journal: Journal
+    private var file: FileHandle { journal.file }
+    private var system: SystemCalls { journal.system }
 
-extension Journal {
+    init(_ journal: Journal) {
+        self.journal = journal
+    }
+
     /// The result of reading records.
     struct Reading {
         var records: [JournalRecord]
@@ -84,15 +87,16 @@ extension Journal {
 
     /// Reads the records that are not in the file.
     ///
-    /// - Parameter facts: The epoch as it was before the file was read.
+    /// - Parameter known: The epoch as it was before the file was read.
     /// - Returns: `nil` when another epoch has begun since, or the records are invalid.
     /// - Throws: ``SystemError`` if they cannot be read.
-    func replay(from facts: JournalEpoch) throws(SystemError) -> Replay? {
-        let word = published.word
-        guard let (epoch, position) = current, epoch.epoch == facts.epoch, position.end >= facts.checkpointed else {
+    func replay(from known: JournalEpoch) throws(SystemError) -> Replay? {
+        let word = journal.published.word
+        guard let (epoch, position) = journal.current, epoch.epoch == known.epoch, position.end >= known.checkpointed
+        else {
             return nil
         }
-        let reading = try records(from: facts.checkpointed, to: position.end, epoch: epoch.epoch, salt: epoch.salt)
+        let reading = try records(from: known.checkpointed, to: position.end, epoch: epoch.epoch, salt: epoch.salt)
         guard reading.isWhole else { return nil }
         return Replay(
             records: reading.records,
@@ -105,10 +109,10 @@ extension Journal {
 
     /// Reads the valid records of a damaged journal.
     func salvage() throws(SystemError) -> Replay {
-        let published = published
+        let published = journal.published
         // The epoch in the header may be lost, or the word with the journal's position.
-        let facts = JournalHeader.epochs(in: page)
-        let newest = facts.first { $0.epoch == published.epoch } ?? facts.first
+        let epochs = JournalHeader.epochs(in: journal.page)
+        let newest = epochs.first { $0.epoch == published.epoch } ?? epochs.first
         let salt = newest?.salt ?? 0
         var reading = try records(from: UInt32(JournalHeader.size), to: nil, epoch: published.epoch, salt: salt)
         if let epoch = newest, reading.records.isEmpty || epoch.epoch == published.epoch {
@@ -126,78 +130,5 @@ extension Journal {
             word: published.word,
             isWhole: false
         )
-    }
-
-    /// Appends a record and publishes it.
-    ///
-    /// - Returns: The journal's position after the record.
-    func append(_ record: [UInt8], after position: JournalPosition) throws -> JournalPosition {
-        let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
-        guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: EFBIG) }
-        try keepLimit(for: end)
-        try system.write(record, to: file, at: Int(position.end))
-        let position = JournalPosition(epoch: position.epoch, end: end)
-        try publish(position)
-        return position
-    }
-
-    /// Writes the header to the disk before a record overwrites space that the header on the disk refers to.
-    private func keepLimit(for end: UInt32) throws(SystemError) {
-        let limit = page[JournalHeader.limitWord]
-        guard limit != 0, UInt64(end) > limit else { return }
-        try synchronizeUnderLock()
-        page[JournalHeader.limitWord] = 0
-    }
-
-    /// Shows all processes the journal's position.
-    func publish(_ position: JournalPosition) throws(SystemError) {
-        page[JournalHeader.positionWord] = position.word
-        page.didPublish()
-        // If the page could not be written to, it has been replaced by a private one.
-        guard isAlive else { throw SystemError(call: .write, path: file.path, number: EIO) }
-    }
-
-    /// Stores the epoch in the header, with the next serial number.
-    func store(_ epoch: JournalEpoch) {
-        var epoch = epoch
-        epoch.serial &+= 1
-        JournalHeader.store(epoch, in: page)
-    }
-
-    /// Synchronizes the journal while the caller holds its lock.
-    ///
-    /// Waiting processes see that this one is only slow.
-    func synchronizeUnderLock() throws(SystemError) {
-        LockHolder.current?.store(as: .journal, in: page)
-        defer { LockHolder.remove(as: .journal, from: page) }
-        try synchronize()
-    }
-
-    /// Waits until the journal survives a power loss.
-    ///
-    /// - Throws: ``SystemError``. After a failure, every process throws until the journal is replaced: the system
-    ///   reports a failed write once, and considers the data written afterwards.
-    func synchronize() throws(SystemError) {
-        let failure = SystemError(call: .sync, path: file.path, number: EIO)
-        guard !isDistrusted else { throw failure }
-        do {
-            try system.synchronizeContents(of: file)
-        } catch {
-            distrust()
-            throw error
-        }
-        // Another process may have received the error instead.
-        guard !isDistrusted else { throw failure }
-    }
-
-    /// Whether the disk has failed to write part of the journal, or its name.
-    var isDistrusted: Bool { page[JournalHeader.distrustedWord] != 0 }
-
-    /// Makes every process replace the journal before it reports that the journal is on the disk.
-    func distrust() {
-        // A process that cannot write to the journal cannot replace it either.
-        guard isWritable else { return }
-        page[JournalHeader.distrustedWord] = 1
-        page.didPublish()
     }
 }

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Runs the checkpoints of a store: on request, in the background, and at the end.
+struct Checkpoints {
+    let store: FileStore
+
+    private var schedule: CheckpointSchedule { store.schedule }
+    private var file: SettingsFile { store.file }
+
+    /// Writes the journal's changes that are not in the file yet into it.
+    ///
+    /// - Throws: ``SettingsError`` if the file cannot be written.
+    func run() throws {
+        store.look()
+        if let problem = store.peek({ $0.journal.problem }) { throw problem }
+        // Without a journal there is nothing to checkpoint, and no file has to be created.
+        guard store.peek({ $0.journal.journal != nil }) else { return }
+        let patience = Patience(
+            withoutProgress: store.lockPatience,
+            withSlowHolder: max(store.lockPatience, FileLock.slowPatience)
+        )
+        do {
+            let lock = try acquireLock(patience)
+            try Checkpointer.run(store, lock, patience: patience)
+            schedule.noteSuccess()
+        } catch let error as OutdatedCopyError {
+            throw error.error
+        } catch {
+            let consequence = "the changes are in the journal and not in the settings file yet"
+            throw file.writeError(error, consequence: consequence)
+        }
+    }
+
+    private func acquireLock(_ patience: Patience) throws -> CheckpointLock {
+        try .acquire(for: file, patience) {
+            store.peek { $0.journal.journal }
+        }
+    }
+
+    private func report(_ error: SettingsError) {
+        store.perform(Effects(errors: [error]))
+    }
+}
+
+// MARK: - In the background
+
+extension Checkpoints {
+    /// Schedules a checkpoint of the journal.
+    ///
+    /// - Parameters:
+    ///   - isOwn: Whether this process has appended the records.
+    ///   - isUrgent: Whether to start the checkpoint without waiting for a pause between sets.
+    func schedule(isOwn: Bool, isUrgent: Bool = false) {
+        guard schedule.isActive else { return }
+        if isOwn, !schedule.hasCommitted.load(ordering: .relaxed) {
+            schedule.hasCommitted.store(true, ordering: .relaxed)
+            OpenStores.add(store)
+        }
+        if isUrgent, !schedule.isBackingOff { runSoon() }
+        guard !schedule.isScheduled.load(ordering: .relaxed),
+            !schedule.isScheduled.exchange(true, ordering: .relaxed)
+        else { return }
+        checkWhenIdle(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.courtesy, seen: 0, checks: 0)
+    }
+
+    /// Starts a checkpoint without waiting for a pause, unless one is in progress.
+    private func runSoon() {
+        guard !schedule.isUrgent.load(ordering: .relaxed), !schedule.isUrgent.exchange(true, ordering: .relaxed) else {
+            return
+        }
+        WorkScheduler.shared.soon { [weak store] in
+            guard let checkpoints = store?.checkpoints else { return }
+            checkpoints.runNow()
+            checkpoints.schedule.isUrgent.store(false, ordering: .relaxed)
+        }
+    }
+
+    private func checkWhenIdle(after delay: Double, seen word: UInt64, checks: Int) {
+        WorkScheduler.shared.after(delay) { [weak store] in
+            guard let checkpoints = store?.checkpoints else { return }
+            let published = checkpoints.publishedWord
+            if published == word || checks >= CheckpointSchedule.mostChecks {
+                checkpoints.runNow()
+            } else {
+                checkpoints.checkWhenIdle(after: CheckpointSchedule.interval, seen: published, checks: checks + 1)
+            }
+        }
+    }
+
+    private var publishedWord: UInt64 {
+        store.peek { $0.journal.journal?.published.word ?? 0 }
+    }
+
+    private func runNow() {
+        guard !schedule.isBackingOff else { return retryLater() }
+        // A set from here on schedules another checkpoint.
+        schedule.isScheduled.store(false, ordering: .relaxed)
+        do {
+            guard !isCheckpointed else { return }
+            guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return schedule(isOwn: false) }
+            try Checkpointer.run(store, lock, patience: Patience())
+            schedule.noteSuccess()
+            if !isCheckpointed { schedule(isOwn: false) }
+        } catch {
+            noteFailure(error)
+        }
+    }
+
+    private func noteFailure(_ error: any Error) {
+        let isCopyOutdated = error is OutdatedCopyError
+        var error = (error as? OutdatedCopyError)?.error ?? file.writeError(error)
+        // A process that has committed nothing may lack the permission to write a checkpoint. A malformed file was
+        // reported before.
+        guard schedule.hasCommitted.load(ordering: .relaxed), error.code != .suiteFinished else { return }
+        let isFirst = schedule.noteFailure(error)
+        if isFirst, ![.malformedFile, .readFailed].contains(error.code) {
+            if !isCopyOutdated {
+                error.consequence = "the changes are safe in the journal, and the settings file is written later"
+            }
+            report(error)
+        }
+        guard !schedule.isScheduled.exchange(true, ordering: .relaxed) else { return }
+        retryLater()
+    }
+
+    /// Makes another attempt when one is due.
+    private func retryLater() {
+        checkWhenIdle(after: CheckpointSchedule.retryInterval, seen: 0, checks: CheckpointSchedule.mostChecks)
+    }
+
+    /// Whether the file contains all known records of the journal.
+    ///
+    /// This does not look at the file.
+    private var isCheckpointed: Bool {
+        store.peek { state in
+            guard let journal = state.journal.journal, let (epoch, position) = journal.current else { return true }
+            let isCopyOutdated = LastGoodCopy.condition(in: journal.page) == .outdated
+            return state.isClosed || (epoch.checkpointed >= position.end && !isCopyOutdated)
+        }
+    }
+
+    // MARK: - At the end
+
+    /// Makes a last checkpoint when the suite is closed or the process exits.
+    ///
+    /// If it fails, the next process that opens the suite makes the checkpoint.
+    func runAtEnd() {
+        guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
+        do {
+            let limit = CheckpointSchedule.patienceAtEnd
+            let patience = Patience(withoutProgress: limit, withSlowHolder: limit)
+            try Checkpointer.run(store, acquireLock(patience), patience: patience)
+        } catch let error as OutdatedCopyError {
+            report(error.error)
+        } catch {
+            var error = file.writeError(error)
+            // Another process is making a checkpoint. When it has finished, it finds the remaining records.
+            guard error.code != .lockTimedOut else { return }
+            error.consequence =
+                "the changes are safe in the journal, and the settings file is written when the suite is opened again"
+            report(error)
+        }
+    }
+}

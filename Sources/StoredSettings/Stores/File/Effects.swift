@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What a store does after it has released its locks.
+struct Effects {
+    var deliveries: [StoreDelivery] = []
+    var errors: [SettingsError] = []
+    /// Retained until the locks are released: releasing the last reference to an observer closes the store.
+    var observers: [any StoreObserver] = []
+    /// Whether to look at the file again when no program can be writing it anymore.
+    var isUnsettled = false
+    /// Whether reading failed for lack of descriptors or memory.
+    var isTransientFailure = false
+    /// Whether there are records that need a checkpoint.
+    var isCheckpointDue = false
+    /// Whether the journal needs a commit that recovers it.
+    var needsRepair = false
+    var isFirstLook = false
+
+    private var isEmpty: Bool {
+        deliveries.isEmpty && errors.isEmpty && observers.isEmpty
+            && !(isUnsettled || isTransientFailure || isCheckpointDue || needsRepair || isFirstLook)
+    }
+
+    /// Moves the effects of a later operation here.
+    mutating func take(_ later: inout Effects) {
+        guard !later.isEmpty else { return }
+        deliveries += later.deliveries
+        errors += later.errors
+        observers += later.observers
+        isUnsettled = isUnsettled || later.isUnsettled
+        isTransientFailure = isTransientFailure || later.isTransientFailure
+        isCheckpointDue = isCheckpointDue || later.isCheckpointDue
+        needsRepair = needsRepair || later.needsRepair
+        isFirstLook = isFirstLook || later.isFirstLook
+        later = Effects()
+    }
+
+    /// Notifies the subscribers of the changes so far, and retains everything else.
+    mutating func deliverChanges() {
+        let deliveries = deliveries
+        self.deliveries = []
+        for var delivery in deliveries {
+            errors += delivery.errors
+            delivery.errors = []
+            delivery.perform()
+        }
+    }
+}
+
+extension FileStore {
+    /// Performs effects.
+    ///
+    /// The caller holds no lock.
+    func perform(_ effects: Effects) {
+        for delivery in effects.deliveries { delivery.perform() }
+        if !effects.errors.isEmpty {
+            let observer = peek { $0.observer }
+            for error in effects.errors { observer?.report(error) }
+        }
+        if effects.isUnsettled { lookAgain() }
+        if effects.isTransientFailure { retryReading() }
+        if effects.isFirstLook { watchLater() }
+        if effects.needsRepair { repairLater() }
+        if effects.isCheckpointDue { checkpoints.schedule(isOwn: false) }
+        helpIfStarved()
+    }
+
+    /// The delay until a suite is watched, in seconds.
+    ///
+    /// A short command must not spend time on a watch.
+    private static let timeUntilWatch = 1.0
+
+    /// Looks at the file again when a program that was writing it should have finished.
+    private func lookAgain() {
+        WorkScheduler.shared.after(SettingsFileState.settlingTime) { [weak self] in
+            self?.look()
+        }
+    }
+
+    /// Retries a read that failed for lack of descriptors or memory.
+    ///
+    /// No event reports when there are enough again.
+    private func retryReading() {
+        guard !schedule.isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
+            self?.schedule.isLookScheduled.store(false, ordering: .relaxed)
+            self?.look()
+        }
+    }
+
+    /// Does due background work on this thread if the system starts no thread, and reports that once.
+    private func helpIfStarved() {
+        // A transaction holds a lock that the work may need.
+        guard WorkScheduler.shared.isStarved, TransactionScope.current == nil else { return }
+        if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
+            // Caches may contain values that were read before this was known.
+            versionStamp.invalidate()
+            peek { $0.observer }?.report(.noThread(file.path))
+        }
+        WorkScheduler.shared.helpIfStarved()
+    }
+
+    /// Watches the file after the suite has been open for a while.
+    ///
+    /// Until then, and while there is no journal, cached values are invalidated periodically: only a look at the disk
+    /// shows that another process has created the journal.
+    private func watchLater() {
+        guard schedule.isActive else { return }
+        watch(after: Self.timeUntilWatch)
+    }
+
+    private func watch(after delay: Double) {
+        let hasJournal = peek { $0.journal.journal != nil }
+        let pause = hasJournal ? delay : min(delay, SettingsFileState.lookInterval)
+        WorkScheduler.shared.after(pause) { [weak self] in
+            guard let self else { return }
+            // Rounding may leave a small difference at the end.
+            guard delay - pause > SettingsFileState.lookInterval / 2 else { return watch(makingDirectories: false) }
+            versionStamp.mustLook()
+            watch(after: delay - pause)
+        }
+    }
+
+    /// Schedules a commit that recovers the journal.
+    private func repairLater() {
+        guard schedule.isActive, !schedule.isRepairScheduled.exchange(true, ordering: .relaxed) else { return }
+        WorkScheduler.shared.soon { [weak self] in
+            guard let self else { return }
+            schedule.isRepairScheduled.store(false, ordering: .relaxed)
+            do {
+                try write { _ in }
+            } catch {
+                // The problem was reported when it was found. The next commit tries again, and throws.
+            }
+        }
+    }
+}

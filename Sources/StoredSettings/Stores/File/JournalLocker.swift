@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Locks the journal, so that no other process can change it, and recovers it.
+///
+/// The caller holds ``FileStore/writer``.
+struct JournalLocker {
+    private let store: FileStore
+    private let patience: Patience
+    /// Whether to replace a journal that the disk failed to write in part.
+    private let mustBeTrusted: Bool
+
+    private var file: SettingsFile { store.file }
+
+    /// How often a journal may be gone when it is locked, before the commit fails.
+    private static let mostJournals = 100
+    /// How often to read the file for one commit before the commit fails.
+    private static let mostReloads = 4
+
+    init(_ store: FileStore, patience: Patience = Patience(), mustBeTrusted: Bool) {
+        (self.store, self.patience, self.mustBeTrusted) = (store, patience, mustBeTrusted)
+    }
+
+    /// Locks the journal, replays all its records, and recovers it.
+    ///
+    /// No other process can change it until it is unlocked.
+    ///
+    /// - Parameters:
+    ///   - failure: The value that ``FileStore/writer`` protects.
+    ///   - effects: Receives what to do afterwards.
+    ///   - snapshot: Returns the part of the state that the caller needs.
+    /// - Returns: The journal, locked, and the part of its state.
+    /// - Throws: ``SettingsError`` if it cannot be locked or used.
+    func lock<Snapshot>(
+        _ failure: inout FileStore.LockFailure?,
+        _ effects: inout Effects,
+        _ snapshot: (borrowing FileStoreState) -> Snapshot
+    ) throws -> (journal: Journal, snapshot: Snapshot) {
+        do {
+            return try lock(&effects, snapshot)
+        } catch {
+            let error = file.writeError(error)
+            if error.code == .lockTimedOut { failure = FileStore.LockFailure(time: .now, error: error) }
+            throw error
+        }
+    }
+
+    private func lock<Snapshot>(
+        _ effects: inout Effects,
+        _ snapshot: (borrowing FileStoreState) -> Snapshot
+    ) throws -> (journal: Journal, snapshot: Snapshot) {
+        var mustOpen = false
+        for _ in 0..<Self.mostJournals {
+            let (journal, path) = try writableJournal(mustOpen: mustOpen, &effects)
+            // This comes before the lock: other processes should not wait while this one reads a file.
+            store.reloadIfDue(&effects)
+            try FileLock.acquire(
+                journal.file,
+                file.system,
+                patience: patience.withoutProgress,
+                slowPatience: patience.withSlowHolder,
+                holder: { LockHolder(of: .journal, in: journal.page) },
+                progress: { journal.published.word }
+            )
+            // A process that recorded itself as the holder was killed before it released the lock.
+            if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
+            do {
+                // The path may lead to another file by now, which later writers lock instead.
+                let place = try journal.place(at: path)
+                mustOpen = place == .elsewhere
+                if let result = try recover(journal, place, &effects, snapshot) {
+                    if result.journal !== journal { journal.unlock() }
+                    return result
+                }
+            } catch {
+                journal.unlock()
+                throw error
+            }
+            journal.unlock()
+        }
+        throw SystemError(call: .open, path: file.path, number: Errno.resourceTemporarilyUnavailable)
+    }
+
+    private enum Recovery<Snapshot> {
+        case done(Snapshot, mayBeReplaced: Bool)
+        case mustReload
+        case elsewhere
+    }
+
+    /// Replays all records of a locked journal, and recovers or replaces it.
+    ///
+    /// - Returns: The journal at the path, locked: another one if it was replaced. `nil` when this one is not at the
+    ///   path.
+    private func recover<Snapshot>(
+        _ journal: Journal,
+        _ place: Journal.Place,
+        _ effects: inout Effects,
+        _ snapshot: (borrowing FileStoreState) -> Snapshot
+    ) throws -> (journal: Journal, snapshot: Snapshot)? {
+        for _ in 0..<Self.mostReloads {
+            let recovery = try store.withState(&effects) { state -> Recovery<Snapshot> in
+                guard !state.isClosed else { throw SettingsError.suiteFinished }
+                state.refresh(lookingAtFile: place == .elsewhere)
+                guard place != .elsewhere, state.journal.journal === journal else { return .elsewhere }
+                guard state.reload != .everything else { return .mustReload }
+                try state.recover(journal, isCut: place == .cut)
+                // Another process may have taken over the records that only this process knew of.
+                guard state.reload != .everything else { return .mustReload }
+                let mayBeReplaced =
+                    journal.isUnsalted || journal.isExposed || journal.isDistrusted
+                    || state.journal.isTooLong(journal, bound: store.schedule.journalBound)
+                return .done(snapshot(state), mayBeReplaced: mayBeReplaced)
+            }
+            switch recovery {
+            case .done(let snapshot, mayBeReplaced: false):
+                return (journal, snapshot)
+            case .done(let snapshot, mayBeReplaced: true):
+                let replacement = JournalReplacement(of: journal, in: store)
+                return (try replacement.runIfDue(mustBeTrusted: mustBeTrusted, &effects), snapshot)
+            case .mustReload:
+                // The result of this reload cannot become outdated: a process that changes the journal needs its lock.
+                FileReloader.run(.everything, store, &effects)
+            case .elsewhere:
+                return nil
+            }
+        }
+        throw SystemError(call: .read, path: file.path, number: Errno.resourceTemporarilyUnavailable)
+    }
+
+    /// Returns the journal, and creates it if there is none.
+    ///
+    /// - Parameters:
+    ///   - mustOpen: Whether the known journal is no longer at its path.
+    ///   - effects: Receives what to do afterwards.
+    /// - Returns: The journal, and its path.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if it cannot be opened or created.
+    private func writableJournal(mustOpen: Bool, _ effects: inout Effects) throws -> (Journal, FilePath) {
+        let (known, knownPath) = try store.withState(&effects) { state in
+            guard !state.isClosed else { throw SettingsError.suiteFinished }
+            if state.journal.journal == nil { state.refresh(lookingAtFile: true) }
+            return (state.journal.journal, state.journal.path)
+        }
+        // A lock that this process shares with its parent after a fork excludes no process, and must not be released
+        // here.
+        let isUsable = known?.isWritable == true && known?.isInherited == false && !mustOpen
+        if let known, isUsable, store.schedule.hasCommitted.load(ordering: .relaxed) { return (known, knownPath) }
+        let path = try file.journalPath()
+        store.withState(&effects) { $0.journal.path = path }
+        try file.checkTarget(journal: path)
+        try file.system.makeDirectories(path.directory)
+        // A commit that no checkpoint could write to the file has to fail.
+        try file.checkWritable()
+        if let known, isUsable { return (known, path) }
+        var isCut = false
+        let journal = try Journal.openOrCreate(at: path, file.system) {
+            try FileLock.acquire($0, file.system) { 0 }
+        } cut: {
+            isCut = true
+        }
+        if isCut { effects.errors.append(.cutJournal(path)) }
+        store.withState(&effects) { state in
+            if state.adopt(journal) { state.requireReload() }
+        }
+        return (journal, path)
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The settings file as a store knows it.
+struct SettingsFileState {
+    /// How long a file that cannot be parsed may be one that an editor is writing, in seconds.
+    static let settlingTime = 0.1
+    /// The interval between looks for changes that no event reports, in seconds.
+    static let lookInterval = 0.1
+
+    /// The file that was read or written last, without its contents; `nil` when there was none.
+    var reading: SettingsFile.Reading?
+    /// The lineage of that file, if a checkpoint has put it in place: see ``PlacedFile``.
+    var lineage: UInt64?
+    /// The file's values under keys that have a newer value in the journal, as far as they are known.
+    var overridden: [String: StoredValue?] = [:]
+    /// Whether the contents are based on a settings file, on its last good copy, or on a suite that never had a file.
+    var hasBase = false
+    /// The error that prevents reading the file.
+    ///
+    /// The contents are the last good ones then.
+    var failure: ReadFailure?
+    /// The time at which the file was found missing.
+    ///
+    /// The contents are still those of the file.
+    var missingSince: ContinuousClock.Instant?
+    /// The time of the last look at the file.
+    var lookedAt: ContinuousClock.Instant?
+    /// The status of the settings file to which the permissions of its siblings were adjusted last.
+    private var adjustedTo: FileStatus?
+
+    /// Notes that the permissions of the siblings are adjusted to those of the file.
+    ///
+    /// - Returns: Whether they differ from those that were noted last.
+    mutating func noteAdjustment(to status: FileStatus) -> Bool {
+        defer { adjustedTo = status }
+        guard let last = adjustedTo else { return true }
+        return last.allowsMore(than: status) || status.allowsMore(than: last)
+    }
+
+    /// Whether the file can be read, and no program may be in the middle of writing it.
+    var isSettled: Bool {
+        missingSince == nil && failure?.isTransient != true && reading?.isCertain != false
+    }
+
+    /// Notes a file that was read successfully.
+    ///
+    /// - Parameters:
+    ///   - reading: The file; `nil` when there is none.
+    ///   - page: The header of the journal, which describes the file that the last checkpoint has put in place.
+    mutating func accept(_ reading: SettingsFile.Reading?, _ page: SharedPage?) {
+        (self.reading, failure, hasBase, lineage) = (reading, nil, true, nil)
+        if let page, let placed = PlacedFile(in: page), placed.isUnchanged(reading?.status, in: page) {
+            lineage = placed.lineage
+        }
+    }
+
+    /// Notes the file that this process has put in place.
+    mutating func place(_ reading: SettingsFile.Reading, lineage: UInt64) {
+        self.reading = reading
+        // It must not retain the contents.
+        self.reading?.contents = [:]
+        (self.lineage, failure, missingSince) = (lineage, nil, nil)
+    }
+}
+
+/// The failure of the last attempt to read the settings file.
+struct ReadFailure {
+    /// The file that could not be read; `nil` when its status is unknown or it is missing.
+    private var status: FileStatus?
+    let error: SettingsError
+    /// Whether another program may be in the middle of writing the file.
+    let isTransient: Bool
+    /// Whether the file is missing although it existed.
+    let isMissing: Bool
+    /// Whether the stored values may differ from those in memory, so that no change can be based on these.
+    let isUnknown: Bool
+
+    /// The cause of a failure, and what follows from it.
+    struct Cause {
+        var error: any Error
+        var isTransient: Bool
+        var isUnknown: Bool
+
+        init(_ error: any Error, isTransient: Bool, isUnknown: Bool) {
+            (self.error, self.isTransient, self.isUnknown) = (error, isTransient, isUnknown)
+        }
+    }
+
+    /// - Parameters:
+    ///   - cause: The cause.
+    ///   - file: The file.
+    ///   - status: The status of the file; `nil` when it is unknown.
+    ///   - hasValues: Whether there are last good values, in memory or in the last good copy.
+    init(_ cause: Cause, of file: SettingsFile, status: FileStatus?, hasValues: Bool) {
+        error = file.readError(cause.error, hasValues: hasValues)
+        (self.status, isTransient, isUnknown) = (status, cause.isTransient, cause.isUnknown)
+        isMissing = false
+    }
+
+    /// - Parameters:
+    ///   - file: The file, which is missing although it existed.
+    ///   - hasCopy: Whether there is a last good copy that can be read.
+    ///   - isUnknown: Whether the values of the file are unknown.
+    init(missing file: SettingsFile, hasCopy: Bool, isUnknown: Bool) {
+        error = file.missingError(hasCopy: hasCopy, isUnknown: isUnknown)
+        (status, isTransient, isMissing, self.isUnknown) = (nil, false, true, isUnknown)
+    }
+
+    /// Whether another look at the same file may succeed.
+    var isRetryable: Bool { isTransient || isMissing || error.code != .malformedFile }
+
+    /// Whether the file has the status of the file that could not be read.
+    func isAbout(_ status: FileStatus?) -> Bool { status == self.status }
+
+    func isSame(as other: ReadFailure) -> Bool {
+        status == other.status && error.code == other.error.code && isTransient == other.isTransient
+            && isMissing == other.isMissing
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+package import Glibc
+#elseif canImport(Musl)
+package import Musl
+#elseif canImport(Darwin)
+package import Darwin
+#endif
+
+// The constants of system calls, so that code outside of this folder need not import the C library. The names are those
+// of swift-system.
+
+/// The permissions of a file, or a mask of permissions.
+package typealias FileMode = mode_t
+package typealias UserID = uid_t
+package typealias GroupID = gid_t
+
+/// The error numbers of system calls.
+package enum Errno {
+    package static let diskQuotaExceeded = EDQUOT
+    package static let fileExists = EEXIST
+    package static let fileNameTooLong = ENAMETOOLONG
+    package static let fileTooLarge = EFBIG
+    package static let invalidArgument = EINVAL
+    package static let ioError = EIO
+    package static let isDirectory = EISDIR
+    package static let noDevice = ENXIO
+    package static let noFunction = ENOSYS
+    package static let noLocks = ENOLCK
+    package static let noMemory = ENOMEM
+    package static let noSpace = ENOSPC
+    package static let noSuchFileOrDirectory = ENOENT
+    package static let notDirectory = ENOTDIR
+    package static let notPermitted = EPERM
+    package static let notSupportedOnSocket = EOPNOTSUPP
+    package static let permissionDenied = EACCES
+    package static let readOnlyFileSystem = EROFS
+    package static let resourceBusy = EBUSY
+    package static let resourceTemporarilyUnavailable = EAGAIN
+    package static let tooManyOpenFiles = EMFILE
+    package static let tooManyOpenFilesInSystem = ENFILE
+    package static let tooManySymbolicLinkLevels = ELOOP
+}
+
+/// The flags with which a file is opened.
+enum OpenFlags {
+    static let readOnly = O_RDONLY
+    static let readWrite = O_RDWR
+    static let create = O_CREAT
+    static let exclusiveCreate = O_EXCL
+    static let noFollow = O_NOFOLLOW
+    static let nonBlocking = O_NONBLOCK
+}
+
+extension FileMode {
+    static let groupRead = S_IRGRP
+    static let groupWrite = S_IWGRP
+    static let otherWrite = S_IWOTH
+}
