@@ -147,6 +147,7 @@ struct OverrideTextTests {
         let (texts, numbers) = (["x": "x"], ["x": 0])
         #expect(read("a=1, b=x=y", default: texts) == ["a": "1", "b": "x=y"])
         #expect(read("a=1", "b=2", default: numbers) == ["a": 1, "b": 2])
+        #expect(read("a=1,b=2", "a=3", default: numbers) == ["a": 3, "b": 2])
         #expect(read(#"{"a": 1}"#, default: numbers) == ["a": 1])
         #expect(read(#"{"a": 1}"#, "b=2", default: numbers) == ["b": 2])
         #expect(read("1=true,2=no", default: [Int: Bool]()) == [1: true, 2: false])
