@@ -56,6 +56,19 @@ struct FinishedSuiteTests {
         loop.cancel()
     }
 
+    @Test("finishing a suite ends the loops over all of its changes")
+    func earlyLoop() async {
+        let changes = suite.changes
+        suite.finish()
+        let hasEnded = Atomic(false)
+        let loop = Task {
+            for await _ in changes {}
+            hasEnded.store(true, ordering: .releasing)
+        }
+        await eventually("the loop has ended") { hasEnded.load(ordering: .acquiring) }
+        loop.cancel()
+    }
+
     @Test("a suite that is opened by its name after it was finished is a new one")
     func openedAgain() {
         let name = "finished \(UUID())"
