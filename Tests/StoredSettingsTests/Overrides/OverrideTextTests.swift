@@ -133,6 +133,15 @@ struct OverrideTextTests {
         #expect(reporter.errors.count == 3)
     }
 
+    @Test("a number that is too large is reported, and is not infinite")
+    func tooLarge() {
+        let (number, numbers): (Double, [Double]) = (0.5, [0.5])
+        #expect(read("1e999", default: number) == number)
+        #expect(read("1,-1e999", default: numbers) == numbers)
+        #expect(reporter.errors.count == 2)
+        #expect(read("inf", default: number) == .infinity)
+    }
+
     @Test("a duplicate name in pairs is reported")
     func duplicateName() {
         let numbers = ["d": 4]
