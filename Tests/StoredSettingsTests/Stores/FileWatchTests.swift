@@ -90,6 +90,21 @@ struct FileWatchTests {
         }
     }
 
+    @Test("a subscriber receives the change whose process creates the journal")
+    func createdJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false))
+            let received = Mutex<Int?>(nil)
+            let observation = Setting("n", default: 0, suite: suite)
+                .observe { change in received.withLock { $0 = change.new } }
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["n"] = 1 }
+            await eventually("the change is received") { received.withLock { $0 } == 1 }
+            observation.invalidate()
+            suite.finish()
+        }
+    }
+
     @Test("a subscriber receives the values of a journal that is moved over another one")
     func movedJournal() async throws {
         try await withTemporaryDirectory { directory in
