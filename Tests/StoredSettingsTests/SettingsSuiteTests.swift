@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 extension SettingKeys {
@@ -149,6 +151,38 @@ struct SettingsSuiteTests {
         }
         try await task.value
         #expect(high.value == 99)
+    }
+
+    @Test("a task on another thread does not belong to the transaction that is running")
+    func taskDuringTransaction() async throws {
+        let other = Setting(.high, suite: SettingsSuite.inMemory())
+        let hasSet = DispatchSemaphore(value: 0)
+        // The body waits for the task, and must not occupy a thread that the task needs.
+        Thread.detachNewThread { [suite] in
+            do {
+                try suite.transaction { _ in
+                    Task {
+                        do {
+                            try other.set(99)
+                        } catch {
+                            Issue.record(error)
+                        }
+                        hasSet.signal()
+                    }
+                    _ = hasSet.wait(timeout: .now() + 600)
+                }
+            } catch {
+                Issue.record(error)
+            }
+        }
+        await eventually("the task has set its value") { other.value == 99 }
+    }
+
+    @Test("synchronizing inside a transaction throws, because its changes are not stored yet")
+    func synchronizingInside() throws {
+        #expect(throws: SettingsError(.nestedTransaction, fact: "")) {
+            try suite.transaction { _ in try suite.synchronize() }
+        }
     }
 
     @Test("updates are atomic across threads")

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import StoredSettingsTesting
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -39,6 +42,40 @@ struct FinishedSuiteTests {
         try SettingsSuite.inMemory().transaction { _ in port.value = 9 }
         #expect(port.value == 2)
         #expect(reporter.errors.map(\.code) == [.suiteFinished])
+    }
+
+    @Test("a loop over all changes of a finished suite ends")
+    func lateLoop() async {
+        suite.finish()
+        let hasEnded = Atomic(false)
+        let loop = Task { [suite] in
+            for await _ in suite.changes {}
+            hasEnded.store(true, ordering: .releasing)
+        }
+        await eventually("the loop has ended") { hasEnded.load(ordering: .acquiring) }
+        loop.cancel()
+    }
+
+    @Test("finishing a suite ends the loops over all of its changes")
+    func earlyLoop() async {
+        let changes = suite.changes
+        suite.finish()
+        let hasEnded = Atomic(false)
+        let loop = Task {
+            for await _ in changes {}
+            hasEnded.store(true, ordering: .releasing)
+        }
+        await eventually("the loop has ended") { hasEnded.load(ordering: .acquiring) }
+        loop.cancel()
+    }
+
+    @Test("a suite that is opened by its name after it was finished is a new one")
+    func openedAgain() {
+        let name = "finished \(UUID())"
+        EngineRegistry.add(suite.engine, as: name)
+        #expect(EngineRegistry.engine(named: name, reporter: reporter) === suite.engine)
+        suite.finish()
+        #expect(EngineRegistry.engine(named: name, reporter: reporter) == nil)
     }
 
     @Test("a pending write of a finished suite remains readable and is never stored")

@@ -70,6 +70,16 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 2)
     }
 
+    @Test("a change is not reported again with a later change of another setting")
+    func reportedOnce() {
+        tracker.track { _ = settings.port }
+        settings.port = 2
+        #expect(tracker.count == 1)
+        tracker.track { _ = settings.port }
+        settings.host = "example.org"
+        #expect(tracker.count == 1)
+    }
+
     @Test("a change is reported when it can be read, and the callback may read and track the setting again")
     func reading() {
         let values = Mutex<[Int]>([])

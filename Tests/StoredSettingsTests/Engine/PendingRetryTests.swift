@@ -112,6 +112,21 @@ struct PendingRetryTests {
         #expect(port.value == 2)
     }
 
+    @Test("a value that is assigned while an equal one is being saved is stored")
+    func assignedWhileUnchanged() throws {
+        let store = FailingStore(["port": 2])
+        let suite = SettingsSuite(store: store, reporter: RecordingReporter())
+        let port = Setting("port", default: 1, suite: suite)
+        store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
+        port.value = 2
+        #expect(suite.engine.isPending("port"))
+        store.fail(with: nil)
+        try suite.transaction { _ in port.value = 8 }
+        #expect(port.value == 8)
+        try suite.synchronize()
+        #expect(store.contents() == ["port": 8])
+    }
+
     @Test("a suite that was finished with an error still throws it after it is finished again")
     func finishedTwice() throws {
         let store = FailingStore()

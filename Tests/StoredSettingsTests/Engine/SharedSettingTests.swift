@@ -53,6 +53,14 @@ struct SharedSettingTests {
         }
     }
 
+    @Test("settings of suites with one store and one reporter are reported under the names of their suites")
+    func nameOfSuite() {
+        let (store, reporter) = (InMemoryStore(["a": "no number"]), RecordingReporter())
+        let suites = ["one", "two"].map { SettingsSuite(store: store, name: $0, reporter: reporter) }
+        for suite in suites { #expect(Setting("a", default: 1, suite: suite).value == 1) }
+        #expect(reporter.errors.map(\.suite) == ["one", "two"])
+    }
+
     @Test("settings with the same key, type and default share a cache")
     func shared() {
         func settings() -> [AnyObject] {

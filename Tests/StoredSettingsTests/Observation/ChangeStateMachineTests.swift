@@ -130,6 +130,16 @@ struct ChangeStateMachineTests {
         #expect(machine.suspend(7) == .resume(7, with: nil))
     }
 
+    @Test("a change before the end is delivered when both come between the request and the suspension")
+    func lastChangeBeforeSuspend() {
+        var machine = Machine()
+        #expect(machine.next() == .suspend)
+        #expect(machine.offer(change(1, 2)) == false)
+        #expect(machine.finish() == .none)
+        #expect(machine.suspend(7) == .resume(7, with: change(1, 2)))
+        #expect(machine.next() == .end)
+    }
+
     @Test("cancellation ends the machine at once and drops a pending change")
     func cancellation() {
         var buffered = Machine()

@@ -62,6 +62,15 @@ struct StreamTests {
         #expect(await iterator.next() == SettingChange(old: 1, new: 5, origin: .local))
     }
 
+    @Test("the first value is not repeated when it is stored explicitly")
+    func storedDefault() async {
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        port.value = 1
+        suite.finish()
+        #expect(await values.next() == nil)
+    }
+
     @Test("a value that cannot be decoded becomes the default and is reported")
     func undecodable() async throws {
         port.value = 5

@@ -23,6 +23,13 @@ struct OverrideTests {
         )
     }
 
+    @Test("a flag of a list without a value is reported, even if the flag has a value later")
+    func listWithoutValue() {
+        let ports = Setting("ports", default: [1], suite: suite([:], "--ports", "--ports", "2"))
+        #expect(ports.value == [1])
+        #expect(reporter.errors.map(\.fact) == ["--ports cannot be used: no value follows it"])
+    }
+
     @Test("the value comes from the highest layer that has one, and the explanation contains the layers below")
     func layers() {
         let variables = ["ACME_PORT": "3"]

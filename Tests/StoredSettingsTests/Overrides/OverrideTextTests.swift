@@ -133,6 +133,15 @@ struct OverrideTextTests {
         #expect(reporter.errors.count == 3)
     }
 
+    @Test("a number that is too large is reported, and is not infinite")
+    func tooLarge() {
+        let (number, numbers): (Double, [Double]) = (0.5, [0.5])
+        #expect(read("1e999", default: number) == number)
+        #expect(read("1,-1e999", default: numbers) == numbers)
+        #expect(reporter.errors.count == 2)
+        #expect(read("inf", default: number) == .infinity)
+    }
+
     @Test("a duplicate name in pairs is reported")
     func duplicateName() {
         let numbers = ["d": 4]
@@ -147,6 +156,7 @@ struct OverrideTextTests {
         let (texts, numbers) = (["x": "x"], ["x": 0])
         #expect(read("a=1, b=x=y", default: texts) == ["a": "1", "b": "x=y"])
         #expect(read("a=1", "b=2", default: numbers) == ["a": 1, "b": 2])
+        #expect(read("a=1,b=2", "a=3", default: numbers) == ["a": 3, "b": 2])
         #expect(read(#"{"a": 1}"#, default: numbers) == ["a": 1])
         #expect(read(#"{"a": 1}"#, "b=2", default: numbers) == ["b": 2])
         #expect(read("1=true,2=no", default: [Int: Bool]()) == [1: true, 2: false])

@@ -31,6 +31,13 @@ struct CheckpointScheduleTests {
         #expect(schedule.noteFailure(error))
     }
 
+    @Test("a checkpoint is due after a pause of the sets, and after about a second without a pause")
+    func isDue() {
+        #expect(CheckpointSchedule.isDue(published: 1, seen: 1, checks: 0))
+        for checks in 0..<9 { #expect(!CheckpointSchedule.isDue(published: 2, seen: 1, checks: checks)) }
+        #expect(CheckpointSchedule.isDue(published: 2, seen: 1, checks: 9))
+    }
+
     @Test("the file is written although sets never pause")
     func withoutPause() async throws {
         try await withTemporaryDirectory { directory in

@@ -36,6 +36,24 @@ struct CheckpointTests {
         }
     }
 
+    @Test("a process that only reads checkpoints the records of another process")
+    func recordsOfAnother() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, checkpointsInBackground: false)
+            try writer.commit { $0["n"] = 1 }
+            try writer.checkpoint()
+            let reader = FileStore(path: path)
+            #expect(reader.value(forKey: "n") == 1)
+            try writer.commit { $0["n"] = 2 }
+            #expect(reader.value(forKey: "n") == 2)
+            try await eventually("the file is written") {
+                try JSONReader.readObject(Array(path.fileContents.utf8)) == ["n": 2]
+            }
+            reader.close()
+        }
+    }
+
     @Test("synchronize() synchronizes new directories and their parents")
     func newDirectories() async throws {
         try await withTemporaryDirectory { directory in

@@ -123,6 +123,25 @@ struct ClearedSpaceTests {
         }
     }
 
+    @Test("a value that is set during one checkpoint and removed before the next one is in no file after that")
+    func betweenBusyCheckpoints() async throws {
+        try await withMemoryDirectory { directory in
+            let path = directory + "/settings.json"
+            let during = DuringCheckpoint()
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let store = FileStore(path: path, system: during.system, checkpointsInBackground: false)
+            try store.commit { $0["kept"] = 1 }
+            during.once { try other.commit { $0["token"] = Self.value(500) } }
+            try store.checkpoint()
+            #expect(try holders(in: directory) == ["settings.json.journal"])
+            try other.commit { $0["token"] = nil }
+            during.once { try other.commit { $0["kept"] = 2 } }
+            try store.checkpoint()
+            #expect(try holders(in: directory) == [])
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["kept": 2])
+        }
+    }
+
     @Test("a failure to clear a removed value is reported, and the next checkpoint clears it")
     func failure() async throws {
         try await withMemoryDirectory { directory in

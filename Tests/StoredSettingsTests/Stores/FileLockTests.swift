@@ -113,6 +113,17 @@ struct FileLockTests {
         #expect(error.remedy == "resume process \(holder.process), or end it")
     }
 
+    @Test("a holder that has made progress within two minutes is not reported to have made none")
+    func slowHolderWithProgress() async throws {
+        let holder = try #require(LockHolder.current)
+        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder) {
+            $0 < .seconds(60) ? 0 : 1
+        }
+        #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
+        #expect(error.code == .lockTimedOut)
+        #expect(error.fact == "other processes have kept this one from the lock for 120 seconds")
+    }
+
     @Test("a later process with the holder's process ID is not mistaken for the holder")
     func reusedProcessID() async throws {
         var holder = try #require(LockHolder.current)

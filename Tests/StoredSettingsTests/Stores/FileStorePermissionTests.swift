@@ -81,6 +81,31 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test("only the owner has access to a file while its owner and its group change")
+    func permissionsMeanwhile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/file"
+            try path.overwriteFile(with: "")
+            #expect(chmod(path, 0o644) == 0)
+            let modes = Mutex<[Int?]>([])
+            let system = SystemCalls { call, _ in
+                guard call == .changeOwner else { return nil }
+                do {
+                    let mode = try path.filePermissions
+                    modes.withLock { $0.append(mode) }
+                } catch {
+                    Issue.record(error)
+                }
+                return EPERM
+            }
+            let file = try system.open(path, O_RDWR)
+            var model = try system.status(of: file)
+            model.group += 1
+            try system.copyPermissions(of: model, to: file)
+            #expect(modes.withLock { $0 } == [0o600])
+        }
+    }
+
     @Test(
         "a journal of another group than the file's keeps no permissions of that group",
         .enabled(if: geteuid() == 0, "only root can give files away")

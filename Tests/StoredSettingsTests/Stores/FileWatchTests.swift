@@ -90,6 +90,39 @@ struct FileWatchTests {
         }
     }
 
+    @Test("a subscriber receives the change whose process creates the journal")
+    func createdJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false))
+            let received = Mutex<Int?>(nil)
+            let observation = Setting("n", default: 0, suite: suite)
+                .observe { change in received.withLock { $0 = change.new } }
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["n"] = 1 }
+            await eventually("the change is received") { received.withLock { $0 } == 1 }
+            observation.invalidate()
+            suite.finish()
+        }
+    }
+
+    @Test("a subscriber receives the values of a journal that is moved over another one")
+    func movedJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, other) = (directory + "/settings.json", directory + "/other/settings.json")
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            try FileStore(path: other, checkpointsInBackground: false).commit { $0["n"] = 1 }
+            let suite = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false))
+            #expect(suite.storedValue(forKey: "a") == 1)
+            let received = Mutex<Int?>(nil)
+            let observation = Setting("n", default: 0, suite: suite)
+                .observe { change in received.withLock { $0 = change.new } }
+            #expect(rename(other + ".journal", path + ".journal") == 0)
+            await eventually("the value is received") { received.withLock { $0 } == 1 }
+            observation.invalidate()
+            suite.finish()
+        }
+    }
+
     @Test("an edit is not missed for a write to the journal that comes just after it")
     func editBeforeRecord() async throws {
         try await withTemporaryDirectory { directory in

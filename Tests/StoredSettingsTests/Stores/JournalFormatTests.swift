@@ -135,6 +135,48 @@ struct JournalFormatTests {
         }
     }
 
+    @Test("a journal that replaces another one shows that there was a settings file")
+    func replacedAfterCheckpoint() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            let old = try #require(store.peek { $0.journal.journal })
+            old.distrust()
+            try store.synchronize()
+            #expect(store.peek { $0.journal.journal } !== old)
+            // No checkpoint in between, because it would show the same.
+            for suffix in ["", ".last-good"] { try FileManager.default.removeItem(atPath: path + suffix) }
+            #expect(FileStore(path: path, checkpointsInBackground: false).problem?.code == .readFailed)
+        }
+    }
+
+    @Test("a journal whose creation fails halfway is completed by the next commit, and is not reported as damaged")
+    func failedCreation() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, faults, catcher) = (directory + "/settings.json", Faults(), ErrorRecorder())
+            let writes = Mutex(0)
+            faults.fail(.write, with: ENOSPC) { called in
+                guard called.hasSuffix(".journal") else { return false }
+                return writes.withLock { count in
+                    count += 1
+                    return count > 1
+                }
+            }
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.commit { $0["a"] = 1 } }
+            #expect(writes.withLock { $0 } > 1)
+            faults.stop()
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            other.setObserver(catcher)
+            try other.commit { $0["b"] = 1 }
+            try store.commit { $0["c"] = 1 }
+            #expect(other.contents() == ["b": 1, "c": 1])
+            #expect(catcher.errors.map(\.message) == [])
+        }
+    }
+
     @Test("a set writes the documented bytes")
     func written() async throws {
         try await withTemporaryDirectory { directory in

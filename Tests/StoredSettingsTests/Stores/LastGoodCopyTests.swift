@@ -113,6 +113,23 @@ struct LastGoodCopyTests {
         }
     }
 
+    @Test("what a power loss leaves of a copy is replaced", arguments: ["", "\0\0\0\0"])
+    func remains(text: String) async throws {
+        try await withMemoryDirectory { directory in
+            let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            store.setObserver(catcher)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            // The journal does not know this inode.
+            try (path + ".last-good").replaceFile(with: text)
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            #expect(try (path + ".last-good").fileContents == path.fileContents)
+            #expect(catcher.errors.map(\.message) == [])
+        }
+    }
+
     @Test("a checkpoint that has lost its lock does not replace the copy")
     func lostLock() async throws {
         try await withMemoryDirectory { directory in

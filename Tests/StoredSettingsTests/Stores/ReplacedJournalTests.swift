@@ -127,6 +127,47 @@ struct ReplacedJournalTests {
         }
     }
 
+    @Test("a value that was removed does not return when a process has missed two replacements")
+    func replacedTwice() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            func replace() throws {
+                let old = try #require(stores[0].peek { $0.journal.journal })
+                old.distrust()
+                try stores[0].synchronize()
+                #expect(stores[0].peek { $0.journal.journal } !== old)
+            }
+            try stores[0].commit { $0["n"] = 1 }
+            #expect(stores[1].contents() == ["n": 1])
+            try replace()
+            try stores[0].commit { $0["n"] = nil }
+            try stores[0].checkpoint()
+            try replace()
+            #expect(stores[1].contents() == [:])
+            try stores[1].commit { $0["other"] = 1 }
+            for store in stores { #expect(store.contents() == ["other": 1]) }
+        }
+    }
+
+    @Test("a journal whose replacement has failed does not make its users look at the path")
+    func failedReplacement() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, faults) = (directory + "/settings.json", Faults())
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            let journal = try #require(store.peek { $0.journal.journal })
+            journal.distrust()
+            faults.fail(.rename, with: ENOSPC) { $0 == path + ".journal" }
+            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.synchronize() }
+            #expect(!journal.isBeingReplaced && !journal.isRetired)
+            faults.stop()
+            try store.synchronize()
+            #expect(journal.isRetired)
+            #expect(store.contents() == ["a": 1])
+        }
+    }
+
     @Test("no mapping of a replaced journal remains")
     func mappings() async throws {
         try await withTemporaryDirectory { directory in

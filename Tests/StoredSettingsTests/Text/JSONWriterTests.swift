@@ -54,6 +54,13 @@ struct JSONWriterTests {
         #expect(try compact(value) == "{" + names.map { "\"\($0)\":1" }.joined(separator: ",") + "}")
     }
 
+    @Test("two names are sorted by their Unicode scalars, even if their normalized forms have another order")
+    func orderOfTwo() throws {
+        let names = ["e\u{301}", "z"]
+        #expect(names.sorted() != names)
+        #expect(try compact(.dictionary([names[0]: 1, names[1]: 2])) == "{\"\(names[0])\":1,\"z\":2}")
+    }
+
     static let leaves: [(StoredValue, String)] = [
         (.null, "null"),
         (true, "true"),

@@ -81,7 +81,7 @@ extension Checkpoints {
         WorkScheduler.shared.after(delay) { [weak store] in
             guard let checkpoints = store?.checkpoints else { return }
             let published = checkpoints.publishedWord
-            if published == word || checks >= CheckpointSchedule.mostChecks {
+            if CheckpointSchedule.isDue(published: published, seen: word, checks: checks) {
                 checkpoints.runNow()
             } else {
                 checkpoints.checkWhenIdle(after: CheckpointSchedule.interval, seen: published, checks: checks + 1)

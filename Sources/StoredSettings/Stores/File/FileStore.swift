@@ -160,10 +160,12 @@ extension FileStore {
     /// - Returns: Whether the contents in memory may have been outdated.
     @discardableResult
     func look(isFileChanged: Bool = true) -> Bool {
-        if isFileChanged { versionStamp.mustLook() }
+        // While no journal is known, a write to the file at its path may have completed it. A record may follow.
+        let mayBeNew = !isFileChanged && peek { $0.journal.journal == nil }
+        if isFileChanged || mayBeNew { versionStamp.mustLook() }
         guard versionStamp.contentsVersion == nil else { return false }
         withCurrentState { _ in }
-        return true
+        return !mayBeNew
     }
 }
 

@@ -134,6 +134,29 @@ struct LostJournalTests {
         }
     }
 
+    @Test("a value that is set in the new journal after the loss was noticed stands")
+    func recordAfterNotice() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = Self.store(path)
+            try store.commit { $0["n"] = 1 }
+            try store.commit { $0["k"] = 1 }
+            try JournalFile(of: path).remove()
+            let other = Self.store(path)
+            try other.commit { $0["other"] = 1 }
+            // The store finds the new journal. Its next commit takes over its values.
+            store.look()
+            #expect(store.contents() == ["n": 1, "k": 1, "other": 1])
+            try other.commit { $0["n"] = 10 }
+            #expect(store.contents() == ["n": 10, "k": 1, "other": 1])
+            try store.commit { $0["end"] = 1 }
+            for reader in [store, other] {
+                #expect(reader.contents() == ["n": 10, "k": 1, "other": 1, "end": 1])
+            }
+            try expect(["n": 10, "k": 1, "other": 1, "end": 1], in: store, path)
+        }
+    }
+
     @Test("a value that was set in the new journal and is in the file stands", arguments: [false, true])
     func newerCheckpoint(hasFile: Bool) async throws {
         try await withTemporaryDirectory { directory in

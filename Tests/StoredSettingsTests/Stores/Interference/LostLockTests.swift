@@ -62,6 +62,34 @@ struct LostLockTests {
         }
     }
 
+    @Test("a checkpoint does not replace the file after another process has acquired a new checkpoint lock")
+    func takenLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let lock = Mutex<HeldLock?>(nil)
+            let system = SystemCalls { name, called in
+                guard name == .sync, called.hasSuffix(".new"), lock.withLock({ $0 == nil }) else { return nil }
+                do {
+                    try FileManager.default.removeItem(atPath: path + ".lock")
+                    let new = try HeldLock(path + ".lock")
+                    lock.withLock { $0 = new }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            #expect(throws: SettingsError(.writeFailed, fact: "")) { try store.checkpoint() }
+            #expect(!FileManager.default.fileExists(atPath: path))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).allSatisfy { !$0.hasSuffix(".new") })
+            let held = try #require(lock.withLock { $0 })
+            held.release()
+            try store.checkpoint()
+            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
+        }
+    }
+
     @Test("a draft is not renamed after another process has removed or replaced it")
     func replacedDraft() async throws {
         try await withTemporaryDirectory { directory in

@@ -104,6 +104,8 @@ struct FoundationTypesTests {
             "1.5.5s", "1x", "-", "--1s", "170141183460469231731.687303715884105728s",
             "-170141183460469231731.687303715884105729s", "infs", "",
             "99999999999999999999999999999d",
+            // These exponents would be 0 after an overflow.
+            "1e18446744073709551616s", "1e-18446744073709551616s",
         ]
     )
     func unrepresentable(_ text: String) throws {
