@@ -24,8 +24,9 @@ extension Setting {
     /// ```
     public func explain() -> SettingExplanation<Value> {
         let overrides = box.overrideReadings
-        var candidates = overrides.compactMap { override in
-            override.reading.map { Candidate(layer: override.layer, source: override.source, value: $0.value) }
+        var candidates = overrides.compactMap { override -> Candidate? in
+            guard case .success(let value) = override.result else { return nil }
+            return Candidate(layer: override.layer, source: override.source, value: value)
         }
         var problem = overrides.problems().first
         do {

@@ -81,12 +81,10 @@ public struct SettingsSuite: Sendable {
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
-        if let engine = EngineRegistry.engine(named: name, reporter: reporter) {
-            self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
-        } else {
-            self.init(name, environment: .process, overrides: overrides, reporter: reporter)
-            if engine.store is FileStore { EngineRegistry.add(engine, as: name) }
-        }
+        let engine =
+            EngineRegistry.engine(named: name, reporter: reporter)
+            ?? .named(name, in: .process, reporter: reporter) { EngineRegistry.add($0, as: name) }
+        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 
     package init(
@@ -95,13 +93,7 @@ public struct SettingsSuite: Sendable {
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter
     ) {
-        let engine: SettingsEngine
-        switch SettingsLocation.directory(forSuite: name, in: environment) {
-        case .success(let directory):
-            engine = .shared(forFileAt: directory.appending(SettingsLocation.fileName), reporter: reporter)
-        case .failure(let error):
-            engine = .inMemory(because: error, name: name, reporter: reporter)
-        }
+        let engine = SettingsEngine.named(name, in: environment, reporter: reporter)
         self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
     }
 

@@ -35,6 +35,30 @@ extension SettingsEngine {
     private static let engines = Locked(WeakTable<Identity, SettingsEngine>())
     private static let ephemeral = Locked<[String: SettingsEngine]>([:])
 
+    /// The engine of a suite that is opened by its name.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - environment: The environment variables and the home directory, which determine the place of the file.
+    ///   - reporter: Receives failures that cannot be thrown.
+    ///   - register: Called with an engine whose values are in a file.
+    /// - Returns: The engine.
+    static func named(
+        _ name: String,
+        in environment: SettingsEnvironment,
+        reporter: any SettingsReporter,
+        register: (SettingsEngine) -> Void = { _ in }
+    ) -> SettingsEngine {
+        switch SettingsLocation.directory(forSuite: name, in: environment) {
+        case .success(let directory):
+            let engine = shared(forFileAt: directory.appending(SettingsLocation.fileName), reporter: reporter)
+            register(engine)
+            return engine
+        case .failure(let error):
+            return inMemory(because: error, name: name, reporter: reporter)
+        }
+    }
+
     /// The engine of a file, shared by all suites that name the file by any path.
     static func shared(forFileAt path: FilePath, reporter: any SettingsReporter) -> SettingsEngine {
         let resolved = SettingsPath.identity(of: path, SystemCalls())

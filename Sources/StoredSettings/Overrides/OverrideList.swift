@@ -36,11 +36,18 @@ struct OverrideReading<Value: Sendable>: Sendable {
     let layer: SettingsLayer
     /// The name of the flag or the variable.
     let source: String
-    let result: Result<SettingBox<Value>.Reading, SettingsError>
+    let result: Result<Value, SettingsError>
+}
 
-    var reading: SettingBox<Value>.Reading? {
-        guard case .success(let reading) = result else { return nil }
-        return reading
+extension Sequence {
+    /// Returns the errors of the overrides above the one that is used.
+    func problems<Value>() -> [SettingsError] where Element == OverrideReading<Value> {
+        var errors: [SettingsError] = []
+        for override in self {
+            guard case .failure(let error) = override.result else { break }
+            errors.append(error)
+        }
+        return errors
     }
 }
 

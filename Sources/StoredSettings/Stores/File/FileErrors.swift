@@ -92,9 +92,10 @@ extension SettingsFile {
     func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
         let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
+        let place = error.path.directory == path.directory ? error.path.name : error.path
         return SettingsError(
             isReadOnly ? .readOnly : .writeFailed,
-            fact: "the settings cannot be saved: \(error.path): \(error.reason)",
+            fact: "the settings cannot be saved: \(place): \(error.reason)",
             consequence: consequence,
             remedy: writingRemedy(for: error.number),
             location: SettingsError.Location(file: path.description),

@@ -4,7 +4,7 @@ extension SettingBox {
     /// The value that overrides the stored value; `nil` when there is none.
     var overrideReading: Reading? {
         for override in overrideReadings {
-            if let reading = override.reading { return reading }
+            if case .success(let value) = override.result { return Reading(value: value, stored: nil) }
         }
         return nil
     }
@@ -49,23 +49,11 @@ extension SettingBox {
     ) -> OverrideReading<Value> {
         do {
             let value = try read()
-            let reading = Reading(value: value, stored: nil)
-            return OverrideReading(layer: layer, source: source, result: .success(reading))
+            return OverrideReading(layer: layer, source: source, result: .success(value))
         } catch {
             let problem = unusable(.wrapping(error, as: .invalidValue), from: source, layer)
             return OverrideReading(layer: layer, source: source, result: .failure(problem))
         }
-    }
-}
-
-extension Sequence {
-    /// Returns the errors of the overrides above the one that is used.
-    func problems<Value>() -> [SettingsError] where Element == OverrideReading<Value> {
-        prefix { $0.reading == nil }
-            .compactMap { override in
-                guard case .failure(let error) = override.result else { return nil }
-                return error
-            }
     }
 }
 
