@@ -57,7 +57,7 @@ extension SystemCalls {
     ]
 
     /// Changes the owner, if there is one, and the group, if this user may.
-    private func mayGive(_ file: FileHandle, to owner: UserID?, _ group: GroupID) throws(SystemError) -> Bool {
+    func mayGive(_ file: FileHandle, to owner: UserID?, _ group: GroupID) throws(SystemError) -> Bool {
         do {
             // `uid_t.max` leaves the owner unchanged.
             try setOwner(owner ?? UserID.max, group, of: file)
@@ -74,9 +74,15 @@ extension FileStatus {
     static let newFileMode: FileMode = 0o600
 
     /// Whether a user may have access to a file with this status, and none to a file with another.
+    ///
+    /// The users of a file that a group may write to replace it in turn, so its owner changes.
     func allowsMore(than other: FileStatus) -> Bool {
-        owner != other.owner || group != other.group || permissions & ~other.permissions != 0
+        if permissions & ~other.permissions != 0 { return true }
+        if group != other.group, permissions & Self.permissionsOfGroup != 0 { return true }
+        return owner != other.owner && (group != other.group || other.permissions & FileMode.groupWrite == 0)
     }
+
+    private static let permissionsOfGroup: FileMode = 0o070
 
     /// The status with a mode that allows the owner to read and write.
     ///

@@ -82,11 +82,14 @@ extension SystemCalls {
 
     private func makeDirectory(_ path: FilePath) throws(SystemError) {
         do {
-            _ = try call(.makeDirectory, path) { path.withCString { mkdir($0, 0o700) } }
+            if Self.currentUser() == 0, let parent = try openDirectory(path.directory) {
+                try makeDirectoryAsRoot(path.name, in: parent)
+            } else {
+                _ = try call(.makeDirectory, path) { path.withCString { mkdir($0, 0o700) } }
+            }
         } catch  where error.number == EEXIST {
             return
         }
-        if Self.currentUser() == 0 { try giveToOwnerOfParent(path) }
         do {
             try synchronizeDirectory(path.directory)
         } catch {
@@ -99,17 +102,17 @@ extension SystemCalls {
         }
     }
 
-    /// Gives a directory that root has created in the directory of a user to that user, whose programs have to be able to
-    /// use it.
+    /// Creates a directory, which belongs to the owner of its parent: that user's programs have to be able to use it.
     ///
-    /// The user may have put another directory in its place, so only an empty one is given away.
-    private func giveToOwnerOfParent(_ path: FilePath) throws(SystemError) {
-        guard let parent = try status(at: path.directory), parent.owner != 0,
-            parent.permissions & FileMode.otherWrite == 0
-        else { return }
-        let directory = try open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        guard try names(in: directory).isEmpty else { return }
-        try setOwner(parent.owner, parent.group, of: directory)
+    /// The user can replace any part of the path at any time, so the path is followed once. Only an empty directory of
+    /// root, in the directory of the user, is given away.
+    private func makeDirectoryAsRoot(_ name: FilePath, in parent: FileHandle) throws(SystemError) {
+        _ = try call(.makeDirectory, name, in: parent) { mkdirat($0, $1, 0o700) }
+        let status = try status(of: parent)
+        guard status.owner != 0, status.permissions & FileMode.otherWrite == 0 else { return }
+        let directory = try open(name, in: parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        guard try self.status(of: directory).owner == 0, try names(in: directory).isEmpty else { return }
+        _ = try mayGive(directory, to: status.owner, status.group)
     }
 
     /// Returns the path without symbolic links, `.` and `..`; `nil` when no file exists there.

@@ -204,6 +204,44 @@ struct FileStoreEditTests {
         }
     }
 
+    @Test("a file whose status does not show a change is compared by its contents")
+    func comparedContents() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let file = SettingsFile(path: FilePath(path), system: SystemCalls())
+            let status = try file.status()
+            let checksum = SettingsFile.checksum(of: Array(#"{"a": 1}"#.utf8))
+            #expect(try file.isUnchanged(since: status, checksum))
+            #expect(try file.isUnchanged(since: status, nil))
+            #expect(try !file.isUnchanged(since: status, SettingsFile.checksum(of: Array(#"{"a": 2}"#.utf8))))
+            try path.replaceFile(with: #"{"a": 1}"#)
+            #expect(try !file.isUnchanged(since: status, checksum))
+        }
+    }
+
+    @Test("a set after a link was changed is stored where the link leads to")
+    func changedLink() async throws {
+        try await withTemporaryDirectory { directory in
+            for name in ["a", "b"] {
+                #expect(mkdir("\(directory)/\(name)", 0o700) == 0)
+                try "\(directory)/\(name)/settings.json".overwriteFile(with: "{}")
+            }
+            let path = directory + "/settings.json"
+            #expect(symlink("a/settings.json", path) == 0)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            // As if it made checkpoints in the background: it does not look at the path for each set.
+            store.schedule.hasCommitted.store(true, ordering: .relaxed)
+            try store.checkpoint()
+            #expect(symlink("b/settings.json", path + ".new") == 0 && rename(path + ".new", path) == 0)
+            store.versionStamp.mustLook()
+            try store.commit { $0["n"] = 2 }
+            #expect(FileManager.default.fileExists(atPath: directory + "/b/settings.json.journal"))
+            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "n") == 2)
+        }
+    }
+
     @Test("a FIFO that takes the place of the file makes no process wait", .deadlockLimit)
     func fifo() async throws {
         try await withTemporaryDirectory { directory in

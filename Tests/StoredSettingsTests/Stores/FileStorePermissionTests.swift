@@ -182,6 +182,62 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test("a journal is not replaced when no user loses access")
+    func retainedJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            if geteuid() == 0 { #expect(chown(path, 4_321, 4_322) == 0) }
+            #expect(chmod(path, 0o666) == 0)
+            // A user that cannot give files away.
+            let system = SystemCalls { call, _ in call == .changeOwner ? EPERM : nil }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            let inode = try (path + ".journal").inode
+            for value in [2, 3, 4] as [Int128] {
+                try store.commit { $0["a"] = .integer(value) }
+                try store.checkpoint()
+                #expect(try (path + ".journal").inode == inode)
+            }
+        }
+    }
+
+    @Test(
+        "a checkpoint that removes permissions is recorded, and its values are cleared",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func narrowingCheckpoint() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let first = FileStore(path: path, checkpointsInBackground: false)
+            try first.commit { $0["a"] = 1 }
+            try first.checkpoint()
+            for path in [path, path + ".journal"] { #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o664) == 0) }
+            let system = SystemCalls { call, _ in call == .changeOwner ? EPERM : nil }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = "secret-4711" }
+            try store.checkpoint()
+            #expect(try path.filePermissions == 0o604)
+            #expect(try (path + ".journal").filePermissions == 0o604)
+            #expect(store.peek { $0.journal.journaled.isEmpty })
+            let bytes = try Data(contentsOf: URL(filePath: path + ".journal"))
+            #expect(bytes.range(of: Data("secret-4711".utf8)) == nil)
+        }
+    }
+
+    @Test("a directory is created where its owner cannot be changed")
+    func directoryWithoutOwner() async throws {
+        try await withTemporaryDirectory { directory in
+            if geteuid() == 0 { #expect(chown(directory, 4_321, 4_322) == 0) }
+            let system = SystemCalls { call, _ in call == .changeOwner ? EPERM : nil }
+            let path = directory + "/new/settings.json"
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])
+        }
+    }
+
     @Test("an empty journal and the lock receive the permissions of a file that is shared later")
     func sharedLater() async throws {
         try await withTemporaryDirectory { directory in

@@ -70,16 +70,24 @@ struct CheckpointLock {
         FileLock.release(handle, system)
     }
 
+    /// Lets all users of the settings file open the lock, if the user of this process has created it.
+    ///
+    /// Another user may have put a file of this user in its place. So only the mode of an empty file is changed.
+    private static func share(_ lock: FileHandle, in directory: SettingsDirectory) throws {
+        guard let model = try directory.status() else { return }
+        let status = try directory.system.status(of: lock)
+        guard status.size == 0, status.owner == SystemCalls.currentUser(), status.group == model.group,
+            status.permissions != model.permissions
+        else { return }
+        try directory.system.setPermissions(model.permissions, of: lock)
+    }
+
     private static func open(_ file: SettingsFile, creating isCreating: Bool) throws -> FileHandle? {
         let directory = try file.directory()
         let name = directory.name.adding(SettingsFile.lockSuffix)
         // Locking requires only read access, so users without write access to the lock's file also take turns.
         if let lock = try directory.openSibling(name, OpenFlags.readOnly) {
-            // It contains no data, and all users of the settings file need it.
-            let user = SystemCalls.currentUser()
-            if let model = try directory.status(), try user == 0 || user == file.system.status(of: lock).owner {
-                try file.system.copyPermissions(of: model, to: lock)
-            }
+            try share(lock, in: directory)
             return lock
         }
         guard isCreating, let lock = try directory.createSibling(name, OpenFlags.readOnly) else { return nil }

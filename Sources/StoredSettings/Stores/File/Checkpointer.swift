@@ -113,6 +113,8 @@ extension Checkpointer {
         var epoch: UInt32
         var contents: [String: StoredValue]
         var status: FileStatus?
+        /// A checksum of the file, if its status may not show a change.
+        var checksum: UInt64?
         /// The end of the records that are in the contents.
         var end: UInt32
         /// Whether the file or its last good copy has to be written.
@@ -123,7 +125,9 @@ extension Checkpointer {
     private mutating func makePlan() throws -> Plan? {
         try withExclusiveJournal { journal, state in
             // A file that could not be read a moment ago is not read again under the journal's lock.
-            state.refresh(lookingAtFile: state.settings.failure == nil)
+            // A file whose times are coarse is compared when it is replaced.
+            let isLookDue = state.settings.failure == nil && state.settings.reading?.checksum == nil
+            state.refresh(lookingAtFile: isLookDue)
             guard state.reload == nil || (state.reload == .file && state.settings.failure != nil) else { return nil }
             guard state.journal.journal === journal, let epoch = journal.current?.epoch else {
                 throw SystemError(call: .open, path: journal.file.path, number: Errno.resourceTemporarilyUnavailable)
@@ -139,6 +143,7 @@ extension Checkpointer {
                 epoch: epoch.epoch,
                 contents: state.contents,
                 status: state.settings.reading?.status,
+                checksum: state.settings.reading?.checksum,
                 end: end,
                 isNeeded: isNeeded
             )
@@ -151,7 +156,7 @@ extension Checkpointer {
 extension Checkpointer {
     /// Puts the draft in place, and records that in the journal after the file is on the disk.
     ///
-    /// - Returns: `false` when another program has changed the file since the plan was made.
+    /// - Returns: `false` when another program has changed the file or the journal since the plan was made.
     /// - Throws: ``OutdatedCopyError`` if all of this has succeeded, and only the last good copy is outdated.
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
         var copy = CopyReplacement(for: draft, plan.journal.page)
@@ -170,7 +175,8 @@ extension Checkpointer {
             copy.discard()
             throw error
         }
-        try noteCheckpoint(plan)
+        // If the journal was replaced meanwhile, the next plan records the checkpoint in the new one.
+        guard try noteCheckpoint(plan) else { return false }
         // After a power loss that destroys later records, checkpointed records must not be applied again.
         try plan.journal.synchronize()
         try reuse(plan)
@@ -190,7 +196,7 @@ extension Checkpointer {
         _ plan: Plan
     ) throws -> SettingsFile.Reading? {
         try withExclusiveJournal { [file, lock] journal, state in
-            guard journal === plan.journal, try file.status() == plan.status else { return nil }
+            guard journal === plan.journal, try file.isUnchanged(since: plan.status, plan.checksum) else { return nil }
             try lock.check()
             let page = journal.page
             if plan.status != nil { copy.place(in: page) }
@@ -213,15 +219,18 @@ extension Checkpointer {
     }
 
     /// Records in the journal that the file contains the records of the plan.
-    private mutating func noteCheckpoint(_ plan: Plan) throws {
+    ///
+    /// - Returns: `false` when the journal has been replaced, or another epoch has begun.
+    private mutating func noteCheckpoint(_ plan: Plan) throws -> Bool {
         try withExclusiveJournal { journal, state in
+            journal.page[JournalHeader.checkpointedWord] = 1
             guard journal === plan.journal, var epoch = journal.current?.epoch, epoch.epoch == plan.epoch else {
-                return
+                return false
             }
             epoch.checkpointed = max(epoch.checkpointed, plan.end)
-            journal.page[JournalHeader.checkpointedWord] = 1
             journal.store(epoch)
             state.journal.dropCheckpointed(upTo: epoch.checkpointed)
+            return true
         }
     }
 

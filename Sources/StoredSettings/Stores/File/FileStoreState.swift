@@ -270,7 +270,9 @@ extension FileStoreState {
         guard let current = journal.journal, current.isWritable else { return }
         // Each checkpoint copies the permissions of the file to the last good copy. Only another program changes them
         // in between.
-        let isNew = settings.noteAdjustment(to: status)
+        let (isNew, isLess) = settings.noteAdjustment(to: status)
+        // This user may not be allowed to change the permissions of the journal.
+        if isLess { current.noteExposure() }
         do {
             try current.narrowPermissions(to: status)
             guard isNew else { return }

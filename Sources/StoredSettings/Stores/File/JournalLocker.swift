@@ -52,7 +52,7 @@ struct JournalLocker {
     ) throws -> (journal: Journal, snapshot: Snapshot) {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
-            let (journal, path) = try writableJournal(mustOpen: mustOpen, &effects)
+            let journal = try writableJournal(mustOpen: mustOpen, &effects)
             // This comes before the lock: other processes should not wait while this one reads a file.
             store.reloadIfDue(&effects)
             try FileLock.acquire(
@@ -67,7 +67,7 @@ struct JournalLocker {
             if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
             do {
                 // The path may lead to another file by now, which later writers lock instead.
-                let place = try journal.place(at: path)
+                let place = try journal.place(at: store.peek { $0.journal.path })
                 mustOpen = place == .elsewhere
                 if let result = try recover(journal, place, &effects, snapshot) {
                     if result.journal !== journal { journal.unlock() }
@@ -133,25 +133,25 @@ struct JournalLocker {
     /// - Parameters:
     ///   - mustOpen: Whether the known journal is no longer at its path.
     ///   - effects: Receives what to do afterwards.
-    /// - Returns: The journal, and its path.
+    /// - Returns: The journal.
     /// - Throws: ``SystemError`` or ``SettingsError`` if it cannot be opened or created.
-    private func writableJournal(mustOpen: Bool, _ effects: inout Effects) throws -> (Journal, FilePath) {
-        let (known, knownPath) = try store.withState(&effects) { state in
+    private func writableJournal(mustOpen: Bool, _ effects: inout Effects) throws -> Journal {
+        let known = try store.withState(&effects) { state in
             guard !state.isClosed else { throw SettingsError.suiteFinished }
             if state.journal.journal == nil { state.refresh(lookingAtFile: true) }
-            return (state.journal.journal, state.journal.path)
+            return state.journal.journal
         }
         // A lock that this process shares with its parent after a fork excludes no process, and must not be released
         // here.
         let isUsable = known?.isWritable == true && known?.isInherited == false && !mustOpen
-        if let known, isUsable, store.schedule.hasCommitted.load(ordering: .relaxed) { return (known, knownPath) }
+        if let known, isUsable, store.schedule.hasCommitted.load(ordering: .relaxed) { return known }
         let path = try file.journalPath()
         store.withState(&effects) { $0.journal.path = path }
         try file.checkTarget(journal: path)
         try file.system.makeDirectories(path.directory)
         // A commit that no checkpoint could write to the file has to fail.
         try file.checkWritable()
-        if let known, isUsable { return (known, path) }
+        if let known, isUsable { return known }
         var isCut = false
         let journal = try Journal.openOrCreate(at: path, file.system) {
             try FileLock.acquire($0, file.system) { 0 }
@@ -162,6 +162,6 @@ struct JournalLocker {
         store.withState(&effects) { state in
             if state.adopt(journal) { state.requireReload() }
         }
-        return (journal, path)
+        return journal
     }
 }

@@ -25,6 +25,7 @@ extension FileStoreState {
             // A process has died before it published the epoch that it began, or while it was replacing the journal.
             try current.publish(position)
             replayJournal()
+            guard reload != .everything else { return }
         }
         // No record must follow records that could not be read.
         if let error = journal.unreadable { throw error }

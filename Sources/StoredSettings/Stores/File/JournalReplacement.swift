@@ -64,6 +64,8 @@ struct JournalReplacement {
                         number: Errno.noSuchFileOrDirectory
                     )
                 }
+                // A checkpoint may have begun or ended since the draft was written.
+                for word in JournalHeader.keptWords { draft.journal.page[word] = old.page[word] }
                 do {
                     old.beginReplacing()
                     try directory.system.rename(draft.name, to: old.file.path.name, in: directory.handle)
@@ -99,7 +101,8 @@ extension Journal {
     ///
     /// - Parameters:
     ///   - changes: All changes that are not in the settings file.
-    ///   - old: The journal to replace. The new one receives its owner and permissions.
+    ///   - old: The journal to replace. The new one receives its owner and permissions, as far as the settings file has
+    ///     them.
     ///   - position: The position of the old journal.
     ///   - directory: The directory of both.
     /// - Returns: The journal, locked.
@@ -130,6 +133,7 @@ extension Journal {
             }
             try system.write(JournalHeader.bytes(epoch, replacing: old, at: position), to: file)
             try system.copyPermissions(of: system.status(of: old.file), to: file)
+            if let settings = try directory.status() { _ = try system.narrowPermissions(of: file, to: settings) }
             try system.synchronize(file)
             let renamed = try system.duplicate(file, path: old.file.path)
             guard let journal = try Journal.opened(renamed, isWritable: true, system) else {

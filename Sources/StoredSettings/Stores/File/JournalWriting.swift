@@ -193,10 +193,10 @@ extension Journal {
     /// - Parameter model: The settings file.
     /// - Throws: ``SystemError`` if the change fails although this user may make it.
     func copyPermissions(of model: FileStatus) throws(SystemError) {
-        let (old, new) = (try system.status(of: file), model.writableByOwner)
+        let old = try system.status(of: file)
         do {
-            try system.copyPermissions(of: new, to: file)
-            if old.allowsMore(than: new) { noteExposure() }
+            try system.copyPermissions(of: model.writableByOwner, to: file)
+            if try old.allowsMore(than: system.status(of: file)) { noteExposure() }
         } catch {
             // The owner of the journal does so with their next checkpoint.
             guard error.number == Errno.notPermitted else { throw error }
@@ -208,7 +208,8 @@ extension Journal {
     /// A new file has to receive the next record.
     var isExposed: Bool { exposure.load(ordering: .relaxed) || page[JournalHeader.exposedWord] != 0 }
 
-    private func noteExposure() {
+    /// Notes that users that have lost access to the settings file may have the journal open.
+    func noteExposure() {
         // Such a user may also change the word.
         exposure.store(true, ordering: .relaxed)
         guard isWritable else { return }

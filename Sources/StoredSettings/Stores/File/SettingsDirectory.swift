@@ -51,32 +51,34 @@ struct SettingsDirectory: Sendable {
     }
 
     /// Throws unless a sibling may be used.
+    private func checkTrust(in file: FileHandle) throws {
+        if let reason = try distrust(of: system.status(of: file)) {
+            throw SettingsError.untrustedSibling(file.path, reason)
+        }
+    }
+
+    /// The reason why a sibling must not be used; `nil` when it may be.
     ///
     /// Any user with write access to the directory can create or link a file in it. So the sibling's owner has to be the
     /// user of this process, root, or a user that could change the settings anyway. Those are the owner of the
     /// directory, the owner of the settings file if no other user can replace it, and the members of the group that
     /// shares the settings file, or the directory while there is no settings file. In a directory that all users can
     /// write to, only the first two count.
-    private func checkTrust(in file: FileHandle) throws {
-        let status = try system.status(of: file)
-        guard status.isRegular else {
-            throw SettingsError.untrustedSibling(file.path, "it is not a regular file")
-        }
-        guard status.linkCount <= 1 else {
-            throw SettingsError.untrustedSibling(file.path, "it has \(status.linkCount) names (hard links)")
-        }
-        guard status.owner != 0, status.owner != SystemCalls.currentUser() else { return }
+    private func distrust(of status: FileStatus) throws -> String? {
+        guard status.isRegular else { return "it is not a regular file" }
+        guard status.linkCount <= 1 else { return "it has \(status.linkCount) names (hard links)" }
+        guard status.owner != 0, status.owner != SystemCalls.currentUser() else { return nil }
         let directory = try system.status(of: handle)
         if !directory.isWritableByAll {
-            guard status.owner != directory.owner else { return }
+            guard status.owner != directory.owner else { return nil }
             if let settings = try self.status() {
-                guard status.owner != settings.owner || directory.isWritableByGroup else { return }
-                guard !settings.isSharedWithGroup || status.group != settings.group else { return }
+                guard status.owner != settings.owner || directory.isWritableByGroup else { return nil }
+                guard !settings.isSharedWithGroup || status.group != settings.group else { return nil }
             } else if directory.isWritableByGroup, status.isSharedWithGroup {
-                guard status.group != directory.group else { return }
+                guard status.group != directory.group else { return nil }
             }
         }
-        throw SettingsError.untrustedSibling(file.path, "it belongs to another user (\(status.owner))")
+        return "it belongs to another user (\(status.owner))"
     }
 
     /// The file whose owner and permissions a new sibling or settings file receives; `nil` for those of this process.
@@ -87,13 +89,8 @@ struct SettingsDirectory: Sendable {
     func model() throws -> FileStatus? {
         if let status = try status() { return status }
         for suffix in [SettingsFile.lastGoodSuffix, SettingsFile.journalSuffix] {
-            do {
-                if let file = try openSibling(name.adding(suffix), OpenFlags.readOnly) {
-                    return try system.status(of: file)
-                }
-            } catch let error as SettingsError where error.code == .untrustedFile {
-                // It is no model.
-            }
+            let status = try system.status(at: name.adding(suffix), in: handle, followingLinks: false)
+            if let status, try distrust(of: status) == nil { return status }
         }
         guard SystemCalls.currentUser() == 0 else { return nil }
         var directory = try system.status(of: handle)

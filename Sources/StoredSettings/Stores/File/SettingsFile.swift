@@ -26,6 +26,8 @@ struct SettingsFile: Sendable {
         ///
         /// A change within the same tick of the file system's clock may not.
         var isCertain = true
+        /// A checksum of the contents, if later changes may have the same status for more than a moment.
+        var checksum: UInt64?
     }
 
     /// The longest expected tick of a file system's clock, in seconds.
@@ -37,9 +39,23 @@ struct SettingsFile: Sendable {
 
     /// Whether any later change of a file gives it another status.
     static func isCertain(_ status: FileStatus, at now: Double = SystemCalls.wallClock()) -> Bool {
-        let isCoarse = status.modified.nanoseconds == 0 && status.changed.nanoseconds == 0
         let age = abs(now - status.modified.secondsSince1970)
-        return age > (isCoarse ? longestCoarseTick : longestTick)
+        return age > (status.hasCoarseTimes ? longestCoarseTick : longestTick)
+    }
+
+    /// Whether the file is still the one that was read or placed.
+    ///
+    /// If the times do not show that, its contents are compared.
+    func isUnchanged(since status: FileStatus?, _ checksum: UInt64?) throws -> Bool {
+        guard try self.status() == status else { return false }
+        guard let checksum, let handle = try openFile() else { return true }
+        return try Self.checksum(of: system.contents(of: handle, limit: Self.longestFile)) == checksum
+    }
+
+    static func checksum(of bytes: [UInt8]) -> UInt64 {
+        var checksum = Checksum(salt: UInt64(bytes.count))
+        for byte in bytes { checksum.add(UInt64(byte)) }
+        return checksum.value
     }
 
     func status() throws(SystemError) -> FileStatus? {
@@ -136,7 +152,9 @@ struct SettingsFile: Sendable {
 
     private func read(_ handle: FileHandle) throws -> Reading {
         var reading = try examine(handle)
-        reading.contents = try JSONReader.readObject(system.contents(of: handle, limit: Self.longestFile))
+        let bytes = try system.contents(of: handle, limit: Self.longestFile)
+        if !reading.isCertain, reading.status.hasCoarseTimes { reading.checksum = Self.checksum(of: bytes) }
+        reading.contents = try JSONReader.readObject(bytes)
         return reading
     }
 
@@ -226,6 +244,7 @@ extension SettingsFile {
             if (status.size, status.modified) == (reading.status.size, reading.status.modified) {
                 reading.status = status
                 reading.isCertain = status.changed != status.modified || Self.isCertain(status)
+                if !reading.isCertain { reading.checksum = Self.checksum(of: draft.bytes) }
             }
         } catch {
             // The status of the draft remains, so the next look reads the file.
@@ -287,4 +306,9 @@ extension SettingsFile {
             directory.discardDraft(name)
         }
     }
+}
+
+extension FileStatus {
+    /// Whether the file system seems to store times without fractions of a second.
+    fileprivate var hasCoarseTimes: Bool { modified.nanoseconds == 0 && changed.nanoseconds == 0 }
 }

@@ -30,16 +30,18 @@ struct SettingsFileState {
 
     /// Notes that the permissions of the siblings are adjusted to those of the file.
     ///
-    /// - Returns: Whether they differ from those that were noted last.
-    mutating func noteAdjustment(to status: FileStatus) -> Bool {
+    /// - Returns: Whether they differ from those that were noted last, and whether users may have lost access.
+    mutating func noteAdjustment(to status: FileStatus) -> (isNew: Bool, isLess: Bool) {
         defer { adjustedTo = status }
-        guard let last = adjustedTo else { return true }
-        return last.allowsMore(than: status) || status.allowsMore(than: last)
+        guard let last = adjustedTo else { return (true, false) }
+        let isLess = last.allowsMore(than: status)
+        return (isLess || status.allowsMore(than: last), isLess)
     }
 
-    /// Whether the file can be read, and no program may be in the middle of writing it.
+    /// Whether the file can be read, and no program may be in the middle of writing it, as far as its times show that.
     var isSettled: Bool {
-        missingSince == nil && failure?.isTransient != true && reading?.isCertain != false
+        missingSince == nil && failure?.isTransient != true
+            && (reading?.isCertain != false || reading?.checksum != nil)
     }
 
     /// Notes a file that was read successfully.

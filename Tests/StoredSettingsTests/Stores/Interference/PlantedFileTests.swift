@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -230,6 +231,53 @@ struct PlantedFileTests {
                 #expect(chmod(directory, directoryMode) == 0)
                 #expect(values(path) == (isUsed ? ["a": 1] : [:]), "\(String(directoryMode, radix: 8))")
             }
+        }
+    }
+
+    @Test("a file of this user in place of the lock keeps its contents, its owner and its mode")
+    func ownFileAsLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chmod(path, 0o644) == 0)
+            if Self.isRoot { #expect(chown(path, Self.otherUser, Self.otherGroup) == 0) }
+            try (path + ".lock").overwriteFile(with: "private key")
+            #expect(chmod(path + ".lock", 0o600) == 0)
+            let store = store(path)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(try (path + ".lock").fileContents == "private key")
+            let attributes = try FileManager.default.attributesOfItem(atPath: path + ".lock")
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+            #expect(attributes[.ownerAccountID] as? Int == Int(geteuid()))
+        }
+    }
+
+    @Test(
+        "a directory that root creates is not given away at a place that the user puts under its path",
+        .enabled(if: isRoot, "only root can give files away")
+    )
+    func redirectedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let (home, victim) = (directory + "/home", directory + "/log")
+            for path in [home, home + "/config", victim, victim + "/server"] { #expect(mkdir(path, 0o755) == 0) }
+            for path in [home, home + "/config"] { #expect(chown(path, Self.otherUser, Self.otherGroup) == 0) }
+            let isRedirected = Mutex(false)
+            let system = SystemCalls(witness: { call, _ in
+                guard call == .makeDirectory, !isRedirected.withLock({ $0 }) else { return }
+                #expect(rename(home + "/config", home + "/old") == 0 && symlink(victim, home + "/config") == 0)
+                isRedirected.withLock { $0 = true }
+            })
+            let path = home + "/config/server/settings.json"
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            // Whether the commit succeeds or fails is not the point.
+            _ = settingsError { try store.commit { $0["a"] = 1 } }
+            #expect(isRedirected.withLock { $0 })
+            let owners = try [victim, home + "/old"]
+                .map { path in
+                    try FileManager.default.attributesOfItem(atPath: path + "/server")[.ownerAccountID] as? Int
+                }
+            #expect(owners == [0, Int(Self.otherUser)])
         }
     }
 
