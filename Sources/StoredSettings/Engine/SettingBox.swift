@@ -235,7 +235,11 @@ extension SettingBox {
 
     /// The error of a stored value that cannot be used, with the names of this setting and a fix.
     func unreadable(_ error: any Error) -> SettingsError {
-        var error = naming(error, as: .invalidValue)
+        var error = SettingsError.wrapping(error, as: .invalidValue)
+        if error.location?.line == nil, let store = engine.store as? any LocatingStore {
+            error.location = store.location(ofValueForKey: key.name) ?? error.location
+        }
+        error = naming(error, as: .invalidValue)
         let remedy = error.remedy.isEmpty ? "assign a new value" : error.remedy
         error.remedy = error.location == nil ? remedy : "correct it in the file, or \(remedy)"
         return error

@@ -148,6 +148,14 @@ extension SettingsStore {
     public func close() {}
 }
 
+/// A store that can show a person where a value is.
+protocol LocatingStore: SettingsStore {
+    /// Returns the place of a key's value in a file; `nil` when it is not in the file, or the file cannot be read.
+    ///
+    /// This takes time in proportion to the file, and is for errors. The caller holds no lock of the store.
+    func location(ofValueForKey key: String) -> SettingsError.Location?
+}
+
 /// How long the values of a suite last.
 public enum SettingsPersistence: Sendable, Hashable {
     /// Values are stored in this file and outlive the process.

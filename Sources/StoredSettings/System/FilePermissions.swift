@@ -28,27 +28,29 @@ extension SystemCalls {
         if current != mode { try setPermissions(mode, of: file) }
     }
 
+    /// The result of removing permissions from a file.
+    enum Narrowing {
+        /// The file has no permissions that the model lacks, or the file system ignores its mode.
+        case none
+        /// Permissions were removed. A user that had them may have the file open, and retains access.
+        case done
+        /// Only the owner of the file may remove permissions.
+        case refused
+    }
+
     /// Removes permissions that a model does not have from a file.
     ///
-    /// - Returns: Whether permissions were removed. A user that had them may have the file open, and retains access.
     /// - Throws: ``SystemError`` if the removal fails although this user may change the permissions.
-    func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) -> Bool {
+    func narrowPermissions(of file: FileHandle, to model: FileStatus) throws(SystemError) -> Narrowing {
         let status = try status(of: file)
-        var mode = status.permissions & model.writableByOwner.permissions
-        if status.group != model.group {
-            // The group permissions are for another group, whose members are other users for the model.
-            mode &= ~Self.permissionsOfGroup | (model.permissions & Self.permissionsOfOthers) << 3
-            // The members of the model's group are other users for this file.
-            mode &= ~(~(model.permissions >> 3) & Self.permissionsOfOthers)
-        }
-        guard mode != status.permissions else { return false }
+        let mode = status.narrowed(to: model).permissions
+        guard mode != status.permissions else { return .none }
         do {
             try setPermissions(mode, of: file)
-            return true
+            return try self.status(of: file).permissions == status.permissions ? .none : .done
         } catch {
-            // The owner does so with the next checkpoint.
             guard error.number == Errno.notPermitted else { throw error }
-            return false
+            return .refused
         }
     }
 
@@ -73,16 +75,31 @@ extension FileStatus {
     /// The mode of a new file: only its owner has access.
     static let newFileMode: FileMode = 0o600
 
+    /// The status without the permissions that a model does not have, except for those of the owner to read and write.
+    func narrowed(to model: FileStatus) -> FileStatus {
+        var status = self
+        status.mode &= ~0o7777 | model.writableByOwner.permissions
+        if group != model.group {
+            // The group permissions are for another group, whose members are other users for the model.
+            status.mode &= ~Self.permissionsOfGroup | (model.permissions & Self.permissionsOfOthers) << 3
+            // The members of the model's group are other users for this file.
+            status.mode &= ~(~(model.permissions >> 3) & Self.permissionsOfOthers)
+        }
+        return status
+    }
+
     /// Whether a user may have access to a file with this status, and none to a file with another.
     ///
-    /// The users of a file that a group may write to replace it in turn, so its owner changes.
+    /// The owner of a file can always change its mode. The users of a file that a group may write to replace it in turn,
+    /// so its owner changes.
     func allowsMore(than other: FileStatus) -> Bool {
-        if permissions & ~other.permissions != 0 { return true }
+        if permissions & ~other.permissions & (Self.permissionsOfGroup | Self.permissionsOfOthers) != 0 { return true }
         if group != other.group, permissions & Self.permissionsOfGroup != 0 { return true }
         return owner != other.owner && (group != other.group || other.permissions & FileMode.groupWrite == 0)
     }
 
     private static let permissionsOfGroup: FileMode = 0o070
+    private static let permissionsOfOthers: FileMode = 0o007
 
     /// The status with a mode that allows the owner to read and write.
     ///

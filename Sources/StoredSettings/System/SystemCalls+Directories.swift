@@ -81,9 +81,12 @@ extension SystemCalls {
     }
 
     private func makeDirectory(_ path: FilePath) throws(SystemError) {
+        let path = path.withoutTrailingSlashes
+        // Root follows the path once: a user can replace parts of it at any time. The root directory has no name.
+        let parent = Self.currentUser() == 0 && path.namesFile ? try openDirectory(path.directory) : nil
         do {
-            if Self.currentUser() == 0, let parent = try openDirectory(path.directory) {
-                try makeDirectoryAsRoot(path.name, in: parent)
+            if let parent {
+                _ = try call(.makeDirectory, path.name, in: parent) { mkdirat($0, $1, 0o700) }
             } else {
                 _ = try call(.makeDirectory, path) { path.withCString { mkdir($0, 0o700) } }
             }
@@ -91,23 +94,37 @@ extension SystemCalls {
             return
         }
         do {
-            try synchronizeDirectory(path.directory)
+            if let parent { try give(path.name, toOwnerOf: parent) }
+            try synchronizeParent(of: path, parent)
         } catch {
-            // The process may enter the parent but not read it, so it cannot synchronize it.
-            guard error.number != EACCES else { return }
             // Remove the directory, so that the next attempt creates it again. An existing one would not be
             // synchronized.
-            _ = path.withCString { rmdir($0) }
+            if let parent {
+                _ = path.name.withCString { unlinkat(parent.descriptor, $0, AT_REMOVEDIR) }
+            } else {
+                _ = path.withCString { rmdir($0) }
+            }
             throw error
         }
     }
 
-    /// Creates a directory, which belongs to the owner of its parent: that user's programs have to be able to use it.
+    private func synchronizeParent(of path: FilePath, _ parent: FileHandle?) throws(SystemError) {
+        do {
+            if let parent {
+                try synchronizeDirectory(".", in: parent)
+            } else {
+                try synchronizeDirectory(path.directory)
+            }
+        } catch  where error.number == EACCES {
+            // The process may enter the parent but not read it, so it cannot synchronize it.
+        }
+    }
+
+    /// Gives a directory that root has created to the owner of its parent: that user's programs have to be able to use
+    /// it.
     ///
-    /// The user can replace any part of the path at any time, so the path is followed once. Only an empty directory of
-    /// root, in the directory of the user, is given away.
-    private func makeDirectoryAsRoot(_ name: FilePath, in parent: FileHandle) throws(SystemError) {
-        _ = try call(.makeDirectory, name, in: parent) { mkdirat($0, $1, 0o700) }
+    /// The user may have put another directory in its place. Only an empty one of root is given away.
+    private func give(_ name: FilePath, toOwnerOf parent: FileHandle) throws(SystemError) {
         let status = try status(of: parent)
         guard status.owner != 0, status.permissions & FileMode.otherWrite == 0 else { return }
         let directory = try open(name, in: parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)

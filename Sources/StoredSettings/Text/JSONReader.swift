@@ -24,6 +24,8 @@ package struct JSONReader {
     /// The names of all open objects, those of the innermost object last.
     private var names: [Name] = []
     private let maximumDepth: Int
+    /// The name of the member of the outermost object to find, and the offset of its value once it is found.
+    private var sought: (name: String, offset: Int?)?
 
     private struct Container {
         let isObject: Bool
@@ -88,6 +90,29 @@ extension JSONReader {
     /// Parses one object.
     package static func readObject(_ bytes: [UInt8]) throws(JSONSyntaxError) -> [String: StoredValue] {
         try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in try readObject(bytes) }
+    }
+}
+
+extension JSONReader {
+    /// Finds the value of a member of the outermost object.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the member.
+    ///   - bytes: The UTF-8 bytes of the object.
+    /// - Returns: The line and the column of the value, from 1; `nil` when there is none, or the bytes are not valid.
+    static func place(ofMember name: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
+        bytes.withUnsafeBufferPointer { bytes in
+            var reader = JSONReader(bytes)
+            reader.sought = (name, nil)
+            do {
+                _ = try reader.readDocument(isObject: true)
+            } catch {
+                return nil
+            }
+            guard let offset = reader.sought?.offset else { return nil }
+            let place = JSONSyntaxError("", at: offset, in: bytes)
+            return (place.line, place.column)
+        }
     }
 }
 
@@ -165,6 +190,10 @@ extension JSONReader {
         skipWhitespace()
         guard byte(at: position) == JSONByte.colon else { throw failure("expected ':' after a name", at: position) }
         position += 1
+        if let sought, open.count == 1, names.last?.text == sought.name {
+            skipWhitespace()
+            self.sought?.offset = position
+        }
     }
 
     private mutating func openContainer(isObject: Bool) throws(JSONSyntaxError) {

@@ -220,6 +220,26 @@ struct FileStoreEditTests {
         }
     }
 
+    @Test("the error for an unusable value has its line and column, unless the value is only in the journal")
+    func placeOfValue() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, reporter) = (directory + "/settings.json", RecordingReporter())
+            try path.overwriteFile(with: "{\n  \"nested\": {\"port\": 1},\n  \"port\" : \"no\"\n}\n")
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let port = Setting("port", default: 8_080, suite: suite)
+            #expect(port.value == 8_080)
+            #expect(reporter.errors.map(\.location) == [.init(file: path, line: 3, column: 12)])
+            #expect(reporter.errors.first?.message.contains("\(path):3:12") == true)
+            #expect(settingsError { try port.load() }?.location?.line == 3)
+            try suite.setStoredValue("still no", forKey: "port")
+            #expect(port.value == 8_080)
+            #expect(reporter.errors.last?.location == .init(file: path))
+            try suite.checkpoint()
+            #expect(settingsError { try port.load() }?.location?.line == 5)
+        }
+    }
+
     @Test("a set after a link was changed is stored where the link leads to")
     func changedLink() async throws {
         try await withTemporaryDirectory { directory in

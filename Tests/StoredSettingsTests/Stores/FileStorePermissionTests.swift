@@ -226,6 +226,85 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test("a journal is narrowed before it has a name that other processes use, and to the settings file")
+    func replacedJournalMode() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            #expect(chmod(path, 0o666) == 0)
+            let modes = Mutex<Set<Int>>([])
+            let system = SystemCalls(
+                fault: { call, path in
+                    // The journal belongs to another user.
+                    call == .changeMode && path.hasSuffix("/settings.json.journal") ? EPERM : nil
+                },
+                witness: { call, changed in
+                    guard call == .changeMode, changed.hasSuffix(".new"), changed.contains(".journal.") else { return }
+                    do {
+                        if let mode = try changed.filePermissions { _ = modes.withLock { $0.insert(mode) } }
+                    } catch {
+                        Issue.record(error)
+                    }
+                }
+            )
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            #expect(try (path + ".journal").filePermissions == 0o666)
+            #expect(chmod(path, 0o660) == 0)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 2 }
+            #expect(try (path + ".journal").filePermissions == 0o660)
+            #expect(modes.withLock { $0 } == [0o660])
+            let inode = try (path + ".journal").inode
+            try store.commit { $0["a"] = 3 }
+            #expect(try (path + ".journal").inode == inode)
+        }
+    }
+
+    @Test("a lock has no set-user-ID bits, and its owner can always open it", arguments: [0o6777, 0o000])
+    func lockMode(mode: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(chmod(path, mode_t(mode)) == 0)
+            _ = try CheckpointLock.tryToAcquire(for: store.file)?.release()
+            #expect(try (path + ".lock").filePermissions == mode & 0o777 | 0o600)
+            #expect(chmod(path, 0o600) == 0)
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+        }
+    }
+
+    @Test(
+        "the lock receives the group of a file that is shared later",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func groupOfLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(chown(path, 0, 4_322) == 0 && chmod(path, 0o660) == 0)
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            let attributes = try FileManager.default.attributesOfItem(atPath: path + ".lock")
+            #expect(attributes[.groupOwnerAccountID] as? Int == 4_322)
+            #expect(attributes[.posixPermissions] as? Int == 0o660)
+        }
+    }
+
+    @Test("directories that exist are accepted, with slashes at the end and the root directory", arguments: ["/", ""])
+    func existingDirectories(suffix: String) async throws {
+        try await withTemporaryDirectory { directory in
+            try SystemCalls().makeDirectories(suffix.isEmpty ? FilePath(directory + "//") : "/")
+            let path = directory + "//settings.json"
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1])
+        }
+    }
+
     @Test("a directory is created where its owner cannot be changed")
     func directoryWithoutOwner() async throws {
         try await withTemporaryDirectory { directory in

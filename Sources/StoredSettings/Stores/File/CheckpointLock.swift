@@ -75,11 +75,15 @@ struct CheckpointLock {
     /// Another user may have put a file of this user in its place. So only the mode of an empty file is changed.
     private static func share(_ lock: FileHandle, in directory: SettingsDirectory) throws {
         guard let model = try directory.status() else { return }
-        let status = try directory.system.status(of: lock)
-        guard status.size == 0, status.owner == SystemCalls.currentUser(), status.group == model.group,
-            status.permissions != model.permissions
+        let (status, user) = (try directory.system.status(of: lock), SystemCalls.currentUser())
+        var wanted = model.writableByOwner
+        wanted.owner = status.owner
+        // The directory of a user may contain files of root, so root changes only the mode there, or nothing.
+        guard model.isRegular, status.size == 0, status.owner == user,
+            user != 0 || model.owner == 0 || status.group == model.group,
+            status.group != wanted.group || status.permissions != wanted.permissions & 0o777
         else { return }
-        try directory.system.setPermissions(model.permissions, of: lock)
+        try directory.system.copyPermissions(of: wanted, to: lock)
     }
 
     private static func open(_ file: SettingsFile, creating isCreating: Bool) throws -> FileHandle? {
@@ -91,7 +95,9 @@ struct CheckpointLock {
             return lock
         }
         guard isCreating, let lock = try directory.createSibling(name, OpenFlags.readOnly) else { return nil }
-        if let model = try directory.model() { try file.system.copyPermissions(of: model, to: lock) }
+        if let model = try directory.model() {
+            try file.system.copyPermissions(of: model.writableByOwner, to: lock)
+        }
         return lock
     }
 }

@@ -10,7 +10,7 @@ import Synchronization
 /// compares one word that all processes share: while it is unchanged, the contents in memory are current.
 ///
 /// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, the state lock.
-final class FileStore: VersionedStore {
+final class FileStore: VersionedStore, LocatingStore {
     /// The last time that a commit failed to acquire the journal's lock.
     struct LockFailure {
         var time: ContinuousClock.Instant
@@ -120,6 +120,17 @@ extension FileStore {
 
     var problem: SettingsError? {
         withCurrentState { $0.problem }
+    }
+
+    func location(ofValueForKey key: String) -> SettingsError.Location? {
+        // The value of a record is not in the file yet.
+        guard peek({ $0.settings.failure == nil && $0.journal.journaled[key] == nil }) else { return nil }
+        do {
+            return try file.location(ofValueForKey: key)
+        } catch {
+            // The error names the file without a line.
+            return nil
+        }
     }
 
     /// Runs a body on the newest contents that can be read.

@@ -274,7 +274,12 @@ extension FileStoreState {
         // This user may not be allowed to change the permissions of the journal.
         if isLess { current.noteExposure() }
         do {
-            try current.narrowPermissions(to: status)
+            let isRefused = try current.narrowPermissions(to: status)
+            // A new journal belongs to this user. It is created once, because a file system may ignore modes.
+            if isRefused, !settings.isRefusalNoted {
+                settings.isRefusalNoted = true
+                current.noteExposure()
+            }
             guard isNew else { return }
             if isEmptyAndCleared { try current.copyPermissions(of: status) }
             try LastGoodCopy(directory: file.directory(), knownInode: 0).narrowPermissions(to: status)

@@ -98,13 +98,13 @@ struct JournalLocker {
         _ effects: inout Effects,
         _ snapshot: (borrowing FileStoreState) -> Snapshot
     ) throws -> (journal: Journal, snapshot: Snapshot)? {
-        for _ in 0..<Self.mostReloads {
+        for attempt in 0..<Self.mostReloads {
             let recovery = try store.withState(&effects) { state -> Recovery<Snapshot> in
                 guard !state.isClosed else { throw SettingsError.suiteFinished }
                 state.refresh(lookingAtFile: place == .elsewhere)
                 guard place != .elsewhere, state.journal.journal === journal else { return .elsewhere }
                 guard state.reload != .everything else { return .mustReload }
-                try state.recover(journal, isCut: place == .cut)
+                try state.recover(journal, isCut: place == .cut && attempt == 0)
                 // Another process may have taken over the records that only this process knew of.
                 guard state.reload != .everything else { return .mustReload }
                 let mayBeReplaced =

@@ -132,8 +132,16 @@ extension Journal {
                 try system.write(record, to: file, at: Int(epoch.start))
             }
             try system.write(JournalHeader.bytes(epoch, replacing: old, at: position), to: file)
-            try system.copyPermissions(of: system.status(of: old.file), to: file)
-            if let settings = try directory.status() { _ = try system.narrowPermissions(of: file, to: settings) }
+            let settings = try directory.status()
+            var model = try system.status(of: old.file)
+            if let settings {
+                model = model.narrowed(to: settings)
+                // Only root can give the file to another user.
+                (model.owner, model.group) = (settings.owner, settings.group)
+            }
+            try system.copyPermissions(of: model, to: file)
+            // If the group could not be copied.
+            if let settings { _ = try system.narrowPermissions(of: file, to: settings) }
             try system.synchronize(file)
             let renamed = try system.duplicate(file, path: old.file.path)
             guard let journal = try Journal.opened(renamed, isWritable: true, system) else {

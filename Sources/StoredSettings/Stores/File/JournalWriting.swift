@@ -183,9 +183,19 @@ extension Journal {
     /// them.
     ///
     /// - Parameter model: The settings file.
+    /// - Returns: Whether the journal retains such permissions, because it belongs to another user.
     /// - Throws: ``SystemError`` if the removal fails although this user may change the permissions.
-    func narrowPermissions(to model: FileStatus) throws(SystemError) {
-        if try system.narrowPermissions(of: file, to: model) { noteExposure() }
+    @discardableResult
+    func narrowPermissions(to model: FileStatus) throws(SystemError) -> Bool {
+        switch try system.narrowPermissions(of: file, to: model) {
+        case .none:
+            return false
+        case .done:
+            noteExposure()
+            return false
+        case .refused:
+            return true
+        }
     }
 
     /// Gives the empty journal the owner and the permissions of the settings file.

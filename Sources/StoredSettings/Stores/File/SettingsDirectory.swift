@@ -87,7 +87,7 @@ struct SettingsDirectory: Sendable {
     /// permissions. Without any of them, the files that root creates belong to the owner of the directory: that user's
     /// programs have to be able to use them.
     func model() throws -> FileStatus? {
-        if let status = try status() { return status }
+        if let status = try status(), status.isRegular { return status }
         for suffix in [SettingsFile.lastGoodSuffix, SettingsFile.journalSuffix] {
             let status = try system.status(at: name.adding(suffix), in: handle, followingLinks: false)
             if let status, try distrust(of: status) == nil { return status }

@@ -54,7 +54,13 @@ struct SettingsFile: Sendable {
 
     static func checksum(of bytes: [UInt8]) -> UInt64 {
         var checksum = Checksum(salt: UInt64(bytes.count))
-        for byte in bytes { checksum.add(UInt64(byte)) }
+        bytes.withUnsafeBytes { bytes in
+            let whole = bytes.count / 8 * 8
+            for offset in stride(from: 0, to: whole, by: 8) {
+                checksum.add(bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            }
+            for byte in bytes[whole...] { checksum.add(UInt64(byte)) }
+        }
         return checksum.value
     }
 
@@ -87,6 +93,16 @@ struct SettingsFile: Sendable {
         let directory = try directory()
         return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly).map(read)?
             .contents
+    }
+
+    /// Returns the place of a key's value; `nil` when the file has no value for the key, or is not valid.
+    ///
+    /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be read.
+    func location(ofValueForKey key: String) throws -> SettingsError.Location? {
+        guard let handle = try openFile() else { return nil }
+        let bytes = try system.contents(of: handle, limit: Self.longestFile)
+        return JSONReader.place(ofMember: key, in: bytes)
+            .map { SettingsError.Location(file: path.description, line: $0.line, column: $0.column) }
     }
 
     /// Whether the disk shows that there was a settings file: a last good copy, or a journal that has recorded a

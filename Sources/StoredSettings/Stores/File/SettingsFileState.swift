@@ -28,6 +28,9 @@ struct SettingsFileState {
     /// The status of the settings file to which the permissions of its siblings were adjusted last.
     private var adjustedTo: FileStatus?
 
+    /// Whether a journal of another user has retained permissions that the settings file does not have.
+    var isRefusalNoted = false
+
     /// Notes that the permissions of the siblings are adjusted to those of the file.
     ///
     /// - Returns: Whether they differ from those that were noted last, and whether users may have lost access.
