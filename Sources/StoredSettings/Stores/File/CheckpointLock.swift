@@ -72,7 +72,7 @@ struct CheckpointLock {
 
     /// Lets all users of the settings file open the lock, if the user of this process has created it.
     ///
-    /// Another user may have put a file of this user in its place. So only the mode of an empty file is changed.
+    /// Another user may have put a file of this user in its place. So only an empty file is changed, and it retains its owner.
     private static func share(_ lock: FileHandle, in directory: SettingsDirectory) throws {
         guard let model = try directory.status() else { return }
         let (status, user) = (try directory.system.status(of: lock), SystemCalls.currentUser())
