@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SystemCalls {
-    private static let permissionsOfOwner: FileMode = 0o700
-    private static let permissionsOfGroup: FileMode = 0o070
-    private static let permissionsOfOthers: FileMode = 0o007
-    private static let permissionsOfAll: FileMode = 0o777
-
     /// Copies the owner, the group and the mode of another file, as far as this user may.
     ///
     /// Only root can change the owner of a file. If the group cannot be copied, the file receives no group permissions.
@@ -15,15 +10,15 @@ extension SystemCalls {
         let status = try status(of: file)
         let isOwnerChanged = status.owner != model.owner
         let isGroupChanged = status.group != model.group
-        var (current, mode) = (status.permissions, model.permissions & Self.permissionsOfAll)
-        if isOwnerChanged || isGroupChanged, current & ~Self.permissionsOfOwner != 0 {
-            current &= Self.permissionsOfOwner
+        var (current, mode) = (status.permissions, model.permissions & FileMode.all)
+        if isOwnerChanged || isGroupChanged, current & ~FileMode.owner != 0 {
+            current &= FileMode.owner
             try setPermissions(current, of: file)
         }
         if isOwnerChanged { _ = try mayGive(file, to: model.owner, status.group) }
         if isGroupChanged, try !mayGive(file, to: nil, model.group) {
             // Members of the lost group count as other users now. They must not gain permissions.
-            mode &= ~Self.permissionsOfGroup & ~(~(mode >> 3) & Self.permissionsOfOthers)
+            mode &= ~FileMode.group & ~(~(mode >> 3) & FileMode.others)
         }
         if current != mode { try setPermissions(mode, of: file) }
     }
@@ -81,9 +76,9 @@ extension FileStatus {
         status.mode &= ~0o7777 | model.writableByOwner.permissions
         if group != model.group {
             // The group permissions are for another group, whose members are other users for the model.
-            status.mode &= ~Self.permissionsOfGroup | (model.permissions & Self.permissionsOfOthers) << 3
+            status.mode &= ~FileMode.group | (model.permissions & FileMode.others) << 3
             // The members of the model's group are other users for this file.
-            status.mode &= ~(~(model.permissions >> 3) & Self.permissionsOfOthers)
+            status.mode &= ~(~(model.permissions >> 3) & FileMode.others)
         }
         return status
     }
@@ -93,13 +88,10 @@ extension FileStatus {
     /// The owner of a file can always change its mode. The users of a file that a group may write to replace it in turn,
     /// so its owner changes.
     func allowsMore(than other: FileStatus) -> Bool {
-        if permissions & ~other.permissions & (Self.permissionsOfGroup | Self.permissionsOfOthers) != 0 { return true }
-        if group != other.group, permissions & Self.permissionsOfGroup != 0 { return true }
+        if permissions & ~other.permissions & (FileMode.group | FileMode.others) != 0 { return true }
+        if group != other.group, permissions & FileMode.group != 0 { return true }
         return owner != other.owner && (group != other.group || other.permissions & FileMode.groupWrite == 0)
     }
-
-    private static let permissionsOfGroup: FileMode = 0o070
-    private static let permissionsOfOthers: FileMode = 0o007
 
     /// The status with a mode that allows the owner to read and write.
     ///

@@ -54,6 +54,14 @@ enum OpenFlags {
 }
 
 extension FileMode {
+    /// All permissions of the owner.
+    static let owner: FileMode = 0o700
+    /// All permissions of the group.
+    static let group: FileMode = 0o070
+    /// All permissions of the other users.
+    static let others: FileMode = 0o007
+    /// All permissions, without the set-user-ID, set-group-ID and sticky bits.
+    static let all: FileMode = 0o777
     static let groupRead = S_IRGRP
     static let groupWrite = S_IWGRP
     static let otherWrite = S_IWOTH

@@ -72,7 +72,8 @@ struct CheckpointLock {
 
     /// Lets all users of the settings file open the lock, if the user of this process has created it.
     ///
-    /// Another user may have put a file of this user in its place. So only an empty file is changed, and it retains its owner.
+    /// Another user may have put a file of this user in its place. So only an empty file is changed, and it retains its
+    /// owner.
     private static func share(_ lock: FileHandle, in directory: SettingsDirectory) throws {
         guard let model = try directory.status() else { return }
         let (status, user) = (try directory.system.status(of: lock), SystemCalls.currentUser())
@@ -81,7 +82,7 @@ struct CheckpointLock {
         // The directory of a user may contain files of root, so root changes only the mode there, or nothing.
         guard model.isRegular, status.size == 0, status.owner == user,
             user != 0 || model.owner == 0 || status.group == model.group,
-            status.group != wanted.group || status.permissions != wanted.permissions & 0o777
+            status.group != wanted.group || status.permissions != wanted.permissions & FileMode.all
         else { return }
         try directory.system.copyPermissions(of: wanted, to: lock)
     }
