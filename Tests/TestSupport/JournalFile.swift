@@ -27,6 +27,15 @@ package struct JournalFile: Sendable {
         get throws { try Array(bytes.dropFirst(Self.headerSize)) }
     }
 
+    /// The whole file, except the words of the header about the lock.
+    package var recorded: [UInt8] {
+        get throws {
+            var bytes = try bytes
+            for offset in 24 * 8..<33 * 8 { bytes[offset] = 0 }
+            return bytes
+        }
+    }
+
     package var isThere: Bool { FileManager.default.fileExists(atPath: path) }
 
     /// A word of the header.

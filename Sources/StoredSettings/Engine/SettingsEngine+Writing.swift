@@ -31,7 +31,11 @@ extension SettingsEngine {
 
     /// Stores a value; `nil` removes the value of the key.
     func write(_ value: StoredValue?, forKey key: String) throws {
-        try write(CollectionOfOne((key: key, value: value)))
+        guard state.isPlain, TransactionScope.current == nil, !key.isEmpty else {
+            return try write(CollectionOfOne((key: key, value: value)))
+        }
+        try value?.checkDepth(forKey: key)
+        try store.write(value, forKey: key)
     }
 
     /// Stores a value without throwing: reports a failure, and keeps the value as a pending write.

@@ -11,7 +11,7 @@ final class SettingsEngine: Sendable {
     let store: any SettingsStore
     /// The store's version stamp; `nil` for a store that has to be called to find out whether anything has changed.
     let versionStamp: VersionStamp?
-    let state: Locked<State>
+    let state: EngineState
     /// The settings that are in use.
     ///
     /// No other lock is taken under this lock.
@@ -47,7 +47,7 @@ final class SettingsEngine: Sendable {
         versionStamp = (store as? any VersionedStore)?.versionStamp
         self.ownsStore = ownsStore
         isStorageAvailable = !(store is UnavailableStore)
-        state = Locked(State(pendingWrites: PendingWrites(isSavedLater: isStorageAvailable)))
+        state = EngineState(State(pendingWrites: PendingWrites(isSavedLater: isStorageAvailable)), versionStamp)
     }
 
     deinit {

@@ -11,6 +11,8 @@ struct SubscriberTable {
 
     var count: Int { keys.count + ofEveryKey.count }
 
+    var isEmpty: Bool { keys.isEmpty && ofEveryKey.isEmpty }
+
     mutating func insert(_ subscriber: some ChangeSubscriber, forKey key: String) -> ID {
         lastID += 1
         byKey[key, default: [:]][lastID] = subscriber

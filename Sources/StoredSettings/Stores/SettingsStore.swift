@@ -86,6 +86,17 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Throws: The error of the body, or ``SettingsError`` if the changes cannot be stored. Nothing has changed then.
     func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result
 
+    /// Stores the value of one key, whatever is stored now.
+    ///
+    /// It is the same as a ``write(_:)`` whose body makes one assignment. Most sets make this call, so a store should make
+    /// it fast.
+    ///
+    /// - Parameters:
+    ///   - value: The value; `nil` to remove the stored one.
+    ///   - key: The key.
+    /// - Throws: ``SettingsError`` if the change cannot be stored. Nothing has changed then.
+    func write(_ value: StoredValue?, forKey key: String) throws
+
     /// Waits until everything committed so far survives a power loss.
     ///
     /// - Throws: ``SettingsError`` if that cannot be achieved.
@@ -120,6 +131,11 @@ extension SettingsStore {
     /// This is sufficient for a store whose contents can always be read.
     public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         try commit(body)
+    }
+
+    /// Makes one assignment in a blind write.
+    public func write(_ value: StoredValue?, forKey key: String) throws {
+        try write { $0[key] = value }
     }
 
     /// Returns `nil`.

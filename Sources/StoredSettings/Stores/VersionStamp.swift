@@ -36,6 +36,10 @@ final class VersionStamp: @unchecked Sendable {
     private let current = Atomic<UInt64>(0)
     /// Initially `true`, so that the first read looks at the file.
     private let isLookDue = Atomic(true)
+    /// Whether the store's observer needs changes of this process.
+    ///
+    /// An engine without subscribers and pending writes needs none. The flag changes only while the store's lock is held.
+    let needsChanges = Atomic(true)
     /// The mapping of the page that is shared with other processes, once there is one.
     private let window = Locked<PageWindow?>(nil)
 
@@ -124,6 +128,24 @@ extension VersionStamp {
         seen.store(word, ordering: .releasing)
         // Last: this invalidates a version that was taken of both old and new words.
         if isOther || isChanged { invalidate() }
+    }
+
+    /// Publishes a change of the contents in memory, which were current, through the page that is shown.
+    ///
+    /// - Parameters:
+    ///   - word: The shared word that the contents correspond to.
+    ///   - version: The version of the contents.
+    func advance(toSeen word: UInt64, version: UInt64) {
+        // In the order of ``update(_:seen:version:)``.
+        current.store(version, ordering: .releasing)
+        seen.store(word, ordering: .releasing)
+        invalidate()
+    }
+
+    /// Whether the contents in memory were current when a word was the shared one, and no look at the file is due.
+    func isCurrent(atSeen word: UInt64, version: UInt64) -> Bool {
+        !isLookDue.load(ordering: .acquiring) && seen.load(ordering: .relaxed) == word
+            && current.load(ordering: .relaxed) == version
     }
 
     /// Maps a page at the address that versions contain.

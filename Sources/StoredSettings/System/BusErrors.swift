@@ -17,18 +17,18 @@ import Darwin
 /// installed here replaces the lost page by a page of zeros, and the read continues. Signals for other addresses are
 /// forwarded to the previous handler.
 enum BusErrors {
-    /// The addresses of the watched pages; 0 in unused entries.
+    /// The addresses of the watched mappings, each followed by its length; 0 in unused entries.
     ///
     /// The table has a fixed size and is never freed, so that the handler needs neither a lock nor an allocation. The
     /// pointer never changes. The entries are written under `lock`, and every access to them is atomic, so `unsafe` hides
     /// no race.
     nonisolated(unsafe) private static let pages = {
-        let pages = UnsafeMutablePointer<Atomic<UInt>>.allocate(capacity: capacity)
-        for index in 0..<capacity { (pages + index).initialize(to: Atomic(0)) }
+        let pages = UnsafeMutablePointer<Atomic<UInt>>.allocate(capacity: 2 * capacity)
+        for index in 0..<2 * capacity { (pages + index).initialize(to: Atomic(0)) }
         return pages
     }()
 
-    /// The maximum number of watched pages; further pages are not watched.
+    /// The maximum number of watched mappings; further ones are not watched.
     private static let capacity = 8_192
 
     private static let lock = Locked(false)
@@ -38,10 +38,18 @@ enum BusErrors {
     /// It is written once, under `lock`, by the call that installs the handler that reads it, so `unsafe` hides no race.
     nonisolated(unsafe) private static var previous = sigaction()
 
-    static func watch(_ page: UnsafeMutableRawPointer) {
+    /// The number of pages that were replaced.
+    ///
+    /// What this process has written to such a page is lost.
+    static var count: Int { replacements.load(ordering: .relaxed) }
+
+    private static let replacements = Atomic(0)
+
+    static func watch(_ page: UnsafeMutableRawPointer, _ length: Int = SharedPage.size) {
         lock.withLock { isInstalled in
-            for index in 0..<capacity where pages[index].load(ordering: .relaxed) == 0 {
-                pages[index].store(UInt(bitPattern: page), ordering: .releasing)
+            for index in 0..<capacity where pages[2 * index].load(ordering: .relaxed) == 0 {
+                pages[2 * index + 1].store(UInt(length), ordering: .releasing)
+                pages[2 * index].store(UInt(bitPattern: page), ordering: .releasing)
                 break
             }
             if !isInstalled { install() }
@@ -51,14 +59,16 @@ enum BusErrors {
 
     static func unwatch(_ page: UnsafeMutableRawPointer) {
         lock.withLock { _ in
-            for index in 0..<capacity where pages[index].load(ordering: .relaxed) == UInt(bitPattern: page) {
-                pages[index].store(0, ordering: .releasing)
+            for index in 0..<capacity where pages[2 * index].load(ordering: .relaxed) == UInt(bitPattern: page) {
+                pages[2 * index].store(0, ordering: .releasing)
                 break
             }
         }
     }
 
     private static func install() {
+        // The handler must not be the first to use it: that would take a lock.
+        _ = replacements.load(ordering: .relaxed)
         var action = sigaction()
         #if canImport(Glibc)
         action.__sigaction_handler.sa_sigaction = handle
@@ -114,9 +124,11 @@ enum BusErrors {
 
     private static func replacePage(at address: UInt) -> Bool {
         for index in 0..<capacity {
-            let page = pages[index].load(ordering: .acquiring)
-            guard page != 0, address >= page, address - page < UInt(SharedPage.size) else { continue }
-            return SystemCalls.mapZeros(at: page, SharedPage.size)
+            let start = pages[2 * index].load(ordering: .acquiring)
+            let length = pages[2 * index + 1].load(ordering: .relaxed)
+            guard start != 0, address >= start, address - start < length else { continue }
+            replacements.add(1, ordering: .relaxed)
+            return SystemCalls.mapZeros(at: address - (address - start) % UInt(SharedPage.size), SharedPage.size)
         }
         return false
     }

@@ -75,6 +75,27 @@ final class SharedPage: @unchecked Sendable {
         set { words[index].store(newValue, ordering: .releasing) }
     }
 
+    /// Replaces a word if it has an expected value.
+    ///
+    /// - Returns: Whether it had that value.
+    @inline(__always)
+    func exchange(_ expected: UInt64, for new: UInt64, inWord index: Int) -> Bool {
+        words[index].compareExchange(expected: expected, desired: new, ordering: .sequentiallyConsistent).exchanged
+    }
+
+    /// Stores a number in a word, or all bits if it contains another number.
+    ///
+    /// Later reads of other words by this thread see what other threads and processes stored before they read this word.
+    func add(toWord index: Int, watcher: UInt64) {
+        let (isFirst, known) = words[index].compareExchange(
+            expected: 0,
+            desired: watcher,
+            ordering: .sequentiallyConsistent
+        )
+        if !isFirst, known != watcher { words[index].store(.max, ordering: .sequentiallyConsistent) }
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
+    }
+
     /// Returns whether a word differs from the file, because another process has written to a copy of the file.
     ///
     /// - Parameter index: The index of the word to compare.

@@ -217,6 +217,21 @@ extension SystemCalls {
         }
     }
 
+    /// Allocates space for part of a file, and extends the file if necessary.
+    ///
+    /// - Throws: ``SystemError`` if there is no space, or the file system does not support this.
+    func allocate(_ range: Range<Int>, of file: FileHandle) throws(SystemError) {
+        #if os(Linux)
+        _ = try call(.allocate, file.path) {
+            // It returns an error number instead of setting `errno`.
+            errno = posix_fallocate(file.descriptor, off_t(range.lowerBound), off_t(range.count))
+            return errno == 0 ? 0 : -1
+        }
+        #else
+        throw SystemError(call: .allocate, path: file.path, number: ENOTSUP)
+        #endif
+    }
+
     /// Overwrites a file with bytes, and then truncates it to their count.
     package func rewrite(_ file: FileHandle, with bytes: [UInt8]) throws(SystemError) {
         try write(bytes, to: file)

@@ -96,6 +96,15 @@ extension SystemCalls {
     /// Returns the seconds since 1970, by the clock of file time stamps.
     static func wallClock() -> Double { Date().timeIntervalSince1970 }
 
+    /// A monotonic time in nanoseconds, which advances in steps of some milliseconds and is cheap to obtain.
+    static func coarseTime() -> UInt64 {
+        #if os(Linux)
+        nanoseconds(of: CLOCK_MONOTONIC_COARSE)
+        #else
+        clock_gettime_nsec_np(CLOCK_MONOTONIC_RAW_APPROX)
+        #endif
+    }
+
     /// Yields the processor to other threads and processes.
     static func yield() {
         sched_yield()
@@ -150,3 +159,17 @@ extension SystemCalls {
         }
     }
 }
+
+#if os(Linux)
+/// Returns the time of a clock in nanoseconds.
+private func nanoseconds(of clock: clockid_t) -> UInt64 {
+    // A `timespec` consists of two words on every 64-bit system (see `FileTime`).
+    withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 2) { words in
+        words.initialize(repeating: 0)
+        guard let start = words.baseAddress else { return 0 }
+        // The memory of the two words is used as a `timespec` only during the call.
+        start.withMemoryRebound(to: timespec.self, capacity: 1) { _ = clock_gettime(clock, $0) }
+        return words[0] &* 1_000_000_000 &+ words[1]
+    }
+}
+#endif

@@ -16,7 +16,7 @@ import Darwin
 package struct SystemCalls: Sendable {
     package enum Name: String, Sendable, CaseIterable {
         case open, read, write, sync, rename, unlink, makeDirectory, status, lock, changeMode, changeOwner, truncate
-        case readLink, resolve, watch, access, map, unlock, thread
+        case readLink, resolve, watch, access, map, unlock, thread, allocate
         /// Not a system call: a change of memory that is shared with other processes.
         case publish
     }
@@ -47,6 +47,11 @@ package struct SystemCalls: Sendable {
     /// Notifies the witness of a change of shared memory.
     func didPublish(_ path: FilePath) {
         witness?(.publish, path.description)
+    }
+
+    /// Notifies the witness that a lock was released, which needs no system call.
+    func didUnlock(_ path: FilePath) {
+        witness?(.unlock, path.description)
     }
 
     /// Makes one call, and repeats it while it is interrupted.

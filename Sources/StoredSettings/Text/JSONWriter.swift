@@ -69,19 +69,44 @@ package struct JSONWriter {
         writer.text.append(contentsOf: repeatElement(0, count: room))
         for (index, change) in changes.enumerated() {
             writer.text.append(index == 0 ? JSONByte.leftBrace : JSONByte.comma)
-            writer.write(change.key)
-            writer.text.append(JSONByte.colon)
-            writer.text.append(JSONByte.leftBracket)
-            if let value = change.new { try writer.write(value) }
-            writer.text.append(JSONByte.rightBracket)
+            try writer.write(change.key, change.new)
         }
         if changes.isEmpty { writer.text.append(JSONByte.leftBrace) }
         writer.text.append(JSONByte.rightBrace)
         return writer.text
     }
+
+    /// Replaces the contents of an array by the change of one key, in the form of ``text(of:after:maximumDepth:)``.
+    ///
+    /// The memory of the array is used again.
+    static func write(
+        _ key: String,
+        _ value: StoredValue?,
+        into text: inout [UInt8],
+        after room: Int,
+        maximumDepth: Int
+    ) throws {
+        var writer = JSONWriter(isPretty: false, maximumDepth: maximumDepth - 2)
+        swap(&writer.text, &text)
+        defer { swap(&writer.text, &text) }
+        writer.text.removeAll(keepingCapacity: true)
+        writer.text.append(contentsOf: repeatElement(0, count: room))
+        writer.text.append(JSONByte.leftBrace)
+        try writer.write(key, value)
+        writer.text.append(JSONByte.rightBrace)
+    }
 }
 
 extension JSONWriter {
+    /// Writes a key with an array of its new value, or an empty array.
+    private mutating func write(_ key: String, _ value: StoredValue?) throws {
+        write(key)
+        text.append(JSONByte.colon)
+        text.append(JSONByte.leftBracket)
+        if let value { try write(value) }
+        text.append(JSONByte.rightBracket)
+    }
+
     private mutating func write(_ value: StoredValue) throws {
         try begin(value)
         while let innermost = open.indices.last {

@@ -15,7 +15,7 @@ struct ForeignJournalTests {
 
         func apply(to journal: JournalFile) throws {
             switch self {
-            case .newerVersion: try journal.overwriteWord(at: JournalFile.versionOffset, with: 3)
+            case .newerVersion: try journal.overwriteWord(at: JournalFile.versionOffset, with: 4)
             case .magic: try journal.overwriteWord(at: JournalFile.magicOffset, with: 0x4C41_4E52_554F_4A21)
             }
         }

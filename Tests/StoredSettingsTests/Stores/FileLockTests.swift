@@ -248,7 +248,7 @@ struct SlowCheckpointTests {
             let counter = CallCounter(path + ".journal")
             let store = FileStore(path: path, system: counter.system)
             try store.write { $0["a"] = 1 }
-            let lock = try HeldLock(path + ".journal")
+            let lock = try HeldJournalLock(besideFileAt: path)
             let page = try #require(store.peek { $0.journal.journal?.page })
             try #require(LockHolder.current).store(as: .journal, in: page)
             let before = counter.count(.lock)

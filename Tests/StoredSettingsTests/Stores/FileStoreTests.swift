@@ -60,16 +60,16 @@ struct FileStoreTests {
             let setting = Setting("date", default: Date(), suite: suite)
             setting.value = date
             try suite.checkpoint()
-            let (inode, journal) = (try path.inode, try JournalFile(of: path).bytes)
+            let (inode, journal) = (try path.inode, try JournalFile(of: path).recorded)
             let version = suite.engine.store.version()
             setting.value = date
             try setting.update { _ in }
-            #expect(try JournalFile(of: path).bytes == journal)
+            #expect(try JournalFile(of: path).recorded == journal)
             #expect(suite.engine.store.version() == version)
             try suite.checkpoint()
             #expect(try path.inode == inode)
             setting.value = date + 1
-            #expect(try JournalFile(of: path).bytes != journal)
+            #expect(try JournalFile(of: path).recorded != journal)
             #expect(suite.engine.store.version() != version)
             try suite.checkpoint()
             #expect(try path.inode != inode)

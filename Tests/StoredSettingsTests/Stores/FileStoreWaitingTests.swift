@@ -22,7 +22,7 @@ struct FileStoreWaitingTests {
             let path = directory + "/settings.json"
             let suite = suite(path)
             try suite.setStoredValue(1, forKey: "a")
-            let lock = try HeldLock(path + ".journal")
+            let lock = try HeldJournalLock(besideFileAt: path)
             await withTaskGroup(of: Void.self) { group in
                 for index in 0..<3 {
                     group.addTask {

@@ -101,7 +101,7 @@ struct JournalFormatTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             var header = [UInt64](repeating: 0, count: 512)
-            (header[0], header[1], header[2]) = (Self.words("SSJOURNL".utf8)[0], 3, 42)
+            (header[0], header[1], header[2]) = (Self.words("SSJOURNL".utf8)[0], 4, 42)
             header[8] = position
             let bytes = Data(Self.bytes(header))
             try bytes.write(to: URL(filePath: path + ".journal"))
@@ -195,13 +195,16 @@ struct JournalFormatTests {
                 + Self.record(#"{"na\"me":[["x",1.5,null]],"port":[]}"#, epoch: epoch, salt: salt)
             #expect(Array(journal.dropFirst(4_096)) == records)
             #expect(Array(journal.prefix(8)) == Array("SSJOURNL".utf8))
-            #expect(header[1] == 2)
+            #expect(header[1] == 3)
             #expect(header[2] != 0)
             #expect(header[8] & 0xFFFF_FFFF == UInt64(4_096 + records.count))
             let facts: [UInt64] = [1, epoch, 4_096, 4_096, 4_096, 0, 0]
             #expect(Array(header[64..<72]) == facts + [Self.checksum(facts, salt: salt)])
             #expect(salt != 0)
-            let known = Set([0, 1, 2, 8] + Array(64..<73))
+            // The lock is free, and was acquired twice.
+            #expect(header[24] == 2 << 32)
+            #expect((1..<1 << 30).contains(header[31]))
+            let known = Set([0, 1, 2, 8, 24] + Array(28..<32) + Array(64..<73))
             #expect(header.indices.allSatisfy { header[$0] == 0 || known.contains($0) })
         }
     }
@@ -228,7 +231,7 @@ struct JournalFormatTests {
         try Data(Self.bytes(header) + old + new).write(to: URL(filePath: path + ".journal"))
     }
 
-    @Test("a journal that another program has written in the documented format is read", arguments: [1, 2] as [UInt64])
+    @Test("a journal that another program has written in the documented format is read", arguments: [1, 2, 3] as [UInt64])
     func read(version: UInt64) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -242,21 +245,22 @@ struct JournalFormatTests {
     }
 
     @Test(
-        "the first commit replaces an older journal, and a process that uses the older journal switches to the new one"
+        "the first commit replaces an older journal, and a process that uses the older journal switches to the new one",
+        arguments: [1, 2] as [UInt64]
     )
-    func converted() async throws {
+    func converted(version: UInt64) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 2, "gone": 3}"#)
-            try writeJournal(version: 1, beside: path)
+            try writeJournal(version: version, beside: path)
             let (store, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
             #expect(reader.contents() == ["a": 10, "b": 2, "c": "é"])
             let old = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             try store.commit { $0["d"] = 4 }
             let journal = JournalFile(of: path)
-            #expect(try journal.word(at: JournalFile.versionOffset) == 2)
+            #expect(try journal.word(at: JournalFile.versionOffset) == 3)
             // A process with an older library has mapped the old journal and finds an unknown version.
-            #expect(old.isRetired && old.page[JournalHeader.versionWord] == 1)
+            #expect(old.isRetired && old.page[JournalHeader.versionWord] == version)
             let contents: [String: StoredValue] = ["a": 10, "b": 2, "c": "é", "d": 4]
             #expect(reader.contents() == contents)
             #expect(store.contents() == contents)

@@ -19,6 +19,8 @@ final class CheckpointSchedule: Sendable {
     /// It doubles with each further failure, up to `longestRetryDelay`.
     static let retryDelay = Duration.seconds(1)
     static let longestRetryDelay = Duration.seconds(60)
+    /// The interval at which a process that may not write to the journal looks for records, in seconds.
+    static let pollInterval = 0.05
     /// The interval at which to check whether a retry is due, in seconds.
     static let retryInterval = 0.5
 
@@ -27,6 +29,10 @@ final class CheckpointSchedule: Sendable {
     let isScheduled = ScheduledFlag()
     let isRepairScheduled = ScheduledFlag()
     let isLookScheduled = ScheduledFlag()
+    /// Whether a request for a notification of the next record is scheduled.
+    let isRequestScheduled = ScheduledFlag()
+    /// Whether any stream or observation needs the changes of other processes at once.
+    let hasSubscribers = Atomic(false)
     /// Whether the lack of threads has been reported.
     let isShortageReported = Atomic(false)
     /// Whether a checkpoint is in progress because the journal has become long.

@@ -89,7 +89,7 @@ struct Checkpointer {
             effects.deliverChanges()
             self.effects = effects
         }
-        return try store.writer.withLock { failure in
+        return try store.withWriter { failure in
             let locker = JournalLocker(store, patience: patience, mustBeTrusted: true)
             let (journal, _) = try locker.lock(&failure, &effects) { _ in }
             defer { journal.unlock() }

@@ -69,29 +69,60 @@ enum FileLock {
             if try system.tryLock(file) { return }
             SystemCalls.yield()
         }
+        try wait(
+            for: file.path,
+            patience: patience,
+            slowPatience: slowPatience,
+            clock: clock,
+            holder: holder,
+            name: holder,
+            progress: progress
+        ) {
+            try system.tryLock(file)
+        }
+    }
+
+    /// Waits until an attempt to acquire a lock succeeds.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the locked file.
+    ///   - patience: How long to wait without progress.
+    ///   - slowPatience: How long to wait without progress while the holder is known to run; `nil` for no longer than
+    ///     `patience`.
+    ///   - clock: The clock to use.
+    ///   - holder: Returns the process that has announced that it holds the lock and is slow.
+    ///   - name: Returns the process to name in the error.
+    ///   - progress: Returns a number that changes when another process makes progress.
+    ///   - attempt: Returns whether the lock was acquired.
+    /// - Throws: The error of an attempt, or ``SettingsError`` if another process does not release the lock.
+    static func wait(
+        for path: FilePath,
+        patience: Duration,
+        slowPatience: Duration?,
+        clock: Clock,
+        holder: () -> LockHolder?,
+        name: () -> LockHolder?,
+        progress: () -> UInt64,
+        attempt: () throws -> Bool
+    ) throws {
         // Time in which this process could not run, such as while a container was paused, does not count: the holder
         // may have been paused as well.
         var (waited, withoutProgress) = (Duration.zero, Duration.zero)
         let slowPatience = slowPatience ?? patience
         var pause = shortestPause
         var state = progress()
-        while try !system.tryLock(file) {
+        while try !attempt() {
             let newState = progress()
             if newState != state {
                 // A process that has just made progress is about to release the lock, so the next tries follow quickly.
                 (state, withoutProgress, pause) = (newState, .zero, shortestPause)
             }
             if withoutProgress >= patience {
-                let holder = holder()
-                guard withoutProgress < slowPatience, holder?.mayBeRunning == true else {
-                    throw SettingsError.lockTimedOut(
-                        file.path,
-                        after: withoutProgress,
-                        process: holder?.visibleProcess
-                    )
+                guard withoutProgress < slowPatience, holder()?.mayBeRunning == true else {
+                    throw SettingsError.lockTimedOut(path, after: withoutProgress, process: name()?.visibleProcess)
                 }
             }
-            guard waited < max(longestWait, patience) else { throw SettingsError.lockBusy(file.path, after: waited) }
+            guard waited < max(longestWait, patience) else { throw SettingsError.lockBusy(path, after: waited) }
             let before = clock.now()
             clock.sleep(pause)
             let elapsed = min(clock.now() - before, longestCountedPause)

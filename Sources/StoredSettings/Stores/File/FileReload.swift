@@ -70,6 +70,10 @@ extension FileStoreState {
         let epoch = usable?.current?.epoch
         if reload == .file {
             if let epoch, epoch.epoch == journal.position.epoch { journal.dropCheckpointed(upTo: epoch.checkpointed) }
+            // Values that have to be taken over into the journal are not in the file, and have no record there yet.
+            for key in journal.stranded?.values.keys ?? [:].keys {
+                journal.journaled[key] = journal.journaled[key] ?? journal.position.end
+            }
             keysNewerThanFile = Set(journal.journaled.keys)
         }
         return ReloadRequest(

@@ -11,19 +11,25 @@ import Synchronization
 ///
 /// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, the state lock.
 final class FileStore: VersionedStore, LocatingStore {
-    /// The last time that a commit failed to acquire the journal's lock.
+    /// A commit that could not lock the journal in time.
     struct LockFailure {
-        var time: ContinuousClock.Instant
+        /// The number of such failures so far.
+        var number: Int
         var error: SettingsError
     }
+
 
     let file: SettingsFile
     /// Accessed only through ``peek(_:)`` and ``withState(_:_:)``.
     private let state: Locked<FileStoreState>
-    /// Held for a whole commit, including the user's body.
+    /// Held for a whole commit, including the user's body, but not for a set that need not wait.
     ///
     /// The state lock is free meanwhile, so reads continue.
-    let writer = Locked<LockFailure?>(nil)
+    private let writer = Locked<LockFailure?>(nil)
+    /// The number of the last ``LockFailure``.
+    let lockFailures = Atomic(0)
+    /// The number of threads that wait to write, or are about to.
+    private let waiters = Atomic(0)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
     let versionStamp = VersionStamp(sharedWord: JournalHeader.positionWord, idWord: JournalHeader.idWord)
@@ -94,6 +100,23 @@ final class FileStore: VersionedStore, LocatingStore {
             return try body(&state)
         }
     }
+
+    /// Runs a body that changes the state and has no effects, and that makes its changes known to reads itself.
+    func withSimpleState<Result>(_ body: (inout FileStoreState) throws -> Result) rethrows -> Result {
+        try state.withLock { try body(&$0) }
+    }
+
+    /// Runs a body that commits, and excludes the commits of other threads.
+    ///
+    /// - Parameter body: Receives the last failure to lock the journal.
+    func withWriter<Result>(_ body: (inout LockFailure?) throws -> Result) rethrows -> Result {
+        waiters.add(1, ordering: .relaxed)
+        defer { waiters.subtract(1, ordering: .relaxed) }
+        return try writer.withLock { try body(&$0) }
+    }
+
+    /// Whether a thread commits.
+    var isCommitting: Bool { writer.withLockIfAvailable { _ in false } ?? true }
 
     /// Runs an operation, and performs its effects after it has released its locks.
     func withEffects<Result>(_ operation: (inout Effects) throws -> Result) rethrows -> Result {
@@ -171,6 +194,7 @@ extension FileStore {
     /// - Returns: Whether the contents in memory may have been outdated.
     @discardableResult
     func look(isFileChanged: Bool = true) -> Bool {
+        requestNotification()
         // While no journal is known, a write to the file at its path may have completed it. A record may follow.
         let mayBeNew = !isFileChanged && peek { $0.journal.journal == nil }
         if isFileChanged || mayBeNew { versionStamp.mustLook() }
@@ -191,25 +215,39 @@ extension FileStore {
         try commit(isBlind: true, body)
     }
 
+    func write(_ value: StoredValue?, forKey key: String) throws {
+        let earlierFailures = lockFailures.load(ordering: .relaxed)
+        let value = value.map { $0.isStoredAsItself ? $0 : $0.storedAsJSON }
+        // A thread that waits must not starve behind this one.
+        if waiters.load(ordering: .relaxed) == 0, try finish(writeIfPossible(value, forKey: key)) { return }
+        let result = try withWriter { failure in
+            if let failure, failure.number > earlierFailures { throw failure.error }
+            return try writeIfPossible(value, forKey: key)
+        }
+        if !finish(result) { try commit(isBlind: true, earlierFailures: earlierFailures) { $0[key] = value } }
+    }
+
     /// - Parameters:
     ///   - isBlind: Whether the result is independent of the stored values.
     ///   - mustBeTrusted: Whether to replace a journal that the disk failed to write in part.
+    ///   - earlierFailures: The number of the last ``LockFailure`` when the caller began.
     ///   - body: Makes the changes.
     /// - Returns: The result of the body.
     /// - Throws: ``SettingsError`` if the changes cannot be stored, or the error of the body.
     private func commit<Result>(
         isBlind: Bool,
         mustBeTrusted: Bool = false,
+        earlierFailures: Int? = nil,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         try withEffects { effects in
-            let arrival = ContinuousClock.now
+            let earlierFailures = earlierFailures ?? lockFailures.load(ordering: .relaxed)
             // A failure that no longer exists must not make this change fail.
             if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { versionStamp.mustLook() }
             var isChanged = false
-            let result = try writer.withLock { failure in
+            let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
-                if let failure, failure.time > arrival { throw failure.error }
+                if let failure, failure.number > earlierFailures { throw failure.error }
                 let locker = JournalLocker(self, mustBeTrusted: mustBeTrusted)
                 let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
                     ($0.contents, $0.version, $0.unknownContents)
@@ -310,7 +348,25 @@ extension FileStore {
     }
 
     func watch() {
+        schedule.hasSubscribers.store(true, ordering: .relaxed)
         watch(makingDirectories: true)
+    }
+
+    /// Asks to be notified of the next record of another process.
+    ///
+    /// Without subscribers, it is sufficient to notice records some time later.
+    private func requestNotification() {
+        guard let journal = peek({ $0.watch == nil ? nil : $0.journal.journal }) else { return }
+        let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
+        if journal.isWritable, isUrgent { return journal.requestNotification() }
+        guard !schedule.isRequestScheduled.exchange(true, ordering: .relaxed) else { return }
+        WorkScheduler.shared.after(isUrgent ? CheckpointSchedule.pollInterval : CheckpointSchedule.courtesy) { [weak self] in
+            guard let self else { return }
+            schedule.isRequestScheduled.store(false, ordering: .relaxed)
+            journal.requestNotification()
+            // A process that may not write to the journal cannot ask.
+            if !journal.isWritable { look(isFileChanged: false) }
+        }
     }
 
     func watch(makingDirectories: Bool) {

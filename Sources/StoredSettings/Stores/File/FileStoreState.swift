@@ -9,7 +9,7 @@
 /// The contents are brought up to date in two parts. The records of the journal are replayed under the lock, because
 /// every later read has to see a set that has returned in any process. They are few. The settings file is read outside
 /// the lock, by one thread at a time, because this takes time in proportion to the file: see ``FileReloader``.
-struct FileStoreState {
+struct FileStoreState: ~Copyable {
     let file: SettingsFile
     let versionStamp: VersionStamp
     let schedule: CheckpointSchedule
@@ -128,6 +128,32 @@ extension FileStoreState {
             effects.observers.append(observer)
             effects.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
         }
+    }
+
+    /// The place of a key's value in ``contents``; `nil` when there is none.
+    func place(ofKey key: String) -> Dictionary<String, StoredValue>.Index? { contents.index(forKey: key) }
+
+    /// The value at a place; `nil` for no place.
+    func value(at place: Dictionary<String, StoredValue>.Index?) -> StoredValue? { place.map { contents.values[$0] } }
+
+    /// Replaces the value of one key without notifying the observer.
+    ///
+    /// - Parameters:
+    ///   - value: The new value; `nil` to remove the old one.
+    ///   - place: The place of the old value.
+    ///   - key: The key.
+    /// - Returns: The old value.
+    mutating func replace(
+        _ value: StoredValue?,
+        at place: Dictionary<String, StoredValue>.Index?,
+        forKey key: String
+    ) -> StoredValue? {
+        version &+= 1
+        guard let value else { return contents.removeValue(forKey: key) }
+        guard let place else { return contents.updateValue(value, forKey: key) }
+        let old = contents.values[place]
+        contents.values[place] = value
+        return old
     }
 
     /// Makes the contents known to reads without a lock.

@@ -17,9 +17,17 @@ final class Journal: Sendable {
     ///
     /// A new journal has another ID, even in the same file.
     let id: UInt64
+    /// The lock with which writers take turns.
+    ///
+    /// A journal of an older format is locked with ``FileLock`` instead.
+    let lock: JournalLock
     /// The device and inode of the file.
     private let identity: (device: UInt64, inode: UInt64)
     private let forks = Forks.count
+    /// Whether writers lock the file instead of the word in its header.
+    let isLockedAsFile: Bool
+    /// Identifies this object among those that ask for notifications.
+    let watcherID = UInt64.random(in: 1..<(.max))
     /// Whether this process has removed permissions of the file: see ``isExposed``.
     let exposure = Atomic(false)
 
@@ -33,6 +41,8 @@ final class Journal: Sendable {
         identity = (status.device, status.inode)
         page = try SharedPage(file, isWritable: isWritable, system)
         id = page[JournalHeader.idWord]
+        lock = JournalLock(page, file, system)
+        isLockedAsFile = page[JournalHeader.versionWord] < JournalHeader.version || !SystemCalls.hasByteLocks
     }
 
     /// Opens a journal.
@@ -80,7 +90,7 @@ final class Journal: Sendable {
     ///   - system: The system calls to use.
     ///   - lock: Locks a file that is not a journal yet, while it is initialized.
     ///   - cut: Called if the file is the remains of a truncated journal.
-    /// - Returns: The journal. A new one is locked.
+    /// - Returns: The journal.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another kind of file is at the path.
     static func openOrCreate(
         at path: FilePath,
@@ -106,6 +116,8 @@ final class Journal: Sendable {
             file = old
         }
         try lock(file)
+        // From then on, the word in its header is the lock.
+        defer { FileLock.release(file, system) }
         // Another process may have been faster.
         if let journal = try Journal.opened(file, isWritable: true, system) { return journal }
         if try isCut(file, system) { cut() }
@@ -192,7 +204,10 @@ extension Journal {
     /// Whether an older version of this library created the journal.
     ///
     /// A process with that version may still be using it.
-    var isUnsalted: Bool { page[JournalHeader.versionWord] == JournalHeader.unsaltedVersion }
+    var isOldFormat: Bool { page[JournalHeader.versionWord] < JournalHeader.version }
+
+    /// Whether the records have no salts.
+    var isUnsalted: Bool { page[JournalHeader.versionWord] <= JournalHeader.unsaltedVersion }
 
     /// Whether the journal was opened by a process that this one was forked from.
     var isInherited: Bool { forks != Forks.count }
@@ -201,7 +216,30 @@ extension Journal {
     func unlock() {
         // If the body of a commit has forked, and this is the child, the lock belongs to the parent.
         guard !isInherited else { return }
-        FileLock.release(file, system)
+        if isLockedAsFile { FileLock.release(file, system) } else { lock.release() }
+    }
+
+    /// Locks the journal unless it is held, or its last holder has died.
+    ///
+    /// - Returns: Whether it is locked.
+    /// - Throws: ``SystemError`` if it cannot be locked.
+    func acquireLockIfFree() throws(SystemError) -> Bool { try lock.acquireIfFree() }
+
+    /// Locks the journal.
+    ///
+    /// - Parameter patience: How long to wait for a process that makes no progress.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
+    func acquireLock(_ patience: Patience = Patience()) throws {
+        let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
+        guard isLockedAsFile else { return try lock.acquire(patience, slowHolder: slowHolder) }
+        try FileLock.acquire(
+            file,
+            system,
+            patience: patience.withoutProgress,
+            slowPatience: patience.withSlowHolder,
+            holder: slowHolder,
+            progress: { published.word }
+        )
     }
 
     /// Whether the journal is still the one at the path.

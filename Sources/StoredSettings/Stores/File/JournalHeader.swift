@@ -75,8 +75,10 @@ enum JournalHeader {
     /// "SSJOURNL", in the byte order of the file.
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
     static let magicBytes = Array("SSJOURNL".utf8)
-    static let version: UInt64 = 2
-    /// Version 1 is the same format without salts: each of them is 0.
+    static let version: UInt64 = 3
+    /// Version 2 is the same format. Its writers lock the file with `flock` instead of a word of the header.
+    ///
+    /// Version 1 is version 2 without salts: each of them is 0.
     static let unsaltedVersion: UInt64 = 1
 
     /// Whether a word is not a complete magic number: it is 0, or a beginning of the magic number without records after
@@ -101,6 +103,18 @@ enum JournalHeader {
     static let distrustedWord = 20
     /// Not 0 when users that have lost access to the settings file may have the journal open.
     static let exposedWord = 21
+    /// The word with which writers lock the journal: see ``JournalLock``.
+    static let lockWord = 24
+    /// The token of a process that has waited for the lock for long.
+    static let hungryWord = 25
+    /// The length of the file up to which its space is allocated, so that records can be copied there; 0 for none.
+    static let allocatedWord = 26
+    /// Not 0 when another process wants to be notified of the next record: see ``Journal/requestNotification()``.
+    static let watchedWord = 27
+    /// A word without meaning. Writing it to the file notifies the processes that watch the directory.
+    static let notificationWord = 32
+    /// The four words of the ``LockHolder`` that has locked the journal, the last of which is its token.
+    static let writerWord = 28
     /// Set in the position while the journal is being replaced.
     static let replacingBit: UInt64 = 1
     /// Not 0 after a checkpoint has written a settings file.

@@ -27,7 +27,7 @@ struct JournalLocker {
     /// No other process can change it until it is unlocked.
     ///
     /// - Parameters:
-    ///   - failure: The value that ``FileStore/writer`` protects.
+    ///   - failure: The last failure to lock the journal.
     ///   - effects: Receives what to do afterwards.
     ///   - snapshot: Returns the part of the state that the caller needs.
     /// - Returns: The journal, locked, and the part of its state.
@@ -41,7 +41,10 @@ struct JournalLocker {
             return try lock(&effects, snapshot)
         } catch {
             let error = file.writeError(error)
-            if error.code == .lockTimedOut { failure = FileStore.LockFailure(time: .now, error: error) }
+            if error.code == .lockTimedOut {
+                let number = store.lockFailures.add(1, ordering: .relaxed).newValue
+                failure = FileStore.LockFailure(number: number, error: error)
+            }
             throw error
         }
     }
@@ -55,14 +58,7 @@ struct JournalLocker {
             let journal = try writableJournal(mustOpen: mustOpen, &effects)
             // This comes before the lock: other processes should not wait while this one reads a file.
             store.reloadIfDue(&effects)
-            try FileLock.acquire(
-                journal.file,
-                file.system,
-                patience: patience.withoutProgress,
-                slowPatience: patience.withSlowHolder,
-                holder: { LockHolder(of: .journal, in: journal.page) },
-                progress: { journal.published.word }
-            )
+            try journal.acquireLock(patience)
             // A process that recorded itself as the holder was killed before it released the lock.
             if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
             do {
@@ -105,10 +101,11 @@ struct JournalLocker {
                 guard place != .elsewhere, state.journal.journal === journal else { return .elsewhere }
                 guard state.reload != .everything else { return .mustReload }
                 try state.recover(journal, isCut: place == .cut && attempt == 0)
+                state.journal.notePlace()
                 // Another process may have taken over the records that only this process knew of.
                 guard state.reload != .everything else { return .mustReload }
                 let mayBeReplaced =
-                    journal.isUnsalted || journal.isExposed || journal.isDistrusted
+                    journal.isOldFormat || journal.isExposed || journal.isDistrusted
                     || state.journal.isTooLong(journal, bound: store.schedule.journalBound)
                 return .done(snapshot(state), mayBeReplaced: mayBeReplaced)
             }

@@ -37,20 +37,82 @@ package struct JournalRecord {
         longest: Int = longest
     ) throws -> [UInt8] {
         var bytes = try JSONWriter.text(of: changes, after: headerSize, maximumDepth: maximumDepth)
+        try pad(&bytes, longest)
+        complete(&bytes, epoch: epoch, salt: salt)
+        return bytes
+    }
+
+    /// Extends a record to a multiple of the alignment, and stores its length in its header.
+    private static func pad(_ bytes: inout [UInt8], _ longest: Int) throws {
         let textLength = bytes.count - headerSize
-        bytes.append(contentsOf: repeatElement(0, count: (alignment - textLength % alignment) % alignment))
+        for _ in 0..<(alignment - textLength % alignment) % alignment { bytes.append(0) }
         guard bytes.count <= longest, let length = UInt32(exactly: bytes.count) else {
             throw SettingsError.recordTooLong(longest)
         }
         bytes.withUnsafeMutableBytes { bytes in
-            // All of these are inside the header, with which the array begins.
+            // Both are inside the header, with which the array begins.
             bytes.storeBytes(of: length.littleEndian, toByteOffset: 0, as: UInt32.self)
-            bytes.storeBytes(of: epoch.littleEndian, toByteOffset: 4, as: UInt32.self)
             bytes.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
-            let checksum = checksum(of: UnsafeRawBufferPointer(bytes), salt: salt)
-            bytes.storeBytes(of: checksum.littleEndian, toByteOffset: 8, as: UInt64.self)
         }
-        return bytes
+    }
+
+    /// Stores the epoch and the checksum in the header of a record.
+    static func complete(_ bytes: inout [UInt8], epoch: UInt32, salt: UInt64) {
+        bytes.withUnsafeMutableBytes { complete($0, epoch: epoch, salt: salt) }
+    }
+
+    /// Stores the epoch and the checksum in the header of a record.
+    ///
+    /// - Parameters:
+    ///   - bytes: The record, which is not shorter than its header.
+    ///   - epoch: The journal's epoch.
+    ///   - salt: The salt of the epoch.
+    static func complete(_ bytes: UnsafeMutableRawBufferPointer, epoch: UInt32, salt: UInt64) {
+        // Both are inside the header, with which the record begins.
+        bytes.storeBytes(of: epoch.littleEndian, toByteOffset: 4, as: UInt32.self)
+        let checksum = checksum(of: UnsafeRawBufferPointer(bytes), salt: salt)
+        bytes.storeBytes(of: checksum.littleEndian, toByteOffset: 8, as: UInt64.self)
+    }
+
+    /// Runs a body with the bytes of a record that sets one key. Its epoch is not known yet: see ``complete(_:epoch:salt:)``.
+    ///
+    /// - Throws: ``SettingsError`` when the value has no JSON form, or the record would be too long; the error of the body.
+    static func withRecord<Result>(
+        setting key: String,
+        to value: StoredValue?,
+        _ body: (UnsafeMutableRawBufferPointer) throws -> Result
+    ) throws -> Result {
+        if let result = try withShortRecord(setting: key, to: value, body) { return result }
+        var bytes = try JSONWriter.text(
+            of: [StoreChange(key: key, old: nil, new: value)],
+            after: headerSize,
+            maximumDepth: maximumDepth
+        )
+        try pad(&bytes, longest)
+        return try bytes.withUnsafeMutableBytes { try body($0) }
+    }
+
+    private static let shortLength = 512
+
+    /// Composes a short record on the stack.
+    ///
+    /// - Returns: The result of the body; `nil` if the record is longer, or the value is of another kind.
+    private static func withShortRecord<Result>(
+        setting key: String,
+        to value: StoredValue?,
+        _ body: (UnsafeMutableRawBufferPointer) throws -> Result
+    ) throws -> Result? {
+        try withUnsafeTemporaryAllocation(byteCount: shortLength, alignment: alignment) { buffer in
+            var text = ShortText(buffer, from: headerSize)
+            guard text.appendMember(key, value) else { return nil }
+            let textLength = text.count - headerSize
+            text.pad(to: alignment)
+            // The text is at least as long as an empty object, and the memory is used only in this closure.
+            let record = UnsafeMutableRawBufferPointer(rebasing: buffer[..<text.count])
+            record.storeBytes(of: UInt32(text.count).littleEndian, toByteOffset: 0, as: UInt32.self)
+            record.storeBytes(of: UInt64(textLength).littleEndian, toByteOffset: 16, as: UInt64.self)
+            return try body(record)
+        }
     }
 
     /// Returns the bytes of changes that were committed before: one record if that is not too long, otherwise several.

@@ -64,8 +64,13 @@ extension FileStoreState {
         if let old = stranded.journal, old.isAlive, !old.isInherited {
             // No process commits to the old journal after it is locked: a writer looks at the path after it has locked
             // a journal. Reads wait meanwhile, so the next commit tries again instead of waiting here.
-            try FileLock.acquire(old.file, file.system, patience: .milliseconds(100)) { old.published.word }
-            defer { FileLock.release(old.file, file.system) }
+            //
+            // A process that may not write to the old journal cannot lock it. It may miss a record that is written now.
+            // The process that writes it takes it over with its next commit.
+            let isLocked = old.isWritable || old.isLockedAsFile
+            let patience = Duration.milliseconds(100)
+            if isLocked { try old.acquireLock(Patience(withoutProgress: patience, withSlowHolder: patience)) }
+            defer { if isLocked { old.unlock() } }
             guard !old.isRetired else { return forgetStranded() }
             // A value that was set in the new journal is newer.
             let isOverwritten = { [journaled = journal.journaled, values = stranded.values] key in
@@ -101,7 +106,10 @@ extension FileStoreState {
         let record = try JournalRecord.records(of: changes, epoch: journal.position.epoch, salt: journal.salt)
         journal.position = try current.append(record, after: journal.position)
         // Most of the values are already visible, because this process has had them in memory.
-        for change in changes { journal.journaled[change.key] = journal.position.end }
+        for change in changes {
+            journal.journaled[change.key] = journal.position.end
+            keysNewerThanFile?.insert(change.key)
+        }
         apply(changes.filter { $0.old != $0.new }, end: journal.position.end, .external)
         effects.isCheckpointDue = true
     }

@@ -26,7 +26,7 @@ struct JournalReplacement {
     /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced.
     func runIfDue(mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
         let isDue = mustBeTrusted || old.page[JournalHeader.limitWord] != 0
-        let isRequired = old.isUnsalted || old.isExposed || old.isDistrusted && isDue
+        let isRequired = old.isOldFormat || old.isExposed || old.isDistrusted && isDue
         guard isRequired || store.peek({ $0.journal.isTooLong(old, bound: store.schedule.journalBound) }) else {
             return old
         }
@@ -119,10 +119,6 @@ extension Journal {
             throw SystemError(call: .open, path: directory.handle.path.appending(name), number: Errno.fileExists)
         }
         do {
-            // No other process knows the file.
-            guard try system.tryLock(file) else {
-                throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
-            }
             var epoch = JournalEpoch.first()
             if !changes.isEmpty {
                 let record = try JournalRecord.records(of: changes, epoch: epoch.epoch, salt: epoch.salt)
@@ -132,7 +128,7 @@ extension Journal {
                 try system.write(record, to: file, at: Int(epoch.start))
             }
             try system.write(JournalHeader.bytes(epoch, replacing: old, at: position), to: file)
-            let settings = try directory.status()
+            let settings = try directory.status().flatMap { $0.isRegular ? $0 : nil }
             var model = try system.status(of: old.file)
             if let settings {
                 model = model.narrowed(to: settings)
@@ -146,6 +142,13 @@ extension Journal {
             let renamed = try system.duplicate(file, path: old.file.path)
             guard let journal = try Journal.opened(renamed, isWritable: true, system) else {
                 throw SystemError(call: .write, path: file.path, number: Errno.ioError)
+            }
+            if journal.isLockedAsFile {
+                guard try system.tryLock(renamed) else {
+                    throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
+                }
+            } else {
+                try journal.lock.acquireNew()
             }
             return JournalDraft(name: name, journal: journal, epoch: epoch)
         } catch {

@@ -5,7 +5,9 @@ struct JournalState {
     /// The path of the journal, which may not exist yet.
     var path: FilePath = ""
     /// The journal that was found last; `nil` while there is none.
-    var journal: Journal?
+    var journal: Journal? { didSet { if journal !== oldValue { space = .unknown } } }
+    /// Where this process copies records to.
+    var space = RecordSpace.Mapping.unknown
     /// The ID of the known journal, or of the previous one if there is none.
     private(set) var id: UInt64 = 0
     /// The position up to which the journal has been read.
@@ -18,19 +20,37 @@ struct JournalState {
     /// key.
     var journaled: [String: UInt32] = [:]
     /// Whether records were found that are not as they were written.
-    var isDamaged = false
+    var isDamaged = false { didSet { noteTrouble() } }
     /// Values that were committed to a journal that is no longer at the path, and have to be taken over.
-    var stranded: Stranded?
+    var stranded: Stranded? { didSet { noteTrouble() } }
     /// The error of the last attempt to read the records.
-    var unreadable: SettingsError?
+    var unreadable: SettingsError? { didSet { noteTrouble() } }
     /// The error that prevents the use of the file at the journal's path.
-    var problem: SettingsError?
+    var problem: SettingsError? { didSet { noteTrouble() } }
+    /// Whether a record is damaged, unreadable or missing.
+    ///
+    /// It is stored because every set asks for it.
+    private(set) var isTroubled = false
     /// Whether the journal's name is known to be on the disk.
     var isNamed = false
     /// The space that is known to contain no earlier values.
     var cleared: Cleared?
     /// The length above which a replacement of the journal is tried again after a failure.
     var replacingEnd: UInt32 = 0
+
+    /// When the path was last found to lead to the journal, in nanoseconds of ``SystemCalls/coarseTime()``.
+    private var placeTime: UInt64 = 0
+
+    /// How long the journal counts as being at its path, in nanoseconds.
+    ///
+    /// Another program may remove it. Examining the path for every set would take longer than the rest of the set.
+    private static let placeInterval: UInt64 = 10_000_000
+
+    /// Whether the next commit has to examine the path.
+    var isPlaceDue: Bool { SystemCalls.coarseTime() &- placeTime >= Self.placeInterval }
+
+    /// Notes that the path leads to the journal.
+    mutating func notePlace() { placeTime = SystemCalls.coarseTime() }
 
     struct Cleared {
         var epoch: UInt32
@@ -39,7 +59,11 @@ struct JournalState {
     }
 
     /// The previous journal, and the position up to which this process has read it.
-    private(set) var lost: Lost?
+    private(set) var lost: Lost? { didSet { noteTrouble() } }
+
+    private mutating func noteTrouble() {
+        isTroubled = isDamaged || stranded != nil || unreadable != nil || problem != nil || lost != nil
+    }
 
     struct Lost {
         var id: UInt64
@@ -223,7 +247,8 @@ struct JournalState {
 
     /// Forgets the records that are in the file according to the journal, if its epoch can be read.
     mutating func forgetCheckpointed() {
-        guard let journal, journal.isAlive, let epoch = journal.current?.epoch else { return }
+        // The epoch is read first: another thread or process may be creating a new journal in the same file.
+        guard let journal, let epoch = journal.current?.epoch, journal.isAlive else { return }
         if epoch.epoch == position.epoch {
             dropCheckpointed(upTo: epoch.checkpointed)
         } else if continues(into: epoch) {

@@ -20,6 +20,31 @@ extension Journal {
         return position
     }
 
+    /// Appends a short record and publishes it, if possible without a system call.
+    ///
+    /// - Parameters:
+    ///   - record: The record.
+    ///   - position: The position of the journal, whose header is on the disk.
+    ///   - space: The mapping of the journal.
+    /// - Returns: The journal's position after the record.
+    func append(
+        _ record: UnsafeRawBufferPointer,
+        after position: JournalPosition,
+        in space: inout RecordSpace.Mapping
+    ) throws -> JournalPosition {
+        let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
+        if case .unknown = space { space = .mapped(try RecordSpace(file, page, system)) }
+        guard !isOverflow, case .mapped(let mapping) = space else { return try append(Array(record), after: position) }
+        guard try mapping.copy(record, to: Int(position.end)) else {
+            // The mapping may show private memory now.
+            space = .unusable
+            return try append(Array(record), after: position)
+        }
+        let position = JournalPosition(epoch: position.epoch, end: end)
+        try publish(position)
+        return position
+    }
+
     /// Writes the header to the disk before a record overwrites space that the header on the disk refers to.
     private func keepLimit(for end: UInt32) throws(SystemError) {
         let limit = page[JournalHeader.limitWord]
@@ -78,6 +103,35 @@ extension Journal {
         guard isWritable else { return }
         page[JournalHeader.distrustedWord] = 1
         page.didPublish()
+    }
+}
+
+// MARK: - Notifications
+
+// The system notifies watching processes of a write to the file, but not of a record that is copied.
+
+extension Journal {
+    /// Asks the processes that append records to notify this one of the next record.
+    ///
+    /// A record that was published before this call is visible after it.
+    func requestNotification() {
+        guard isWritable else { return }
+        page.add(toWord: JournalHeader.watchedWord, watcher: watcherID)
+    }
+
+    /// Notifies the processes that have asked for it that a record was appended.
+    ///
+    /// This process needs no notification of its own records.
+    func notifyWatchers() {
+        let watcher = page[JournalHeader.watchedWord]
+        guard watcher != 0, watcher != watcherID else { return }
+        page[JournalHeader.watchedWord] = 0
+        do {
+            try system.write([1, 0, 0, 0, 0, 0, 0, 0], to: file, at: JournalHeader.notificationWord * 8)
+        } catch {
+            // The record is appended. The next one is notified again.
+            page[JournalHeader.watchedWord] = watcher
+        }
     }
 }
 
@@ -168,6 +222,8 @@ extension Journal {
     func clear(behind end: UInt32) throws(SystemError) {
         let size = try system.status(of: file).size
         if size - Int(end) > Self.keptSize {
+            // First, so that no process copies a record to space that no longer exists.
+            if page[JournalHeader.allocatedWord] > UInt64(end) { page[JournalHeader.allocatedWord] = UInt64(end) }
             try system.truncate(file, to: Int(end))
         } else {
             // Reading is cheaper than writing, and usually the space is clear. The partial record of a process that

@@ -31,6 +31,13 @@ struct LockHolder: Equatable {
         return status.start == start && !status.isStopped
     }
 
+    /// Whether the process is known to have ended.
+    var hasEnded: Bool {
+        guard isVisible else { return false }
+        guard let status = SystemCalls.statusOfProcess(process) else { return !SystemCalls.isRunning(process) }
+        return status.start != start
+    }
+
     /// The process ID, if the process is in the PID namespace of this process.
     var visibleProcess: UInt64? { isVisible ? process : nil }
 
@@ -67,6 +74,22 @@ extension LockHolder {
         page[lock.firstWord + 1] = start
         page[lock.firstWord + 2] = namespace
         page[lock.firstWord] = process
+    }
+
+    /// The process that has recorded itself as the one that has locked the journal, and its token.
+    static func writer(in page: SharedPage) -> (holder: LockHolder, token: UInt64)? {
+        let word = JournalHeader.writerWord
+        let token = page[word + 3]
+        let holder = LockHolder(process: page[word], start: page[word + 1], namespace: page[word + 2])
+        // The token is stored last, so the words belong together if it has not changed.
+        return holder.process != 0 && token == page[word + 3] ? (holder, token) : nil
+    }
+
+    /// Records this process as the one that has locked the journal.
+    func storeAsWriter(_ token: UInt64, in page: SharedPage) {
+        let word = JournalHeader.writerWord
+        (page[word], page[word + 1], page[word + 2]) = (process, start, namespace)
+        page[word + 3] = token
     }
 
     static func remove(as lock: Lock, from page: SharedPage) {

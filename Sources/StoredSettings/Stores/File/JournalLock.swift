@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "Writers take turns with a word of shared memory".
+
+import Synchronization
+
+/// The lock with which the writers of a journal take turns: a word of its header.
+///
+/// Acquiring a free lock is one atomic operation. A process that finds the lock held sleeps until the holder wakes it.
+///
+/// The word contains the *token* of the holder: the number of a byte of the file that the holder keeps locked while it has
+/// the journal open. The system releases the lock of the byte when the process ends, in whatever way. So a process that
+/// waits can tell a dead holder from a slow one, even in another PID namespace, and takes the lock over.
+///
+/// The lock is not fair by itself: a process that sets values without a pause would acquire it again and again. A process
+/// that has waited for ``hunger`` records that, and then the others let it go first.
+///
+/// Locks of the kernel (see ``FileLock``) protect journals of older formats, and journals that are being created.
+final class JournalLock: Sendable {
+    private let page: SharedPage
+    private let file: FileHandle
+    private let system: SystemCalls
+    /// The token of this process; 0 before it first locks the journal.
+    private let token = Atomic<UInt64>(0)
+    /// This process, as the header names it.
+    private let identity = Locked<LockHolder?>(nil)
+
+    /// The bits of the token.
+    private static let tokenMask: UInt64 = 1 << 30 - 1
+    /// Set while processes sleep.
+    private static let awaitedBit: UInt64 = 1 << 31
+    /// The upper half counts how often the lock was acquired.
+    private static let oneAcquisition: UInt64 = 1 << 32
+    private static let stateMask: UInt64 = oneAcquisition - 1
+    /// The offset of the byte of token 0, far behind the end of any journal.
+    private static let firstByte = 1 << 40
+
+    /// How often to look at a held lock before the thread sleeps: the holder usually releases it within a microsecond.
+    private static let quickLooks = 100
+    /// The longest sleep without looking at the lock, in seconds.
+    private static let longestSleep = 0.01
+    /// How long a process waits before the others have to let it go first.
+    static let hunger = Duration.milliseconds(4)
+    /// How long the others leave a free lock to that process, in steps and seconds per step.
+    private static let (courtesySteps, courtesyStep) = (20, 0.000_05)
+    /// How long the lock must not have changed hands before a waiting process checks whether the holder exists.
+    private static let suspicion = Duration.milliseconds(5)
+
+    init(_ page: SharedPage, _ file: FileHandle, _ system: SystemCalls) {
+        (self.page, self.file, self.system) = (page, file, system)
+    }
+
+    /// Whether a process holds the lock; the process may have died.
+    var isHeld: Bool { page[JournalHeader.lockWord] & Self.tokenMask != 0 }
+
+    /// Increases whenever a process acquires the lock.
+    var acquisitions: UInt64 { page[JournalHeader.lockWord] / Self.oneAcquisition }
+
+    /// The process that holds the lock, if it has recorded itself.
+    var holder: LockHolder? {
+        let token = page[JournalHeader.lockWord] & Self.tokenMask
+        guard token != 0, let (holder, holderToken) = LockHolder.writer(in: page), holderToken == token else {
+            return nil
+        }
+        return holder
+    }
+}
+
+// MARK: - Acquiring
+
+extension JournalLock {
+    private enum Attempt {
+        case done
+        case held
+        /// The system, or a test, does not let this process lock the journal now.
+        case refused
+    }
+
+    /// Tries to acquire the lock if it is free, or about to be, and no other process has waited for long.
+    @inline(__always)
+    private func tryAcquire() throws(SystemError) -> Attempt {
+        do {
+            // No system call is made. A test can make this one fail like any other.
+            _ = try system.call(.lock, file.path) { 0 }
+        } catch  where error.number == Errno.resourceTemporarilyUnavailable {
+            return .refused
+        }
+        var token = token.load(ordering: .relaxed)
+        if token == 0 {
+            guard let new = try claimToken() else { return .refused }
+            token = new
+        }
+        for _ in 0..<Self.quickLooks {
+            let word = page[JournalHeader.lockWord]
+            guard word & Self.stateMask == 0 else { continue }
+            let hungry = page[JournalHeader.hungryWord]
+            guard hungry == 0 || hungry == token else { return .held }
+            if take(word, token: token, isAwaited: false) { return .done }
+        }
+        return .held
+    }
+
+    /// Acquires the lock.
+    ///
+    /// - Parameters:
+    ///   - patience: How long to wait while no other process makes progress.
+    ///   - slowHolder: Returns the process that has announced that it holds the lock and waits for the disk.
+    /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
+    func acquire(_ patience: Patience, slowHolder: @escaping () -> LockHolder?) throws {
+        if case .done = try tryAcquire() { return }
+        var turn = Turn()
+        try FileLock.wait(
+            for: file.path,
+            patience: patience.withoutProgress,
+            slowPatience: patience.withSlowHolder,
+            clock: FileLock.Clock(sleep: { [self] in sleep($0) }),
+            holder: slowHolder,
+            name: { [self] in slowHolder() ?? holder },
+            progress: { [self] in acquisitions }
+        ) {
+            try tryAcquire(&turn)
+        }
+    }
+
+    /// Acquires the lock if it is free, or about to be, and no other process has waited for long.
+    ///
+    /// - Returns: Whether it is acquired.
+    /// - Throws: ``SystemError`` if the file cannot be locked.
+    func acquireIfFree() throws(SystemError) -> Bool {
+        if case .done = try tryAcquire() { true } else { false }
+    }
+
+    /// Locks a journal that no other process knows yet.
+    func acquireNew() throws(SystemError) {
+        guard try acquireIfFree() else {
+            throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
+        }
+    }
+
+    /// Releases the lock.
+    func release() {
+        let token = token.load(ordering: .relaxed)
+        var word: UInt64
+        repeat {
+            word = page[JournalHeader.lockWord]
+            // If the file was truncated, another process may have begun a new journal in it, and hold its lock.
+            guard word & Self.tokenMask == token else { return }
+        } while !page.exchange(word, for: word & ~Self.stateMask, inWord: JournalHeader.lockWord)
+        system.didUnlock(file.path)
+        guard word & Self.awaitedBit != 0 else { return }
+        // The process that has waited for long may not be the first that the system would wake.
+        SystemCalls.wake(
+            waitersOnWordAt: page.address(ofWord: JournalHeader.lockWord),
+            all: page[JournalHeader.hungryWord] != 0
+        )
+    }
+
+    @inline(__always)
+    private func take(_ word: UInt64, token: UInt64, isAwaited: Bool) -> Bool {
+        let new = (word & ~Self.stateMask) &+ Self.oneAcquisition | token | (isAwaited ? Self.awaitedBit : 0)
+        guard page.exchange(word, for: new, inWord: JournalHeader.lockWord) else { return false }
+        if page[JournalHeader.hungryWord] == token { page[JournalHeader.hungryWord] = 0 }
+        if page[JournalHeader.writerWord + 3] != token { recordHolder(token) }
+        return true
+    }
+
+    /// Records which process holds the lock, for messages and for processes that wait.
+    private func recordHolder(_ token: UInt64) {
+        page[JournalHeader.writerWord + 3] = 0
+        identity.withLock { $0?.storeAsWriter(token, in: page) }
+    }
+
+    /// Chooses a token that no other process has.
+    ///
+    /// - Returns: The token; `nil` if another process has it by chance.
+    private func claimToken() throws(SystemError) -> UInt64? {
+        let new = UInt64.random(in: 1...Self.tokenMask)
+        guard try system.tryLock(byteAt: Self.firstByte + Int(new), of: file) else { return nil }
+        identity.withLock { identity in
+            if identity == nil { identity = .current }
+        }
+        // Another thread may have been faster. Its token is used, and the lock of this byte means nothing.
+        let (isFirst, known) = token.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing)
+        return isFirst ? new : known
+    }
+}
+
+// MARK: - Waiting
+
+extension JournalLock {
+    /// What a process knows while it waits.
+    private struct Turn {
+        let start = ContinuousClock.now
+        /// The word that the process has seen last, and since when it has not changed.
+        var word: UInt64 = 0
+        var since = ContinuousClock.now
+    }
+
+    /// Tries to acquire the lock for a process that has slept.
+    private func tryAcquire(_ turn: inout Turn) throws -> Bool {
+        switch try tryAcquire() {
+        case .done: return true
+        case .refused: return false
+        case .held: break
+        }
+        let token = token.load(ordering: .relaxed)
+        let now = ContinuousClock.now
+        let isHungry = now - turn.start >= Self.hunger
+        if isHungry { _ = page.exchange(0, for: token, inWord: JournalHeader.hungryWord) }
+        leaveToHungry(token)
+        let word = page[JournalHeader.lockWord]
+        // Others may sleep as well, and only a holder that knows of them wakes them.
+        if word & Self.stateMask == 0 { return take(word, token: token, isAwaited: true) }
+        if word & ~Self.awaitedBit != turn.word {
+            (turn.word, turn.since) = (word & ~Self.awaitedBit, now)
+        } else if now - turn.since >= Self.suspicion, try isDead(word) {
+            // The holder may have died anywhere. The caller recovers the journal, as it does after every lock.
+            return take(word, token: token, isAwaited: true)
+        }
+        return false
+    }
+
+    /// Leaves a free lock to another process that has waited for long, unless that takes no notice.
+    private func leaveToHungry(_ token: UInt64) {
+        let hungry = page[JournalHeader.hungryWord]
+        guard hungry != 0, hungry != token else { return }
+        for _ in 0..<Self.courtesySteps {
+            guard page[JournalHeader.hungryWord] == hungry, !isHeld else { return }
+            SystemCalls.sleep(seconds: Self.courtesyStep)
+        }
+        // It was stopped or has died.
+        _ = page.exchange(hungry, for: 0, inWord: JournalHeader.hungryWord)
+    }
+
+    /// Sleeps until the holder releases the lock.
+    private func sleep(_ pause: Double) {
+        let word = page[JournalHeader.lockWord]
+        guard word & Self.stateMask != 0 else { return }
+        let awaited = word | Self.awaitedBit
+        guard word == awaited || page.exchange(word, for: awaited, inWord: JournalHeader.lockWord) else { return }
+        SystemCalls.wait(
+            onWordAt: page.address(ofWord: JournalHeader.lockWord),
+            while: UInt32(truncatingIfNeeded: awaited),
+            seconds: min(max(pause, 0.001), Self.longestSleep)
+        )
+    }
+
+    /// Whether the process that holds the lock no longer exists.
+    private func isDead(_ word: UInt64) throws -> Bool {
+        // A forked child may still have the file open. It does not hold the lock of its parent.
+        if let holder, page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask, holder.hasEnded {
+            return true
+        }
+        return try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file)
+    }
+}

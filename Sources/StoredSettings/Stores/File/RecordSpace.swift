@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "Short records are copied into shared memory".
+
+/// The part of a journal's file into which records are copied without a system call: a mapping that all processes share.
+///
+/// The file system allocates the space in advance, so a full disk is met there and not by the copy. If the file is
+/// truncated nevertheless, or the file system has not kept its promise, the copy fails like a write.
+///
+/// Unchecked: the memory is mapped while this object exists, and only the thread that holds the journal's lock writes to
+/// it. No thread reads it.
+final class RecordSpace: @unchecked Sendable {
+    private let start: UnsafeMutableRawPointer
+    private let file: FileHandle
+    private let page: SharedPage
+    private let system: SystemCalls
+
+    /// What is known of the mapping of a journal.
+    enum Mapping {
+        case unknown
+        case mapped(RecordSpace)
+        case unusable
+    }
+
+    /// The length of the mapping, in bytes. It is more than the usual length of a journal; later records are written.
+    private static let length = 1 << 23
+    /// The space to allocate at once.
+    ///
+    /// It is less than ``Journal/keptSize``, so that a checkpoint does not free it.
+    private static let step = 1 << 15
+
+    /// Maps a journal.
+    ///
+    /// The caller holds the journal's lock.
+    ///
+    /// - Throws: ``SystemError`` when the file cannot be mapped or examined.
+    init(_ file: FileHandle, _ page: SharedPage, _ system: SystemCalls) throws(SystemError) {
+        (self.file, self.page, self.system) = (file, page, system)
+        start = try system.mapShared(file, Self.length, isWritable: true)
+        BusErrors.watch(start, Self.length)
+        // After a power loss, or in a copy of the file, the word may be greater than the length of the file.
+        let size = try system.status(of: file).size
+        if page[JournalHeader.allocatedWord] > UInt64(size) { page[JournalHeader.allocatedWord] = UInt64(size) }
+    }
+
+    deinit {
+        BusErrors.unwatch(start)
+        system.unmap(start, Self.length)
+    }
+
+    /// Copies a record into the file.
+    ///
+    /// The caller holds the journal's lock.
+    ///
+    /// - Parameters:
+    ///   - record: The record.
+    ///   - offset: The offset in the file, which is not within its first page.
+    /// - Returns: Whether the record is in the file; otherwise, it has to be written.
+    /// - Throws: ``SystemError`` if a test makes the copy fail.
+    func copy(_ record: UnsafeRawBufferPointer, to offset: Int) throws(SystemError) -> Bool {
+        let end = offset + record.count
+        guard end <= Self.length else { return false }
+        if UInt64(end) > page[JournalHeader.allocatedWord] {
+            guard allocate(to: end) else { return false }
+        }
+        let errors = BusErrors.count
+        // A test can make this fail like a write. The bytes are within the mapping.
+        _ = try system.call(.write, file.path) {
+            let target = UnsafeMutableRawBufferPointer(start: start + offset, count: record.count)
+            target.copyMemory(from: record)
+            return 0
+        }
+        return BusErrors.count == errors
+    }
+
+    /// Allocates space for a record and further ones.
+    ///
+    /// - Returns: Whether that has succeeded. If not, there may still be space for the record.
+    private func allocate(to end: Int) -> Bool {
+        let newEnd = min((end + Self.step) / SharedPage.size * SharedPage.size + SharedPage.size, Self.length)
+        do {
+            // From the first byte: a copy of the file may have holes.
+            try system.allocate(0..<newEnd, of: file)
+            page[JournalHeader.allocatedWord] = UInt64(newEnd)
+            return true
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+// Waiting for a word of memory that processes share, and locks on single bytes of a file.
+
+extension SystemCalls {
+    /// Waits until another thread or process wakes the caller, at most for some seconds.
+    ///
+    /// It returns at once if the word has another value. It may also return early without a reason.
+    ///
+    /// - Parameters:
+    ///   - address: The address of the word, a multiple of 4, in memory that remains mapped during the call.
+    ///   - value: The value of the word for which the caller waits.
+    ///   - seconds: The maximum number of seconds.
+    static func wait(onWordAt address: UInt, while value: UInt32, seconds: Double) {
+        guard let number = futexNumber else { return sleep(seconds: min(seconds, 0.000_2)) }
+        let nanoseconds = Int(min(max(seconds, 0), 3_600) * 1e9)
+        // A `timespec` consists of two words on every 64-bit system (see `FileTime`).
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { time in
+            time.initialize(repeating: 0)
+            (time[0], time[1]) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
+            _ = systemCall(number, address, futexWait, UInt(value), UInt(bitPattern: time.baseAddress), 0, 0)
+        }
+    }
+
+    /// Wakes threads of any process that wait for a word.
+    ///
+    /// - Parameters:
+    ///   - address: The address of the word.
+    ///   - isEveryOne: Whether to wake all of them, instead of one.
+    static func wake(waitersOnWordAt address: UInt, all isEveryOne: Bool) {
+        guard let number = futexNumber else { return }
+        _ = systemCall(number, address, futexWake, isEveryOne ? UInt(CInt.max) : 1, 0, 0, 0)
+    }
+
+    /// The number of the system call `futex`; `nil` where it is not known.
+    private static var futexNumber: Int? {
+        #if os(Linux) && arch(x86_64)
+        202
+        #elseif os(Linux) && (arch(arm64) || arch(riscv64))
+        98
+        #else
+        nil
+        #endif
+    }
+
+    /// `FUTEX_WAIT` for memory that processes share, with a relative timeout.
+    private static let futexWait: UInt = 0
+    private static let futexWake: UInt = 1
+}
+
+// MARK: - Locks on single bytes
+
+extension SystemCalls {
+    /// Whether the locks of ``tryLock(byteAt:of:)`` exist here.
+    static var hasByteLocks: Bool {
+        #if os(Linux)
+        true
+        #else
+        false
+        #endif
+    }
+
+    /// Locks one byte of a file without waiting.
+    ///
+    /// The lock belongs to the open file description: the system releases it when that is closed, in particular when
+    /// the last process that has it ends. It is independent of ``tryLock(_:)``.
+    ///
+    /// - Returns: Whether the lock was acquired.
+    func tryLock(byteAt offset: Int, of file: FileHandle) throws(SystemError) -> Bool {
+        do {
+            _ = try call(.lock, file.path) {
+                withByteLock(at: offset) { fcntl(file.descriptor, Self.setByteLock, $0) }
+            }
+            return true
+        } catch  where error.number == EWOULDBLOCK {
+            return false
+        }
+    }
+
+    /// Returns whether another open file description has locked a byte of a file.
+    func isLocked(byteAt offset: Int, of file: FileHandle) throws(SystemError) -> Bool {
+        var kind = Int16(F_UNLCK)
+        _ = try call(.lock, file.path) {
+            withByteLock(at: offset) { lock in
+                let result = fcntl(file.descriptor, Self.getByteLock, lock)
+                kind = lock.pointee.l_type
+                return result
+            }
+        }
+        return kind != Int16(F_UNLCK)
+    }
+
+    /// The values of `F_OFD_GETLK` and `F_OFD_SETLK` on Linux.
+    private static let (getByteLock, setByteLock): (CInt, CInt) = (36, 37)
+
+    private func withByteLock(at offset: Int, _ body: (UnsafeMutablePointer<flock>) -> CInt) -> CInt {
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        (lock.l_start, lock.l_len) = (off_t(offset), 1)
+        // The pointer is valid during the call, and the system does not retain it.
+        return withUnsafeMutablePointer(to: &lock) { body($0) }
+    }
+}
+
+#if os(Linux)
+/// The C function `syscall`, which Swift does not import because its number of arguments varies.
+///
+/// The calls of this file pass six integers. On the supported processors, these are passed alike to functions with a fixed
+/// and a variable number of arguments.
+@_silgen_name("syscall")
+private func systemCall(
+    _ number: Int,
+    _ first: UInt,
+    _ second: UInt,
+    _ third: UInt,
+    _ fourth: UInt,
+    _ fifth: UInt,
+    _ sixth: UInt
+) -> Int
+#else
+private func systemCall(
+    _ number: Int,
+    _ first: UInt,
+    _ second: UInt,
+    _ third: UInt,
+    _ fourth: UInt,
+    _ fifth: UInt,
+    _ sixth: UInt
+) -> Int { -1 }
+#endif

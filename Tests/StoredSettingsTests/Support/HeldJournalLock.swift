@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+
+@testable import StoredSettings
+
+/// The lock of a journal, held as by another process until it is released.
+final class HeldJournalLock: Sendable {
+    private let journal: Journal
+
+    /// Acquires the lock of the journal of a settings file.
+    ///
+    /// - Throws: An error if there is no journal, or its lock is held.
+    init(besideFileAt path: String) throws {
+        guard let journal = try Journal.open(at: FilePath(path + ".journal"), SystemCalls()),
+            try journal.acquireLockIfFree()
+        else {
+            throw SystemError(call: .lock, path: FilePath(path), number: Errno.resourceTemporarilyUnavailable)
+        }
+        self.journal = journal
+    }
+
+    func release() {
+        journal.unlock()
+    }
+}
