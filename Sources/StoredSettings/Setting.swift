@@ -102,8 +102,10 @@ extension Setting {
     /// any number of threads. Other values take some tens of nanoseconds, and are decoded only after a change. A read makes
     /// no system call.
     ///
-    /// An assignment takes some microseconds and does not wait for the disk. It blocks the thread for up to five seconds
-    /// while another process holds the lock. For power loss, see ``SettingsSuite/synchronize()``.
+    /// An assignment takes about a microsecond and does not wait for the disk. While another process holds the lock, it
+    /// blocks the thread for up to five seconds. In a task, it waits for at most 20 milliseconds: then the value is used at
+    /// once and saved in the background, and a failure is reported. To wait for it, use ``Async/set(_:)``. For power loss,
+    /// see ``SettingsSuite/synchronize()``.
     public var value: Value {
         @inlinable get { cache.currentValue(as: Value.self) ?? slowValue }
         nonmutating set {
@@ -158,14 +160,26 @@ extension Setting {
         try write(nil)
     }
 
-    private func write(_ stored: StoredValue?) throws {
+    func write(_ stored: StoredValue?) throws {
         do {
             try engine.write(stored, forKey: key)
         } catch {
-            var error = box.naming(error, as: .writeFailed)
-            error.consequence = "the setting keeps the value it had"
-            throw error
+            throw unsaved(error)
         }
+    }
+
+    func writeWithoutWaiting(_ stored: StoredValue?) throws -> Bool {
+        do {
+            return try engine.writeWithoutWaiting(stored, forKey: key)
+        } catch {
+            throw unsaved(error)
+        }
+    }
+
+    private func unsaved(_ error: any Error) -> SettingsError {
+        var error = box.naming(error, as: .writeFailed)
+        error.consequence = "the setting keeps the value it had"
+        return error
     }
 
     /// Removes the stored value, so that the default is used.

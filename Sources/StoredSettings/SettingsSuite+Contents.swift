@@ -85,6 +85,13 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the change cannot be saved, or with ``SettingsError/Code/otherSuite`` for a setting
     ///   of another suite. Then nothing has changed.
     public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
+        try reset(keys(of: repeat each settings))
+    }
+
+    /// The keys of some settings.
+    ///
+    /// - Throws: ``SettingsError`` for a setting of another suite.
+    func keys<each Value: Sendable>(of settings: repeat Setting<each Value>) throws -> [String] {
         var keys: [String] = []
         for setting in repeat each settings {
             guard setting.suite.engine === engine else {
@@ -96,7 +103,7 @@ extension SettingsSuite {
             }
             keys.append(setting.key)
         }
-        try reset(keys)
+        return keys
     }
 
     /// Removes the stored values of some keys in one change, so that their defaults are used.

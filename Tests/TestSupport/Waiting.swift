@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 package import Testing
 
 /// The time after which a test gives up waiting.
@@ -67,5 +68,15 @@ func pause() async {
         try await Task.sleep(for: .milliseconds(2))
     } catch {
         // Canceled: the caller checks the condition once more.
+    }
+}
+
+/// Runs blocking code on its own thread.
+package func onThread(_ body: @escaping @Sendable () -> Void) async {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread {
+            body()
+            continuation.resume()
+        }
     }
 }

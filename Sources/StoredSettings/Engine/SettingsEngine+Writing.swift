@@ -31,17 +31,32 @@ extension SettingsEngine {
 
     /// Stores a value; `nil` removes the value of the key.
     func write(_ value: StoredValue?, forKey key: String) throws {
-        guard state.isPlain, TransactionScope.current == nil, !key.isEmpty else {
-            return try write(CollectionOfOne((key: key, value: value)))
-        }
+        guard isFree, !key.isEmpty else { return try write(CollectionOfOne((key: key, value: value))) }
         try value?.checkDepth(forKey: key)
         try store.write(value, forKey: key)
     }
 
+    /// Stores a value, unless that would have to wait for another thread or process.
+    ///
+    /// - Returns: Whether the value is stored.
+    func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
+        guard isFree, !key.isEmpty else { return false }
+        try value?.checkDepth(forKey: key)
+        return try store.writeWithoutWaiting(value, forKey: key)
+    }
+
+    /// Whether a set has nothing to do but to store its value.
+    private var isFree: Bool { state.isPlain && TransactionScope.current == nil }
+
     /// Stores a value without throwing: reports a failure, and keeps the value as a pending write.
     func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
         do {
-            try write(value, forKey: key)
+            if try writeWithoutWaiting(value, forKey: key) { return }
+            guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(value, forKey: key) }
+            try writeBriefly(value, forKey: key)
+        } catch let error where SettingsError.wrapping(error, as: .writeFailed).underlying is WaitLimitError {
+            keep(value, forKey: key, isRetried: false)
+            saveInBackground(report)
         } catch {
             var error = SettingsError.wrapping(error, as: .writeFailed)
             if error.code.isRetryable {
@@ -51,6 +66,34 @@ extension SettingsEngine {
                 error.consequence = Self.consequence(ofPending: error.code)
             }
             afterTransaction { [error] in report(error) }
+        }
+    }
+
+    /// How long an assignment in a task may block its thread.
+    private static let longestWaitInTask = Duration.milliseconds(20)
+
+    /// Stores a value unless that takes long, because the thread may be one of the few that run tasks.
+    private func writeBriefly(_ value: StoredValue?, forKey key: String) throws {
+        // While earlier values wait, another one need not try.
+        let isWaiting = isSavingInBackground.load(ordering: .relaxed)
+        try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(value, forKey: key) }
+    }
+
+    /// Saves the pending writes on another thread, and reports a failure.
+    private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
+        guard !isSavingInBackground.exchange(true, ordering: .relaxed) else { return }
+        // The work holds the engine: it alone has the values.
+        WaitingExecutor.runInBackground {
+            do {
+                try self.flush()
+            } catch {
+                var error = SettingsError.wrapping(error, as: .writeFailed)
+                error.consequence = Self.consequence(ofPending: error.code)
+                report(error)
+            }
+            // A value that is assigned before this is saved by the retry.
+            self.isSavingInBackground.store(false, ordering: .relaxed)
+            self.scheduleRetry()
         }
     }
 
@@ -123,7 +166,7 @@ extension SettingsEngine {
         delivery.perform()
     }
 
-    private func keep(_ value: StoredValue?, forKey key: String) {
+    private func keep(_ value: StoredValue?, forKey key: String, isRetried: Bool = true) {
         // Values that other processes have stored before must not be mistaken for newer ones later.
         versionStamp?.mustLook()
         let delivery = withValue(forKey: key) { old, state in
@@ -133,7 +176,7 @@ extension SettingsEngine {
             return self.offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
         }
         afterTransaction { delivery.perform() }
-        scheduleRetry()
+        if isRetried { scheduleRetry() }
     }
 
     /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller.

@@ -23,6 +23,8 @@ final class SettingsEngine: Sendable {
     /// The subscriber that notifies Observation, and whether it has been added.
     let observed = ObservedSettings()
     let isObserved = Atomic(false)
+    /// Whether a thread is about to save the pending writes.
+    let isSavingInBackground = ScheduledFlag()
 
     struct State {
         var pendingWrites: PendingWrites

@@ -78,6 +78,18 @@ public final class InMemoryStore: SettingsStore {
         return result
     }
 
+    /// Stores the value of one key, unless another thread runs a transaction.
+    public func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
+        try value?.checkDepth(forKey: key)
+        let delivery = writer.withLockIfAvailable { _ in
+            var transaction = StoreTransaction(base: contents())
+            transaction[key] = value
+            return publish(transaction.changes)
+        }
+        delivery?.perform()
+        return delivery != nil
+    }
+
     private func publish(_ changes: [StoreChange]) -> StoreDelivery {
         guard !changes.isEmpty else { return .none }
         return state.withLock { state in

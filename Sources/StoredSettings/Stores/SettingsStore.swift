@@ -97,6 +97,17 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Throws: ``SettingsError`` if the change cannot be stored. Nothing has changed then.
     func write(_ value: StoredValue?, forKey key: String) throws
 
+    /// Stores the value of one key, unless that would have to wait for another thread or process.
+    ///
+    /// Implement it for a store whose writes are fast, and that knows when they are not.
+    ///
+    /// - Parameters:
+    ///   - value: The value; `nil` to remove the stored one.
+    ///   - key: The key.
+    /// - Returns: Whether the value is stored. If not, nothing has changed.
+    /// - Throws: ``SettingsError`` if the change cannot be stored. Nothing has changed then.
+    func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool
+
     /// Waits until everything committed so far survives a power loss.
     ///
     /// - Throws: ``SettingsError`` if that cannot be achieved.
@@ -137,6 +148,11 @@ extension SettingsStore {
     public func write(_ value: StoredValue?, forKey key: String) throws {
         try write { $0[key] = value }
     }
+
+    /// Returns `false`.
+    ///
+    /// This is sufficient for a store that may always have to wait.
+    public func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool { false }
 
     /// Returns `nil`.
     ///

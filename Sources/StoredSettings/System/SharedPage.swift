@@ -86,13 +86,10 @@ final class SharedPage: @unchecked Sendable {
     /// Stores a number in a word, or all bits if it contains another number.
     ///
     /// Later reads of other words by this thread see what other threads and processes stored before they read this word.
-    func add(toWord index: Int, watcher: UInt64) {
-        let (isFirst, known) = words[index].compareExchange(
-            expected: 0,
-            desired: watcher,
-            ordering: .sequentiallyConsistent
-        )
-        if !isFirst, known != watcher { words[index].store(.max, ordering: .sequentiallyConsistent) }
+    func add(_ number: UInt64, toWord index: Int) {
+        let (isFirst, known) = words[index]
+            .compareExchange(expected: 0, desired: number, ordering: .sequentiallyConsistent)
+        if !isFirst, known != number { words[index].store(.max, ordering: .sequentiallyConsistent) }
         atomicMemoryFence(ordering: .sequentiallyConsistent)
     }
 

@@ -331,13 +331,3 @@ private final class CommitRecording: StoreObserver {
 
     func report(_ error: SettingsError) {}
 }
-
-/// Runs blocking code on its own thread.
-private func onThread(_ body: @escaping @Sendable () -> Void) async {
-    await withCheckedContinuation { continuation in
-        Thread.detachNewThread {
-            body()
-            continuation.resume()
-        }
-    }
-}

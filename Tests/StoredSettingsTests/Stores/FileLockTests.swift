@@ -304,13 +304,3 @@ struct SlowCheckpointTests {
         }
     }
 }
-
-/// Runs blocking code on its own thread.
-private func onThread(_ body: @escaping @Sendable () -> Void) async {
-    await withCheckedContinuation { continuation in
-        Thread.detachNewThread {
-            body()
-            continuation.resume()
-        }
-    }
-}

@@ -89,13 +89,3 @@ struct FileStoreWaitingTests {
         }
     }
 }
-
-/// Runs blocking code on its own thread.
-private func onThread(_ body: @escaping @Sendable () -> Void) async {
-    await withCheckedContinuation { continuation in
-        Thread.detachNewThread {
-            body()
-            continuation.resume()
-        }
-    }
-}

@@ -231,7 +231,10 @@ struct JournalFormatTests {
         try Data(Self.bytes(header) + old + new).write(to: URL(filePath: path + ".journal"))
     }
 
-    @Test("a journal that another program has written in the documented format is read", arguments: [1, 2, 3] as [UInt64])
+    @Test(
+        "a journal that another program has written in the documented format is read",
+        arguments: [1, 2, 3] as [UInt64]
+    )
     func read(version: UInt64) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -42,16 +42,25 @@ struct Checkpointer {
         for _ in 0..<Self.mostPlans {
             waitUntilSettled()
             guard let plan = try makePlan() else { continue }
-            noteProgress()
-            // The journal first: on the disk, it must not be older than the file.
-            try plan.journal.synchronize()
-            noteProgress()
-            guard plan.isNeeded else { return try reuse(plan) }
-            let draft = try file.draft(plan.contents, replacing: plan.status) { try makeRoom(plan) }
-            noteProgress()
-            if try carryOut(plan, draft) { return }
+            // From here on, a cancellation of the task has no effect.
+            if try WaitLimit.runWithout({ try carryOut(plan) }) { return }
         }
         throw SettingsError.alwaysEdited(file.path)
+    }
+
+    /// - Returns: `false` when a new plan is needed.
+    private mutating func carryOut(_ plan: Plan) throws -> Bool {
+        noteProgress()
+        // The journal first: on the disk, it must not be older than the file.
+        try plan.journal.synchronize()
+        noteProgress()
+        guard plan.isNeeded else {
+            try reuse(plan)
+            return true
+        }
+        let draft = try file.draft(plan.contents, replacing: plan.status) { try makeRoom(plan) }
+        noteProgress()
+        return try carryOut(plan, draft)
     }
 
     /// The header that shows waiting processes the holder of the lock and its progress.

@@ -76,10 +76,9 @@ enum FileLock {
             clock: clock,
             holder: holder,
             name: holder,
-            progress: progress
-        ) {
-            try system.tryLock(file)
-        }
+            progress: progress,
+            attempt: { try system.tryLock(file) }
+        )
     }
 
     /// Waits until an attempt to acquire a lock succeeds.
@@ -112,6 +111,7 @@ enum FileLock {
         var pause = shortestPause
         var state = progress()
         while try !attempt() {
+            try WaitLimit.check()
             let newState = progress()
             if newState != state {
                 // A process that has just made progress is about to release the lock, so the next tries follow quickly.

@@ -18,10 +18,9 @@ final class FileStore: VersionedStore, LocatingStore {
         var error: SettingsError
     }
 
-
     let file: SettingsFile
-    /// Accessed only through ``peek(_:)`` and ``withState(_:_:)``.
-    private let state: Locked<FileStoreState>
+    /// Accessed through ``peek(_:)`` and ``withState(_:_:)``, except by code that has no effects.
+    let state: Locked<FileStoreState>
     /// Held for a whole commit, including the user's body, but not for a set that need not wait.
     ///
     /// The state lock is free meanwhile, so reads continue.
@@ -101,18 +100,15 @@ final class FileStore: VersionedStore, LocatingStore {
         }
     }
 
-    /// Runs a body that changes the state and has no effects, and that makes its changes known to reads itself.
-    func withSimpleState<Result>(_ body: (inout FileStoreState) throws -> Result) rethrows -> Result {
-        try state.withLock { try body(&$0) }
-    }
-
     /// Runs a body that commits, and excludes the commits of other threads.
     ///
     /// - Parameter body: Receives the last failure to lock the journal.
-    func withWriter<Result>(_ body: (inout LockFailure?) throws -> Result) rethrows -> Result {
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body, or that of ``WaitLimit/check()``.
+    func withWriter<Result>(_ body: (inout LockFailure?) throws -> Result) throws -> Result {
         waiters.add(1, ordering: .relaxed)
         defer { waiters.subtract(1, ordering: .relaxed) }
-        return try writer.withLock { try body(&$0) }
+        return try WaitLimit.withLock(writer, body)
     }
 
     /// Whether a thread commits.
@@ -157,7 +153,8 @@ extension FileStore {
     }
 
     /// Runs a body on the newest contents that can be read.
-    private func withCurrentState<Result>(_ body: (borrowing FileStoreState) -> Result) -> Result {
+    @discardableResult
+    func withCurrentState<Result>(_ body: (borrowing FileStoreState) -> Result) -> Result {
         withEffects { effects in
             for _ in 0..<Self.mostRefreshes {
                 let (result, reload) = withState(&effects) { state -> (Result?, FileStoreState.Reload?) in
@@ -187,21 +184,6 @@ extension FileStore {
 
     /// How often to bring the contents up to date for one read, while the file is replaced repeatedly.
     private static let mostRefreshes = 4
-
-    /// Looks at the file to find changes that subscribers wait for.
-    ///
-    /// - Parameter isFileChanged: Whether anything other than the journal's records may have changed.
-    /// - Returns: Whether the contents in memory may have been outdated.
-    @discardableResult
-    func look(isFileChanged: Bool = true) -> Bool {
-        requestNotification()
-        // While no journal is known, a write to the file at its path may have completed it. A record may follow.
-        let mayBeNew = !isFileChanged && peek { $0.journal.journal == nil }
-        if isFileChanged || mayBeNew { versionStamp.mustLook() }
-        guard versionStamp.contentsVersion == nil else { return false }
-        withCurrentState { _ in }
-        return !mayBeNew
-    }
 }
 
 // MARK: - Committing
@@ -217,14 +199,18 @@ extension FileStore {
 
     func write(_ value: StoredValue?, forKey key: String) throws {
         let earlierFailures = lockFailures.load(ordering: .relaxed)
-        let value = value.map { $0.isStoredAsItself ? $0 : $0.storedAsJSON }
-        // A thread that waits must not starve behind this one.
-        if waiters.load(ordering: .relaxed) == 0, try finish(writeIfPossible(value, forKey: key)) { return }
+        if try writeWithoutWaiting(value, forKey: key) { return }
         let result = try withWriter { failure in
             if let failure, failure.number > earlierFailures { throw failure.error }
             return try writeIfPossible(value, forKey: key)
         }
         if !finish(result) { try commit(isBlind: true, earlierFailures: earlierFailures) { $0[key] = value } }
+    }
+
+    func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
+        // A thread that waits must not starve behind this one.
+        guard waiters.load(ordering: .relaxed) == 0 else { return false }
+        return try finish(writeIfPossible(value, forKey: key))
     }
 
     /// - Parameters:
@@ -345,43 +331,6 @@ extension FileStore {
         } catch {
             throw file.writeError(error, consequence: "the latest changes may not survive a power loss")
         }
-    }
-
-    func watch() {
-        schedule.hasSubscribers.store(true, ordering: .relaxed)
-        watch(makingDirectories: true)
-    }
-
-    /// Asks to be notified of the next record of another process.
-    ///
-    /// Without subscribers, it is sufficient to notice records some time later.
-    private func requestNotification() {
-        guard let journal = peek({ $0.watch == nil ? nil : $0.journal.journal }) else { return }
-        let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
-        if journal.isWritable, isUrgent { return journal.requestNotification() }
-        guard !schedule.isRequestScheduled.exchange(true, ordering: .relaxed) else { return }
-        WorkScheduler.shared.after(isUrgent ? CheckpointSchedule.pollInterval : CheckpointSchedule.courtesy) { [weak self] in
-            guard let self else { return }
-            schedule.isRequestScheduled.store(false, ordering: .relaxed)
-            journal.requestNotification()
-            // A process that may not write to the journal cannot ask.
-            if !journal.isWritable { look(isFileChanged: false) }
-        }
-    }
-
-    func watch(makingDirectories: Bool) {
-        let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
-        guard isNeeded else { return }
-        let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) ?? false }
-        let inherited = state.withLock { state in
-            guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
-            defer { state.watch = watch }
-            return state.watch
-        }
-        _ = consume inherited
-        watch.start(makingDirectories: makingDirectories)
-        // No event reports the changes between the last look and the start of the watch.
-        look()
     }
 
     /// Makes a last checkpoint, and releases files and watches.

@@ -76,7 +76,9 @@ enum JournalHeader {
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
     static let magicBytes = Array("SSJOURNL".utf8)
     static let version: UInt64 = 3
-    /// Version 2 is the same format. Its writers lock the file with `flock` instead of a word of the header.
+    /// Version 2 is the same format.
+    ///
+    /// Its writers lock the file with `flock` instead of a word of the header.
     ///
     /// Version 1 is version 2 without salts: each of them is 0.
     static let unsaltedVersion: UInt64 = 1
@@ -111,7 +113,9 @@ enum JournalHeader {
     static let allocatedWord = 26
     /// Not 0 when another process wants to be notified of the next record: see ``Journal/requestNotification()``.
     static let watchedWord = 27
-    /// A word without meaning. Writing it to the file notifies the processes that watch the directory.
+    /// A word without meaning.
+    ///
+    /// Writing it to the file notifies the processes that watch the directory.
     static let notificationWord = 32
     /// The four words of the ``LockHolder`` that has locked the journal, the last of which is its token.
     static let writerWord = 28

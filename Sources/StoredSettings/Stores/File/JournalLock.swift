@@ -115,10 +115,9 @@ extension JournalLock {
             clock: FileLock.Clock(sleep: { [self] in sleep($0) }),
             holder: slowHolder,
             name: { [self] in slowHolder() ?? holder },
-            progress: { [self] in acquisitions }
-        ) {
-            try tryAcquire(&turn)
-        }
+            progress: { [self] in acquisitions },
+            attempt: { try tryAcquire(&turn) }
+        )
     }
 
     /// Acquires the lock if it is free, or about to be, and no other process has waited for long.

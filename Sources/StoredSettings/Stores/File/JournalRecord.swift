@@ -74,8 +74,15 @@ package struct JournalRecord {
         bytes.storeBytes(of: checksum.littleEndian, toByteOffset: 8, as: UInt64.self)
     }
 
-    /// Runs a body with the bytes of a record that sets one key. Its epoch is not known yet: see ``complete(_:epoch:salt:)``.
+    /// Runs a body with the bytes of a record that sets one key.
     ///
+    /// Its epoch is not known yet: see ``complete(_:epoch:salt:)``.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - value: The value; `nil` to remove the stored one.
+    ///   - body: Receives the bytes, which are valid during the call.
+    /// - Returns: The result of the body.
     /// - Throws: ``SettingsError`` when the value has no JSON form, or the record would be too long; the error of the body.
     static func withRecord<Result>(
         setting key: String,

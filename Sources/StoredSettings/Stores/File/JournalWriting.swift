@@ -27,6 +27,7 @@ extension Journal {
     ///   - position: The position of the journal, whose header is on the disk.
     ///   - space: The mapping of the journal.
     /// - Returns: The journal's position after the record.
+    /// - Throws: ``SystemError`` if the record cannot be written.
     func append(
         _ record: UnsafeRawBufferPointer,
         after position: JournalPosition,
@@ -103,35 +104,6 @@ extension Journal {
         guard isWritable else { return }
         page[JournalHeader.distrustedWord] = 1
         page.didPublish()
-    }
-}
-
-// MARK: - Notifications
-
-// The system notifies watching processes of a write to the file, but not of a record that is copied.
-
-extension Journal {
-    /// Asks the processes that append records to notify this one of the next record.
-    ///
-    /// A record that was published before this call is visible after it.
-    func requestNotification() {
-        guard isWritable else { return }
-        page.add(toWord: JournalHeader.watchedWord, watcher: watcherID)
-    }
-
-    /// Notifies the processes that have asked for it that a record was appended.
-    ///
-    /// This process needs no notification of its own records.
-    func notifyWatchers() {
-        let watcher = page[JournalHeader.watchedWord]
-        guard watcher != 0, watcher != watcherID else { return }
-        page[JournalHeader.watchedWord] = 0
-        do {
-            try system.write([1, 0, 0, 0, 0, 0, 0, 0], to: file, at: JournalHeader.notificationWord * 8)
-        } catch {
-            // The record is appended. The next one is notified again.
-            page[JournalHeader.watchedWord] = watcher
-        }
     }
 }
 

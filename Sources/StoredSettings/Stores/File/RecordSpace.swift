@@ -21,7 +21,9 @@ final class RecordSpace: @unchecked Sendable {
         case unusable
     }
 
-    /// The length of the mapping, in bytes. It is more than the usual length of a journal; later records are written.
+    /// The length of the mapping, in bytes.
+    ///
+    /// It is more than the usual length of a journal. Later records are written.
     private static let length = 1 << 23
     /// The space to allocate at once.
     ///

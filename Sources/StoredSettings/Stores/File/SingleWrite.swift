@@ -23,14 +23,15 @@ extension FileStore {
     /// Sets the value of one key, if that is possible without waiting for another thread or process.
     ///
     /// - Parameters:
-    ///   - value: The value, in the form in which it is read from the file.
+    ///   - value: The value; `nil` to remove the stored one.
     ///   - key: The key.
     /// - Returns: The result, which the caller passes to ``finish(_:)``.
     /// - Throws: ``SettingsError`` if the record cannot be written. Nothing has changed then.
     func writeIfPossible(_ value: StoredValue?, forKey key: String) throws -> SingleWrite {
+        let value = value.map { $0.isStoredAsItself ? $0 : $0.storedAsJSON }
         do {
             return try JournalRecord.withRecord(setting: key, to: value) { record in
-                try withSimpleState { try append(record, setting: key, to: value, &$0) }
+                try state.withLock { try append(record, setting: key, to: value, &$0) }
             }
         } catch {
             throw file.writeError(error)

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Concurrency.md, "Nothing blocks a cooperative thread on another process".
+
+extension Setting {
+    /// The operations of this setting that may have to wait, as asynchronous functions.
+    ///
+    /// ```swift
+    /// try await settings.$port.async.set(9090)
+    /// ```
+    ///
+    /// Use them in a server: while another process holds the lock of the suite, they suspend the task, and the synchronous
+    /// forms block its thread.
+    public var async: Async { Async(setting: self) }
+
+    /// The operations of a setting that suspend the task instead of blocking its thread.
+    ///
+    /// Each of them does the same as its synchronous form. If the task is canceled while it waits, the operation throws
+    /// `CancellationError` and has changed nothing. A cancellation that comes later has no effect.
+    public struct Async: Sendable {
+        fileprivate let setting: Setting
+
+        /// Stores a value: see ``Setting/set(_:)``.
+        ///
+        /// Usually nothing has to be waited for. Then the task is not suspended.
+        ///
+        /// - Parameter value: The new value.
+        /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved, or `CancellationError`. Then nothing
+        ///   has changed.
+        public func set(_ value: Value) async throws {
+            try Task.checkCancellation()
+            let stored = try setting.box.encode(value)
+            if try setting.writeWithoutWaiting(stored) { return }
+            try await WaitingExecutor.run { try setting.write(stored) }
+        }
+
+        /// Removes the stored value: see ``Setting/remove()``.
+        ///
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func remove() async throws {
+            try Task.checkCancellation()
+            if try setting.writeWithoutWaiting(nil) { return }
+            try await WaitingExecutor.run { try setting.write(nil) }
+        }
+
+        /// Atomically updates the value: see ``Setting/update(_:)``.
+        ///
+        /// - Parameter body: Changes the value. It runs on a thread of the library.
+        /// - Returns: The new value.
+        /// - Throws: The error of the closure; ``SettingsError`` when the stored value cannot be decoded, or when the new
+        ///   value is rejected or cannot be saved; `CancellationError`. Then nothing has changed.
+        @discardableResult
+        public func update(_ body: @escaping @Sendable (inout Value) throws -> Void) async throws -> Value {
+            try await WaitingExecutor.run { try setting.update(body) }
+        }
+    }
+}
+
+extension SettingsSuite {
+    /// The operations of this suite that may have to wait, as asynchronous functions.
+    ///
+    /// ```swift
+    /// try await suite.async.transaction { settings in
+    ///     settings[$host] = "example.org"
+    ///     settings[$port] = 443
+    /// }
+    /// ```
+    ///
+    /// Use them in a server: while another process holds the lock of the suite, or a disk is slow, they suspend the task,
+    /// and the synchronous forms block its thread.
+    public var async: Async { Async(suite: self) }
+
+    /// The operations of a suite that suspend the task instead of blocking its thread.
+    ///
+    /// Each of them does the same as its synchronous form. If the task is canceled while it waits for another writer, the
+    /// operation throws `CancellationError` and has changed nothing. A cancellation that comes later has no effect.
+    public struct Async: Sendable {
+        fileprivate let suite: SettingsSuite
+
+        /// Changes several settings at once: see ``SettingsSuite/transaction(_:)``.
+        ///
+        /// - Parameter body: Reads and changes settings. It runs on a thread of the library.
+        /// - Returns: The result of the closure.
+        /// - Throws: The error of the closure; ``SettingsError`` when the changes cannot be saved; `CancellationError`. Then
+        ///   nothing has changed.
+        public func transaction<Result: Sendable>(
+            _ body: @escaping @Sendable (inout SettingsTransaction) throws -> Result
+        ) async throws -> Result {
+            try await WaitingExecutor.run { try suite.transaction(body) }
+        }
+
+        /// Stores a value of a key, or removes it: see ``SettingsSuite/setStoredValue(_:forKey:)``.
+        ///
+        /// - Parameters:
+        ///   - value: The new value; `nil` to remove the stored one.
+        ///   - key: The key.
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func setStoredValue(_ value: StoredValue?, forKey key: String) async throws {
+            try await WaitingExecutor.run { try suite.setStoredValue(value, forKey: key) }
+        }
+
+        /// Removes the stored values of several settings: see ``SettingsSuite/reset(_:)-7qvtt``.
+        ///
+        /// - Parameter keys: The keys.
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func reset(_ keys: AnySettingKey...) async throws {
+            let names = keys.map(\.name)
+            try await WaitingExecutor.run { try suite.reset(names) }
+        }
+
+        /// Removes the stored values of several settings of any types.
+        ///
+        /// - Parameter settings: Settings of this suite.
+        /// - Throws: ``SettingsError`` when the change cannot be saved or a setting belongs to another suite, or
+        ///   `CancellationError`. Then nothing has changed.
+        public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) async throws {
+            let keys = try suite.keys(of: repeat each settings)
+            try await WaitingExecutor.run { try suite.reset(keys) }
+        }
+
+        /// Removes the stored values of several settings.
+        ///
+        /// - Parameter keys: Their keys.
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func reset(_ keys: [String]) async throws {
+            try await WaitingExecutor.run { try suite.reset(keys) }
+        }
+
+        /// Removes every stored value: see ``SettingsSuite/removeAll()``.
+        ///
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func removeAll() async throws {
+            try await WaitingExecutor.run { try suite.removeAll() }
+        }
+
+        /// Runs the pending steps of a migration: see ``SettingsMigrator/migrate(_:)``.
+        ///
+        /// - Parameter migrator: The steps.
+        /// - Returns: The names of the steps that ran.
+        /// - Throws: ``SettingsError`` when a step fails or the changes cannot be saved, or `CancellationError`. Then the suite
+        ///   is unchanged.
+        @discardableResult
+        public func migrate(with migrator: SettingsMigrator) async throws -> [String] {
+            try await WaitingExecutor.run { try migrator.migrate(suite) }
+        }
+
+        /// Returns once every change so far survives a power loss: see ``SettingsSuite/synchronize()``.
+        ///
+        /// - Throws: ``SettingsError`` when that cannot be achieved, or `CancellationError`.
+        public func synchronize() async throws {
+            try await WaitingExecutor.run { try suite.synchronize() }
+        }
+
+        /// Writes every change so far into the settings file: see ``SettingsSuite/checkpoint()``.
+        ///
+        /// - Throws: ``SettingsError`` when the file cannot be written, or `CancellationError`.
+        public func checkpoint() async throws {
+            try await WaitingExecutor.run { try suite.checkpoint() }
+        }
+
+        /// Saves everything, and ends the streams of the suite: see ``SettingsSuite/finish()``.
+        ///
+        /// A cancellation has no effect.
+        public func finish() async {
+            await WaitingExecutor.runToEnd { suite.finish() }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Journal-and-locks.md, "Short records are copied into shared memory".
+
+import Synchronization
+
+// How a process notices the records of other processes without reading.
+//
+// The system reports a write to the journal to the processes that watch its directory, but not a record that is copied
+// into shared memory. So a process that watches sets a word of the header, and the process that appends the next record
+// writes to the file as well. A process that may not set the word looks at the journal periodically.
+
+extension Journal {
+    /// Asks the processes that append records to notify this one of the next record.
+    ///
+    /// A record that was published before is visible after this call.
+    fileprivate func requestNotification() {
+        guard isWritable else { return }
+        page.add(watcherID, toWord: JournalHeader.watchedWord)
+    }
+
+    /// Notifies the processes that have asked for it that a record was appended.
+    ///
+    /// This process needs no notification of its own records.
+    func notifyWatchers() {
+        let watcher = page[JournalHeader.watchedWord]
+        guard watcher != 0, watcher != watcherID else { return }
+        page[JournalHeader.watchedWord] = 0
+        do {
+            try system.write([1, 0, 0, 0, 0, 0, 0, 0], to: file, at: JournalHeader.notificationWord * 8)
+        } catch {
+            // The record is appended. The next one is notified again.
+            page[JournalHeader.watchedWord] = watcher
+        }
+    }
+}
+
+extension FileStore {
+    func watch() {
+        schedule.hasSubscribers.store(true, ordering: .relaxed)
+        watch(makingDirectories: true)
+    }
+
+    func watch(makingDirectories: Bool) {
+        let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
+        // A first subscriber needs notifications at once.
+        guard isNeeded else { return requestNotification() }
+        let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) ?? false }
+        let inherited = state.withLock { state in
+            guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
+            defer { state.watch = watch }
+            return state.watch
+        }
+        _ = consume inherited
+        watch.start(makingDirectories: makingDirectories)
+        // No event reports the changes between the last look and the start of the watch.
+        look()
+    }
+
+    /// Looks at the file to find changes that subscribers wait for.
+    ///
+    /// - Parameter isFileChanged: Whether anything other than the journal's records may have changed.
+    /// - Returns: Whether the contents in memory may have been outdated.
+    @discardableResult
+    func look(isFileChanged: Bool = true) -> Bool {
+        let journal = peek { $0.journal.journal }
+        requestNotification()
+        // While no journal is known, a write to the file at its path may have completed it. A record may follow.
+        let mayBeNew = !isFileChanged && journal == nil
+        if isFileChanged || mayBeNew { versionStamp.mustLook() }
+        guard versionStamp.contentsVersion == nil else { return false }
+        withCurrentState { _ in }
+        if peek({ $0.journal.journal !== journal }) {
+            // The header of another journal lacks the request.
+            requestNotification()
+            withCurrentState { _ in }
+        }
+        return !mayBeNew
+    }
+
+    /// Asks to be notified of the next record of another process.
+    ///
+    /// Without subscribers, it is sufficient to notice records some time later.
+    private func requestNotification() {
+        guard let journal = peek({ $0.watch == nil ? nil : $0.journal.journal }) else { return }
+        let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
+        if journal.isWritable, isUrgent { return journal.requestNotification() }
+        guard !schedule.isRequestScheduled.exchange(true, ordering: .relaxed) else { return }
+        let delay = isUrgent ? CheckpointSchedule.pollInterval : CheckpointSchedule.courtesy
+        WorkScheduler.shared.after(delay) { [weak self] in
+            guard let self, let journal = peek({ $0.journal.journal }) else { return }
+            schedule.isRequestScheduled.store(false, ordering: .relaxed)
+            journal.requestNotification()
+            // A process that may not write to the journal cannot ask. Records may have been appended meanwhile.
+            if !journal.isWritable || versionStamp.contentsVersion == nil { look(isFileChanged: false) }
+        }
+    }
+}

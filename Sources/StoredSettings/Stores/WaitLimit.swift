@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Concurrency.md, "Nothing blocks a cooperative thread on another process".
+
+/// Limits how long the current operation waits for other writers.
+///
+/// Without a limit, an operation waits as long as the lock allows.
+struct WaitLimit: Sendable {
+    @TaskLocal private static var current: WaitLimit?
+
+    /// When to stop waiting; `nil` for no time.
+    private let end: ContinuousClock.Instant?
+    /// Whether to stop waiting when the current task is canceled.
+    private let isCancelable: Bool
+
+    /// The interval at which a thread that waits for another one checks the limit, in seconds.
+    private static let pause = 0.000_5
+
+    /// Runs a body that waits for a limited time.
+    ///
+    /// - Throws: ``WaitLimitError`` if the time is not enough; the error of the body.
+    static func run<Result>(for time: Duration, _ body: () throws -> Result) throws -> Result {
+        try $current.withValue(WaitLimit(end: .now + time, isCancelable: false), operation: body)
+    }
+
+    /// Runs a body that waits only until the current task is canceled.
+    ///
+    /// - Throws: `CancellationError` if the task is canceled before the body has changed anything; the error of the body.
+    static func runCancelably<Result>(_ body: () throws -> Result) throws -> Result {
+        try $current.withValue(WaitLimit(end: nil, isCancelable: true), operation: body)
+    }
+
+    /// Runs a body without the limit of the current operation.
+    static func runWithout<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try $current.withValue(nil, operation: body)
+    }
+
+    /// Throws if the current operation must not wait any longer.
+    static func check() throws {
+        guard let current else { return }
+        if current.isCancelable { try Task.checkCancellation() }
+        if let end = current.end, end < .now { throw WaitLimitError() }
+    }
+
+    /// Acquires a lock of this process, within the limit of the current operation.
+    ///
+    /// - Parameters:
+    ///   - lock: The lock.
+    ///   - body: Runs under the lock.
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body, or that of ``check()``.
+    static func withLock<Value: Sendable, Result>(_ lock: borrowing Locked<Value>, _ body: (inout Value) throws -> Result) throws
+        -> Result
+    {
+        guard current != nil else { return try lock.withLock { try body(&$0) } }
+        while true {
+            // The closure runs once: an optional of the result tells whether it did.
+            if let result = try lock.withLockIfAvailable({ try body(&$0) }) { return result }
+            try check()
+            SystemCalls.sleep(seconds: pause)
+        }
+    }
+}
+
+/// The error of an operation that would have to wait for longer than it may.
+struct WaitLimitError: Error {}

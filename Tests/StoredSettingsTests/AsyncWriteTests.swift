@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Writing without blocking a thread")
+struct AsyncWriteTests {
+    private let reporter = RecordingReporter()
+
+    /// Runs a body with a suite whose journal's lock is held as by another process.
+    private func withHeldLock(
+        _ body: (_ suite: SettingsSuite, _ setting: Setting<Int>, _ lock: HeldJournalLock) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let setting = Setting("n", default: 0, suite: suite)
+            try await setting.async.set(1)
+            let lock = try HeldJournalLock(besideFileAt: path)
+            try await body(suite, setting, lock)
+        }
+    }
+
+    @Test("operations that wait for another process suspend their tasks, and other tasks and reads continue", .deadlockLimit)
+    func suspended() async throws {
+        try await withHeldLock { suite, setting, lock in
+            let begun = Count()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                // More than there are cooperative threads.
+                for index in 0..<16 {
+                    group.addTask { [begun] in
+                        begun.add()
+                        switch index % 4 {
+                        case 0: try await Setting("key\(index)", default: 0, suite: suite).async.set(index)
+                        case 1: try await setting.async.update { $0 += 1 }
+                        case 2: try await suite.async.transaction { $0[Setting("t", default: 0, suite: suite)] += 1 }
+                        default: try await suite.async.setStoredValue(.integer(Int128(index)), forKey: "raw\(index)")
+                        }
+                    }
+                }
+                await eventually("all have begun") { begun.value == 16 }
+                // If each of them blocked a thread, these would have to wait until the lock is released.
+                for _ in 0..<100 {
+                    await withTaskGroup(of: Void.self) { others in
+                        for _ in 0..<4 { others.addTask { #expect(setting.value == 1) } }
+                    }
+                }
+                lock.release()
+                try await group.waitForAll()
+            }
+            #expect(setting.value == 5)
+            #expect(suite.snapshot().count == 2 + 8)
+            #expect(suite.storedValue(forKey: "t") == 4)
+            #expect(reporter.errors.map(\.message) == [])
+        }
+    }
+
+    @Test("a canceled operation that waits throws at once and changes nothing", .deadlockLimit)
+    func canceled() async throws {
+        try await withHeldLock { suite, setting, lock in
+            let operations: [@Sendable () async throws -> Void] = [
+                { try await setting.async.set(2) },
+                { try await setting.async.remove() },
+                { _ = try await setting.async.update { $0 = 2 } },
+                { try await suite.async.transaction { $0[setting] = 2 } },
+                { try await suite.async.removeAll() },
+                { try await suite.async.checkpoint() },
+            ]
+            for (index, operation) in operations.enumerated() {
+                let begun = Count()
+                let task = Task {
+                    begun.add()
+                    try await operation()
+                }
+                await eventually("the operation begins") { begun.value == 1 }
+                task.cancel()
+                await #expect(throws: CancellationError.self, "operation \(index)") { try await task.value }
+            }
+            lock.release()
+            #expect(setting.value == 1)
+            try await setting.async.set(3)
+            #expect(setting.value == 3)
+            #expect(reporter.errors.map(\.message) == [])
+        }
+    }
+
+    @Test("a canceled operation that waits for a transaction of this process throws and changes nothing", .deadlockLimit)
+    func canceledBesideTransaction() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: reporter)
+            let setting = Setting("n", default: 0, suite: suite)
+            let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+            let transaction = Task {
+                try await suite.async.transaction { settings in
+                    hasBegun.signal()
+                    mayEnd.wait()
+                    settings[setting] = 1
+                }
+            }
+            await onThread { hasBegun.wait() }
+            let task = Task { try await setting.async.set(2) }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            mayEnd.signal()
+            try await transaction.value
+            #expect(setting.value == 1)
+            suite.finish()
+        }
+    }
+
+    @Test("an operation in a task that is canceled already throws and changes nothing")
+    func canceledBefore() async throws {
+        let suite = SettingsSuite.inMemory()
+        let setting = Setting("n", default: 0, suite: suite)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await #expect(throws: CancellationError.self) { try await setting.async.set(1) }
+            await #expect(throws: CancellationError.self) { try await suite.async.synchronize() }
+            // The synchronous form takes no notice.
+            try setting.set(2)
+        }
+        try await task.value
+        #expect(setting.value == 2)
+    }
+
+    @Test("an assignment in a task is used at once, and saved when another process releases the lock", .deadlockLimit)
+    func assigned() async throws {
+        try await withHeldLock { suite, setting, lock in
+            for value in 2...200 { setting.value = value }
+            #expect(setting.value == 200)
+            #expect(suite.engine.store.value(forKey: "n") == 1)
+            lock.release()
+            await eventually("the value is saved") { suite.engine.store.value(forKey: "n") == 200 }
+            try await suite.async.synchronize()
+            #expect(reporter.errors.map(\.message) == [])
+        }
+    }
+
+    @Test("an assignment in a task that cannot be saved is reported once, and saved later", .deadlockLimit)
+    func unsaved() async throws {
+        try await withHeldLock { suite, setting, lock in
+            for value in 2...10 { setting.value = value }
+            await eventually("the failure is reported") { !reporter.errors.isEmpty }
+            #expect(reporter.errors.map(\.code) == [.lockTimedOut])
+            #expect(reporter.errors.first?.key == "n")
+            #expect(setting.value == 10)
+            lock.release()
+            await eventually("the value is saved") { suite.engine.store.value(forKey: "n") == 10 }
+            #expect(reporter.errors.count == 1)
+        }
+    }
+
+    @Test("the asynchronous forms have the results of the synchronous ones")
+    func results() async throws {
+        let suite = SettingsSuite.inMemory()
+        let (first, second) = (Setting("a", default: 1, suite: suite), Setting("b", default: "x", suite: suite))
+        try await first.async.set(5)
+        #expect(try await first.async.update { $0 += 1 } == 6)
+        let sum = try await suite.async.transaction { settings in
+            settings[second] = "y"
+            return settings[first] + 1
+        }
+        #expect(sum == 7)
+        #expect(suite.snapshot() == ["a": 6, "b": "y"])
+        try await suite.async.reset(first, second)
+        #expect(suite.snapshot() == [:])
+        try await second.async.set("z")
+        try await second.async.remove()
+        #expect(second.value == "x")
+        let other = Setting("a", default: 1, suite: .inMemory())
+        await #expect(throws: SettingsError(.otherSuite, fact: "")) { try await suite.async.reset(other) }
+        await #expect(throws: SettingsError(.invalidKey, fact: "")) {
+            try await Setting("", default: 1, suite: suite).async.set(1)
+        }
+        struct Stop: Error {}
+        await #expect(throws: Stop.self) { try await first.async.update { _ in throw Stop() } }
+        await suite.async.finish()
+        await #expect(throws: SettingsError(.suiteFinished, fact: "")) { try await first.async.set(1) }
+    }
+
+    @Test("changes without propagation stay so when they have to wait", .deadlockLimit)
+    func withoutPropagation() async throws {
+        try await withHeldLock { suite, setting, lock in
+            let changes = Mutex<[Int]>([])
+            let observation = setting.observe { change in changes.withLock { $0.append(change.new) } }
+            let task = Task { try await suite.withoutPropagation { try await setting.async.set(2) } }
+            lock.release()
+            try await task.value
+            try await setting.async.set(3)
+            await eventually("the next change is delivered") { changes.withLock { $0.last } == 3 }
+            #expect(changes.withLock { !$0.contains(2) })
+            observation.invalidate()
+        }
+    }
+}
+
+private final class Count: Sendable {
+    private let number = Atomic(0)
+
+    var value: Int { number.load(ordering: .relaxed) }
+
+    func add() { number.add(1, ordering: .relaxed) }
+}
