@@ -25,6 +25,7 @@ struct Benchmarks {
         do {
             switch arguments.first {
             case Child.flag: try Child.run(Array(arguments.dropFirst()))
+            case Crowd.flag: try Crowd.run(Array(arguments.dropFirst()))
             case Worker.flag: try await Worker.run(Array(arguments.dropFirst()))
             default: try await start(Array(arguments))
             }

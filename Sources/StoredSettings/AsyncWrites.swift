@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Concurrency.md, "Nothing blocks a cooperative thread on another process".
+// See Documentation/Decisions/Writing.md, "Nothing blocks a cooperative thread on another process".
 
 extension Setting {
     /// The operations of this setting that may have to wait, as asynchronous functions.

@@ -14,11 +14,14 @@ struct AsyncWriteTests {
 
     /// Runs a body with a suite whose journal's lock is held as by another process.
     private func withHeldLock(
+        patience: Duration = longestWait,
         _ body: (_ suite: SettingsSuite, _ setting: Setting<Int>, _ lock: HeldJournalLock) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            // On a busy machine, a test may hold the lock for longer than a process should.
+            let patience = Patience(withoutProgress: patience, withSlowHolder: patience)
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let setting = Setting("n", default: 0, suite: suite)
             try await setting.async.set(1)
@@ -27,7 +30,10 @@ struct AsyncWriteTests {
         }
     }
 
-    @Test("operations that wait for another process suspend their tasks, and other tasks and reads continue", .deadlockLimit)
+    @Test(
+        "operations that wait for another process suspend their tasks, and other tasks and reads continue",
+        .deadlockLimit
+    )
     func suspended() async throws {
         try await withHeldLock { suite, setting, lock in
             let begun = Count()
@@ -90,7 +96,10 @@ struct AsyncWriteTests {
         }
     }
 
-    @Test("a canceled operation that waits for a transaction of this process throws and changes nothing", .deadlockLimit)
+    @Test(
+        "a canceled operation that waits for a transaction of this process throws and changes nothing",
+        .deadlockLimit
+    )
     func canceledBesideTransaction() async throws {
         try await withTemporaryDirectory { directory in
             let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: reporter)
@@ -144,7 +153,7 @@ struct AsyncWriteTests {
 
     @Test("an assignment in a task that cannot be saved is reported once, and saved later", .deadlockLimit)
     func unsaved() async throws {
-        try await withHeldLock { suite, setting, lock in
+        try await withHeldLock(patience: .milliseconds(500)) { suite, setting, lock in
             for value in 2...10 { setting.value = value }
             await eventually("the failure is reported") { !reporter.errors.isEmpty }
             #expect(reporter.errors.map(\.code) == [.lockTimedOut])

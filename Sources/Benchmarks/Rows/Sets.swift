@@ -4,21 +4,21 @@ import Foundation
 import StoredSettings
 
 extension Rows {
-    static let sets = surviving + synchronized
+    static let sets = surviving + synchronized + crowds
 
     /// Sets that survive the death of the process.
     private static let surviving = [
         Row(group: "set", name: "set an Int, 10 keys") { workspace in
             Trial(
                 subject: try set(in: workspace.suite(keys: 10)),
-                comparisons: [.init(try Floors.lockedAppend(in: workspace), .atMost(4))]
+                comparisons: [.init(try Floors.lockedAppend(in: workspace), .atMost(0.75))]
             )
         },
         Row(group: "set", name: "set an Int, 1,000 keys") { workspace in
             Trial(
                 subject: try set(in: workspace.suite(keys: 1_000)),
                 comparisons: [
-                    .init(try Floors.lockedAppend(in: workspace), .atMost(4)),
+                    .init(try Floors.lockedAppend(in: workspace), .atMost(0.75)),
                     .init(try userDefaultsSynchronizedSet(keys: 1_000, in: workspace), .faster(100)),
                 ]
             )
@@ -27,7 +27,7 @@ extension Rows {
             Trial(
                 subject: try set(in: workspace.suite(keys: 10_000)),
                 comparisons: [
-                    .init(try Floors.lockedAppend(in: workspace), .atMost(4)),
+                    .init(try Floors.lockedAppend(in: workspace), .atMost(0.75)),
                     .init(try set("the same, 10 keys", in: workspace.suite(keys: 10)), .atMost(1.3)),
                 ]
             )
@@ -50,6 +50,44 @@ extension Rows {
                     comparisons: [.init(try Floors.synchronizedAppend(in: workspace), .atMost(1.5))]
                 )
             }
+        }
+
+    /// Sets of several processes at the same time.
+    private static let crowds = [2, 4]
+        .flatMap { processes in
+            [
+                Row(group: "crowd", name: "\(processes) processes set at once, together", leastSamples: 5) {
+                    workspace in
+                    let ours = try Crowd(processes, .set, at: workspace.settingsFile(keys: 10))
+                    let floor = try Crowd(processes, .append, at: workspace.newPath())
+                    return Trial(
+                        subject: .timingItself("set") { try ours.run().timePerWrite },
+                        comparisons: [
+                            .init(
+                                .timingItself("flock + unlock + 64 B append at once") { try floor.run().timePerWrite },
+                                .atMost(1.25)
+                            )
+                        ]
+                    ) {
+                        try ours.end()
+                        try floor.end()
+                    }
+                },
+                Row(group: "crowd", name: "the longest of their sets", leastSamples: 5) { workspace in
+                    let ours = try Crowd(processes, .set, at: workspace.settingsFile(keys: 10))
+                    let floor = try Crowd(processes, .append, at: workspace.newPath())
+                    return Trial(
+                        subject: .timingItself("set") { try ours.run().longest },
+                        comparisons: [
+                            .init(nil, .median(50e6)),
+                            .init(.timingItself("flock + unlock + 64 B append at once") { try floor.run().longest }),
+                        ]
+                    ) {
+                        try ours.end()
+                        try floor.end()
+                    }
+                },
+            ]
         }
 
     /// Sets a new value each time with the throwing call, so that a failed set does not pass as a fast one.

@@ -32,6 +32,12 @@ enum Floors {
         return .each("flock + unlock + 64 B append") { try file.appendLocked() }
     }
 
+    /// Does the same to a file that other processes write to as well.
+    static func lockedAppend(at path: String) throws -> () throws -> Void {
+        let file = try AppendedFile(path)
+        return { try file.appendLocked() }
+    }
+
     /// Writes a record that survives a power loss.
     static func synchronizedAppend(in workspace: Workspace) throws -> Operation {
         let file = try AppendedFile(workspace.newPath())

@@ -3,6 +3,8 @@
 import Synchronization
 
 /// The state of an engine behind a lock, with what a set asks of it readable without the lock.
+///
+/// Both flags are updated under the lock, after every use of the state.
 struct EngineState: ~Copyable, Sendable {
     private let state: Locked<SettingsEngine.State>
     private let isPlainFlag: Atomic<Bool>

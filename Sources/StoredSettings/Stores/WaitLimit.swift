@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Concurrency.md, "Nothing blocks a cooperative thread on another process".
+// See Documentation/Decisions/Writing.md, "Nothing blocks a cooperative thread on another process".
 
 /// Limits how long the current operation waits for other writers.
 ///
@@ -48,7 +48,10 @@ struct WaitLimit: Sendable {
     ///   - body: Runs under the lock.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body, or that of ``check()``.
-    static func withLock<Value: Sendable, Result>(_ lock: borrowing Locked<Value>, _ body: (inout Value) throws -> Result) throws
+    static func withLock<Value: Sendable, Result>(
+        _ lock: borrowing Locked<Value>,
+        _ body: (inout Value) throws -> Result
+    ) throws
         -> Result
     {
         guard current != nil else { return try lock.withLock { try body(&$0) } }

@@ -8,6 +8,8 @@ struct ShortText {
     private let buffer: UnsafeMutableRawBufferPointer
     /// The end of the text in the memory.
     private(set) var count: Int
+    /// The length of the key of the object that was appended, with its quotation marks.
+    private(set) var keyLength = 0
 
     /// - Parameters:
     ///   - buffer: The memory.
@@ -21,9 +23,11 @@ struct ShortText {
     /// - Returns: `false` if there is not enough room for the text and its padding, or the value is of another kind than
     ///   null, a Boolean, a 64-bit integer or a string.
     mutating func appendMember(_ key: String, _ value: StoredValue?) -> Bool {
-        guard append(JSONByte.leftBrace), append(key), append(JSONByte.colon), append(JSONByte.leftBracket) else {
-            return false
-        }
+        guard append(JSONByte.leftBrace) else { return false }
+        let start = count
+        guard append(key) else { return false }
+        keyLength = count - start
+        guard append(JSONByte.colon), append(JSONByte.leftBracket) else { return false }
         switch value {
         case nil: break
         case .null: guard append(name: "null") else { return false }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Journal-and-locks.md, "Writers take turns with flock".
+// See Documentation/Decisions/Journal-and-locks.md, "Writers take turns with a word of shared memory".
 
 /// How long to wait for a lock.
 struct Patience {

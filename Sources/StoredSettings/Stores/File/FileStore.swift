@@ -24,7 +24,7 @@ final class FileStore: VersionedStore, LocatingStore {
     /// Held for a whole commit, including the user's body, but not for a set that need not wait.
     ///
     /// The state lock is free meanwhile, so reads continue.
-    private let writer = Locked<LockFailure?>(nil)
+    let writer = Locked<LockFailure?>(nil)
     /// The number of the last ``LockFailure``.
     let lockFailures = Atomic(0)
     /// The number of threads that wait to write, or are about to.
@@ -35,6 +35,8 @@ final class FileStore: VersionedStore, LocatingStore {
     let schedule: CheckpointSchedule
     /// How long an explicit checkpoint waits for a process that makes no progress.
     let lockPatience: Duration
+    /// How long a commit waits for the journal's lock.
+    let writePatience: Patience
     /// The thread that closes the store; 0 while no thread does.
     private let closer = Atomic<UInt>(0)
 
@@ -47,13 +49,16 @@ final class FileStore: VersionedStore, LocatingStore {
     ///   - journalBound: The length of the journal, in bytes, above which a checkpoint is due at once. After it, the
     ///     journal is shortened even if new records have been appended.
     ///   - lockPatience: How long an explicit checkpoint waits for a process that makes no progress.
+    ///   - writePatience: How long a commit waits for the journal's lock.
     init(
         path: FilePath,
         system: SystemCalls = SystemCalls(),
         checkpointsInBackground: Bool = true,
         journalBound: Int = 1 << 22,
-        lockPatience: Duration = FileLock.patience
+        lockPatience: Duration = FileLock.patience,
+        writePatience: Patience = Patience()
     ) {
+        self.writePatience = writePatience
         self.lockPatience = lockPatience
         file = SettingsFile(path: path, system: system)
         schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
@@ -110,9 +115,6 @@ final class FileStore: VersionedStore, LocatingStore {
         defer { waiters.subtract(1, ordering: .relaxed) }
         return try WaitLimit.withLock(writer, body)
     }
-
-    /// Whether a thread commits.
-    var isCommitting: Bool { writer.withLockIfAvailable { _ in false } ?? true }
 
     /// Runs an operation, and performs its effects after it has released its locks.
     func withEffects<Result>(_ operation: (inout Effects) throws -> Result) rethrows -> Result {
@@ -202,7 +204,7 @@ extension FileStore {
         if try writeWithoutWaiting(value, forKey: key) { return }
         let result = try withWriter { failure in
             if let failure, failure.number > earlierFailures { throw failure.error }
-            return try writeIfPossible(value, forKey: key)
+            return try waitAndWrite(value, forKey: key, &failure)
         }
         if !finish(result) { try commit(isBlind: true, earlierFailures: earlierFailures) { $0[key] = value } }
     }
@@ -234,7 +236,7 @@ extension FileStore {
             let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.number > earlierFailures { throw failure.error }
-                let locker = JournalLocker(self, mustBeTrusted: mustBeTrusted)
+                let locker = JournalLocker(self, patience: writePatience, mustBeTrusted: mustBeTrusted)
                 let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
                     ($0.contents, $0.version, $0.unknownContents)
                 }

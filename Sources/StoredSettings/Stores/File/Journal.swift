@@ -228,8 +228,9 @@ extension Journal {
     /// Locks the journal.
     ///
     /// - Parameter patience: How long to wait for a process that makes no progress.
+    /// - Returns: The state in which the lock was found. Every commit recovers the journal, whatever it is.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
-    func acquireLock(_ patience: Patience = Patience()) throws {
+    func acquireLock(_ patience: Patience = Patience()) throws -> JournalLock.Finding {
         let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
         guard isLockedAsFile else { return try lock.acquire(patience, slowHolder: slowHolder) }
         try FileLock.acquire(
@@ -240,6 +241,7 @@ extension Journal {
             holder: slowHolder,
             progress: { published.word }
         )
+        return .unknown
     }
 
     /// Whether the journal is still the one at the path.

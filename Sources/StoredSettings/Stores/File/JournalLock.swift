@@ -68,6 +68,14 @@ final class JournalLock: Sendable {
 // MARK: - Acquiring
 
 extension JournalLock {
+    /// The state in which the lock was found.
+    enum Finding {
+        /// The last holder has released it.
+        case free
+        /// The last holder may have died.
+        case unknown
+    }
+
     private enum Attempt {
         case done
         case held
@@ -104,9 +112,10 @@ extension JournalLock {
     /// - Parameters:
     ///   - patience: How long to wait while no other process makes progress.
     ///   - slowHolder: Returns the process that has announced that it holds the lock and waits for the disk.
+    /// - Returns: The state in which the lock was found.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
-    func acquire(_ patience: Patience, slowHolder: @escaping () -> LockHolder?) throws {
-        if case .done = try tryAcquire() { return }
+    func acquire(_ patience: Patience, slowHolder: @escaping () -> LockHolder?) throws -> Finding {
+        if case .done = try tryAcquire() { return .free }
         var turn = Turn()
         try FileLock.wait(
             for: file.path,
@@ -118,6 +127,7 @@ extension JournalLock {
             progress: { [self] in acquisitions },
             attempt: { try tryAcquire(&turn) }
         )
+        return turn.finding
     }
 
     /// Acquires the lock if it is free, or about to be, and no other process has waited for long.
@@ -192,6 +202,7 @@ extension JournalLock {
         /// The word that the process has seen last, and since when it has not changed.
         var word: UInt64 = 0
         var since = ContinuousClock.now
+        var finding = Finding.free
     }
 
     /// Tries to acquire the lock for a process that has slept.
@@ -212,7 +223,8 @@ extension JournalLock {
         if word & ~Self.awaitedBit != turn.word {
             (turn.word, turn.since) = (word & ~Self.awaitedBit, now)
         } else if now - turn.since >= Self.suspicion, try isDead(word) {
-            // The holder may have died anywhere. The caller recovers the journal, as it does after every lock.
+            // It may have died anywhere.
+            turn.finding = .unknown
             return take(word, token: token, isAwaited: true)
         }
         return false

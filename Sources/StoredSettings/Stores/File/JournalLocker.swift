@@ -18,7 +18,7 @@ struct JournalLocker {
     /// How often to read the file for one commit before the commit fails.
     private static let mostReloads = 4
 
-    init(_ store: FileStore, patience: Patience = Patience(), mustBeTrusted: Bool) {
+    init(_ store: FileStore, patience: Patience, mustBeTrusted: Bool) {
         (self.store, self.patience, self.mustBeTrusted) = (store, patience, mustBeTrusted)
     }
 
@@ -40,12 +40,7 @@ struct JournalLocker {
         do {
             return try lock(&effects, snapshot)
         } catch {
-            let error = file.writeError(error)
-            if error.code == .lockTimedOut {
-                let number = store.lockFailures.add(1, ordering: .relaxed).newValue
-                failure = FileStore.LockFailure(number: number, error: error)
-            }
-            throw error
+            throw store.note(error, as: &failure)
         }
     }
 
@@ -58,7 +53,7 @@ struct JournalLocker {
             let journal = try writableJournal(mustOpen: mustOpen, &effects)
             // This comes before the lock: other processes should not wait while this one reads a file.
             store.reloadIfDue(&effects)
-            try journal.acquireLock(patience)
+            _ = try journal.acquireLock(patience)
             // A process that recorded itself as the holder was killed before it released the lock.
             if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
             do {

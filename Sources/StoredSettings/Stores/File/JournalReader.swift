@@ -28,9 +28,16 @@ struct JournalReader {
     ///   - end: The end of the last record; `nil` to read as many as there are.
     ///   - epoch: The epoch of the records.
     ///   - salt: The salt of the epoch.
+    ///   - isOmittingReplaced: Whether a record may be omitted if the next one sets the same key.
     /// - Returns: The valid records before the first invalid one.
     /// - Throws: ``SystemError`` if they cannot be read.
-    func records(from start: UInt32, to end: UInt32?, epoch: UInt32, salt: UInt64) throws(SystemError) -> Reading {
+    func records(
+        from start: UInt32,
+        to end: UInt32?,
+        epoch: UInt32,
+        salt: UInt64,
+        omittingReplaced isOmittingReplaced: Bool = false
+    ) throws(SystemError) -> Reading {
         let size = try min(system.status(of: file).size, Int(end ?? .max))
         var reading = Reading(records: [], end: start, isWhole: false)
         // In parts, because a damaged journal may claim to be much longer than it is.
@@ -38,12 +45,17 @@ struct JournalReader {
         while Int(reading.end) < size {
             let part = Int(reading.end)..<min(Int(reading.end) + length, size)
             let bytes = try system.contents(of: file, in: part)
-            let count = reading.records.count
             let wholeLength = bytes.withUnsafeBytes { bytes in
-                takeRecords(in: bytes, from: part.lowerBound, epoch: epoch, salt: salt, &reading)
+                let sequence = RecordSequence(
+                    bytes,
+                    epoch: epoch,
+                    salt: salt,
+                    isOmittingReplaced: isOmittingReplaced
+                )
+                takeRecords(of: sequence, from: part.lowerBound, &reading)
                 return JournalRecord.length(ofCut: bytes, epoch: epoch)
             }
-            if reading.records.count > count {
+            if Int(reading.end) > part.lowerBound {
                 length = Self.partLength
             } else {
                 // A record may be longer than a part, and states so. Anything else ends the search.
@@ -58,20 +70,13 @@ struct JournalReader {
     /// The number of bytes to read at once.
     private static let partLength = 1 << 16
 
-    private func takeRecords(
-        in bytes: UnsafeRawBufferPointer,
-        from start: Int,
-        epoch: UInt32,
-        salt: UInt64,
-        _ reading: inout Reading
-    ) {
-        var offset = 0
-        while offset < bytes.count, var record = JournalRecord.read(bytes, at: offset, epoch: epoch, salt: salt) {
-            offset = record.end
+    private func takeRecords(of sequence: RecordSequence, from start: Int, _ reading: inout Reading) {
+        var sequence = sequence
+        while var record = sequence.next() {
             record.end += start
             reading.records.append(record)
         }
-        reading.end += UInt32(offset)
+        reading.end += UInt32(sequence.end)
     }
 
     /// The records that are not in the file, and the journal's position after them.

@@ -11,7 +11,7 @@ package struct JournalRecord {
 
     /// The length of the header before the text, in bytes.
     package static let headerSize = 24
-    private static let alignment = 8
+    static let alignment = 8
 
     /// The longest record that is written or read, in bytes: 64 MiB.
     ///
@@ -117,7 +117,8 @@ package struct JournalRecord {
             // The text is at least as long as an empty object, and the memory is used only in this closure.
             let record = UnsafeMutableRawBufferPointer(rebasing: buffer[..<text.count])
             record.storeBytes(of: UInt32(text.count).littleEndian, toByteOffset: 0, as: UInt32.self)
-            record.storeBytes(of: UInt64(textLength).littleEndian, toByteOffset: 16, as: UInt64.self)
+            record.storeBytes(of: UInt32(textLength).littleEndian, toByteOffset: 16, as: UInt32.self)
+            record.storeBytes(of: UInt32(text.keyLength).littleEndian, toByteOffset: 20, as: UInt32.self)
             return try body(record)
         }
     }
@@ -153,22 +154,7 @@ package struct JournalRecord {
         epoch: UInt32,
         salt: UInt64
     ) -> JournalRecord? {
-        guard start >= 0, bytes.count - start >= headerSize else { return nil }
-        let length = Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self)))
-        let itsEpoch = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self))
-        guard itsEpoch == epoch, length >= headerSize, length % alignment == 0, length <= bytes.count - start,
-            length <= longest
-        else {
-            return nil
-        }
-        // This is inside the bytes: the length has just been compared with the number of remaining bytes.
-        let record = UnsafeRawBufferPointer(rebasing: bytes[start..<start + length])
-        let checksum = UInt64(littleEndian: record.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-        let textLength = Int(UInt32(littleEndian: record.loadUnaligned(fromByteOffset: 16, as: UInt32.self)))
-        guard checksum == self.checksum(of: record, salt: salt), textLength <= length - headerSize else { return nil }
-        let text = UnsafeRawBufferPointer(rebasing: record[headerSize..<headerSize + textLength])
-        guard let values = values(in: text) else { return nil }
-        return JournalRecord(values: values, end: start + length)
+        RecordText(bytes, at: start, epoch: epoch, salt: salt)?.record
     }
 
     /// The length of the record that some bytes begin with, if they begin as a record of an epoch that is longer than they
@@ -180,7 +166,8 @@ package struct JournalRecord {
         return itsEpoch == epoch && length > bytes.count && length <= longest ? length : nil
     }
 
-    private static func values(in text: UnsafeRawBufferPointer) -> [String: StoredValue?]? {
+    /// Parses the text of a record.
+    static func values(in text: UnsafeRawBufferPointer) -> [String: StoredValue?]? {
         do {
             let object = try text.withMemoryRebound(to: UInt8.self) { (text) throws(JSONSyntaxError) in
                 try JSONReader.readObject(text, maximumDepth: maximumDepth)

@@ -69,7 +69,7 @@ extension FileStoreState {
             // The process that writes it takes it over with its next commit.
             let isLocked = old.isWritable || old.isLockedAsFile
             let patience = Duration.milliseconds(100)
-            if isLocked { try old.acquireLock(Patience(withoutProgress: patience, withSlowHolder: patience)) }
+            if isLocked { _ = try old.acquireLock(Patience(withoutProgress: patience, withSlowHolder: patience)) }
             defer { if isLocked { old.unlock() } }
             guard !old.isRetired else { return forgetStranded() }
             // A value that was set in the new journal is newer.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 // How the state of a store follows its journal: finding it, and replaying its records.
 
 extension FileStoreState {
@@ -28,6 +30,9 @@ extension FileStoreState {
                     guard follow(current, to: published) else { return requireReload() }
                 }
                 journal.unreadable = nil
+                // Other processes may append records faster than this one reads them. Those that were published before
+                // this read began are read.
+                if journal.position.epoch == published.epoch { return }
             } catch {
                 return reportUnreadable(error)
             }
@@ -40,7 +45,13 @@ extension FileStoreState {
     private mutating func takeRecords(of current: Journal, to published: JournalPosition) throws -> Bool {
         let (position, salt) = (journal.position, journal.salt)
         let reading = try JournalReader(current)
-            .records(from: position.end, to: published.end, epoch: position.epoch, salt: salt)
+            .records(
+                from: position.end,
+                to: published.end,
+                epoch: position.epoch,
+                salt: salt,
+                omittingReplaced: !versionStamp.needsChanges.load(ordering: .acquiring)
+            )
         for record in reading.records { apply(record) }
         journal.position.end = reading.end
         if !reading.records.isEmpty { effects.isCheckpointDue = true }

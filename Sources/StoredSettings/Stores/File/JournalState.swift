@@ -52,6 +52,9 @@ struct JournalState {
     /// Notes that the path leads to the journal.
     mutating func notePlace() { placeTime = SystemCalls.coarseTime() }
 
+    /// Makes the next commit examine the path.
+    mutating func forgetPlace() { placeTime = 0 }
+
     struct Cleared {
         var epoch: UInt32
         /// The space before this offset is cleared.

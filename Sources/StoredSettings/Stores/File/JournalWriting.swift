@@ -26,20 +26,25 @@ extension Journal {
     ///   - record: The record.
     ///   - position: The position of the journal, whose header is on the disk.
     ///   - space: The mapping of the journal.
-    /// - Returns: The journal's position after the record.
+    /// - Returns: The journal's position after the record; `nil` when the file has been truncated.
     /// - Throws: ``SystemError`` if the record cannot be written.
     func append(
         _ record: UnsafeRawBufferPointer,
         after position: JournalPosition,
         in space: inout RecordSpace.Mapping
-    ) throws -> JournalPosition {
+    ) throws -> JournalPosition? {
         let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
         if case .unknown = space { space = .mapped(try RecordSpace(file, page, system)) }
         guard !isOverflow, case .mapped(let mapping) = space else { return try append(Array(record), after: position) }
-        guard try mapping.copy(record, to: Int(position.end)) else {
-            // The mapping may show private memory now.
-            space = .unusable
+        switch try mapping.copy(record, to: Int(position.end)) {
+        case .done:
+            break
+        case .noSpace:
             return try append(Array(record), after: position)
+        case .lost:
+            // The mapping shows private memory now.
+            space = .unknown
+            return nil
         }
         let position = JournalPosition(epoch: position.epoch, end: end)
         try publish(position)

@@ -39,7 +39,7 @@ extension FileStore {
     /// Makes a last checkpoint, unless a commit is in progress: its body may have called `exit`, and would never
     /// return.
     fileprivate func checkpointAtExit() {
-        guard !isCommitting else { return }
+        guard writer.withLockIfAvailable({ _ in true }) ?? false else { return }
         checkpoints.runAtEnd()
     }
 }

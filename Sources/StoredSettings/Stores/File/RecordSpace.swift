@@ -18,7 +18,15 @@ final class RecordSpace: @unchecked Sendable {
     enum Mapping {
         case unknown
         case mapped(RecordSpace)
-        case unusable
+    }
+
+    /// The result of copying a record.
+    enum Copy {
+        case done
+        /// The record has to be written.
+        case noSpace
+        /// The file no longer has the space, so that it has to be examined.
+        case lost
     }
 
     /// The length of the mapping, in bytes.
@@ -56,13 +64,13 @@ final class RecordSpace: @unchecked Sendable {
     /// - Parameters:
     ///   - record: The record.
     ///   - offset: The offset in the file, which is not within its first page.
-    /// - Returns: Whether the record is in the file; otherwise, it has to be written.
+    /// - Returns: The result.
     /// - Throws: ``SystemError`` if a test makes the copy fail.
-    func copy(_ record: UnsafeRawBufferPointer, to offset: Int) throws(SystemError) -> Bool {
+    func copy(_ record: UnsafeRawBufferPointer, to offset: Int) throws(SystemError) -> Copy {
         let end = offset + record.count
-        guard end <= Self.length else { return false }
+        guard end <= Self.length else { return .noSpace }
         if UInt64(end) > page[JournalHeader.allocatedWord] {
-            guard allocate(to: end) else { return false }
+            guard allocate(to: end) else { return .noSpace }
         }
         let errors = BusErrors.count
         // A test can make this fail like a write. The bytes are within the mapping.
@@ -71,7 +79,7 @@ final class RecordSpace: @unchecked Sendable {
             target.copyMemory(from: record)
             return 0
         }
-        return BusErrors.count == errors
+        return BusErrors.count == errors ? .done : .lost
     }
 
     /// Allocates space for a record and further ones.

@@ -28,14 +28,71 @@ extension FileStore {
     /// - Returns: The result, which the caller passes to ``finish(_:)``.
     /// - Throws: ``SettingsError`` if the record cannot be written. Nothing has changed then.
     func writeIfPossible(_ value: StoredValue?, forKey key: String) throws -> SingleWrite {
+        try withRecord(setting: key, to: value) { record, value in
+            try state.withLock { state in
+                // A holder that has died requires a recovery.
+                guard let journal = state.journalForRecords, try journal.acquireLockIfFree() else {
+                    return .notPossible
+                }
+                defer { journal.unlock() }
+                return try append(record, setting: key, to: value, &state, journal)
+            }
+        }
+    }
+
+    /// Waits for the journal's lock, and sets the value of one key if no preparation is necessary.
+    ///
+    /// - Parameters:
+    ///   - value: The value; `nil` to remove the stored one.
+    ///   - key: The key.
+    ///   - failure: The last failure to lock the journal.
+    /// - Returns: The result, which the caller passes to ``finish(_:)``.
+    /// - Throws: ``SettingsError`` if the journal cannot be locked or the record cannot be written. Nothing has changed then.
+    func waitAndWrite(
+        _ value: StoredValue?,
+        forKey key: String,
+        _ failure: inout LockFailure?
+    ) throws -> SingleWrite {
+        try withRecord(setting: key, to: value) { record, value in
+            let journal = state.withLock { state in
+                // Other processes should not wait while this one reads many records.
+                if let journal = state.journalForRecords { state.replayRecords(of: journal) }
+                return state.journalForRecords
+            }
+            guard let journal else { return .notPossible }
+            do {
+                guard try journal.acquireLock(writePatience) == .free else {
+                    journal.unlock()
+                    return .notPossible
+                }
+            } catch {
+                throw note(error, as: &failure)
+            }
+            defer { journal.unlock() }
+            return try state.withLock { try append(record, setting: key, to: value, &$0, journal) }
+        }
+    }
+
+    private func withRecord(
+        setting key: String,
+        to value: StoredValue?,
+        _ body: (UnsafeMutableRawBufferPointer, StoredValue?) throws -> SingleWrite
+    ) throws -> SingleWrite {
         let value = value.map { $0.isStoredAsItself ? $0 : $0.storedAsJSON }
         do {
-            return try JournalRecord.withRecord(setting: key, to: value) { record in
-                try state.withLock { try append(record, setting: key, to: value, &$0) }
-            }
+            return try JournalRecord.withRecord(setting: key, to: value) { try body($0, value) }
         } catch {
             throw file.writeError(error)
         }
+    }
+
+    /// Notes that the journal could not be locked in time, so that other threads need not wait as long again.
+    func note(_ error: any Error, as failure: inout LockFailure?) -> SettingsError {
+        let error = file.writeError(error)
+        if error.code == .lockTimedOut {
+            failure = LockFailure(number: lockFailures.add(1, ordering: .relaxed).newValue, error: error)
+        }
+        return error
     }
 
     /// Notifies subscribers and other processes of a set, and schedules a checkpoint.
@@ -63,20 +120,25 @@ extension FileStore {
         _ record: UnsafeMutableRawBufferPointer,
         setting key: String,
         to value: StoredValue?,
-        _ state: inout FileStoreState
+        _ state: inout FileStoreState,
+        _ journal: Journal
     ) throws -> SingleWrite {
-        // A holder that has died requires a recovery.
-        guard let journal = state.journalForRecords, try journal.acquireLockIfFree() else { return .notPossible }
-        defer { journal.unlock() }
-        guard state.isReady(for: journal) else { return .notPossible }
+        state.replayRecords(of: journal)
+        guard state.isReady(for: journal), journal.isWithinLimit(record.count, after: state.journal.position) else {
+            return .notPossible
+        }
         let place = state.place(ofKey: key)
         guard state.value(at: place) != value else { return .unchanged }
         JournalRecord.complete(record, epoch: state.journal.position.epoch, salt: state.journal.salt)
-        let position = try journal.append(
+        let appended = try journal.append(
             UnsafeRawBufferPointer(record),
             after: state.journal.position,
             in: &state.journal.space
         )
+        guard let position = appended else {
+            state.journal.forgetPlace()
+            return .notPossible
+        }
         (state.journal.position, state.journal.seen) = (position, position.word)
         let old = state.replace(value, at: place, forKey: key)
         state.noteRecord(of: key, over: old, end: position.end)
@@ -97,11 +159,23 @@ extension FileStoreState {
 
     /// Whether the contents include every record of a locked journal, and neither needs any attention.
     fileprivate func isReady(for current: Journal) -> Bool {
-        guard journal.journal === current, isOpened, !isClosed, reload == nil, settings.failure == nil,
-            !journal.isTroubled, versionStamp.isCurrent(atSeen: journal.seen, version: version)
-        else { return false }
-        return current.isReady(at: journal.seen) && !journal.isPlaceDue
+        isUndisturbed(current) && current.published.word == journal.seen && !journal.isPlaceDue
             && !journal.isTooLong(current, bound: schedule.journalBound)
+    }
+
+    /// Reads the records that other processes have appended, if that is all there is to do and no subscriber waits for them.
+    fileprivate mutating func replayRecords(of current: Journal) {
+        guard current.published.word != journal.seen, isUndisturbed(current),
+            !versionStamp.needsChanges.load(ordering: .acquiring)
+        else { return }
+        replayJournal()
+        publishVersion()
+    }
+
+    private func isUndisturbed(_ current: Journal) -> Bool {
+        journal.journal === current && isOpened && !isClosed && reload == nil && settings.failure == nil
+            && !journal.isTroubled && versionStamp.isCurrent(atSeen: journal.seen, version: version)
+            && current.isUndisturbed
     }
 
     /// Records a change with the observer, if that needs it.
@@ -116,9 +190,14 @@ extension FileStoreState {
 }
 
 extension Journal {
-    /// Whether the journal can receive a record after a position, and nothing is noted in its header.
-    fileprivate func isReady(at word: UInt64) -> Bool {
-        page[JournalHeader.positionWord] == word && isAlive && !isRetired && !isDistrusted && !isExposed
-            && page[JournalHeader.limitWord] == 0
+    /// Whether nothing is noted in the header that has to be done before a record is appended.
+    fileprivate var isUndisturbed: Bool {
+        isAlive && !isRetired && !isDistrusted && !isExposed && !isBeingReplaced
+    }
+
+    /// Whether a record of some length can be appended before the header has to be on the disk.
+    fileprivate func isWithinLimit(_ count: Int, after position: JournalPosition) -> Bool {
+        let limit = page[JournalHeader.limitWord]
+        return limit == 0 || UInt64(position.end) + UInt64(count) <= limit
     }
 }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("The lock of a journal")
+struct JournalLockTests {
+    /// Runs a body with the path of a journal.
+    private func withJournal(_ body: (_ path: FilePath) async throws -> Void) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try FileStore(path: FilePath(path), checkpointsInBackground: false).commit { $0["a"] = 1 }
+            try await body(FilePath(path + ".journal"))
+        }
+    }
+
+    private func open(_ path: FilePath) throws -> Journal {
+        try #require(try Journal.open(at: path, SystemCalls()))
+    }
+
+    @Test("one process at a time has the lock, and the next finds out whether it was released")
+    func exclusion() async throws {
+        try await withJournal { path in
+            let (first, second) = (try open(path), try open(path))
+            #expect(try first.acquireLockIfFree())
+            #expect(try !second.acquireLockIfFree())
+            #expect(try !first.acquireLockIfFree(), "not even the same process")
+            #expect(first.lock.isHeld && second.lock.isHeld)
+            #expect(second.lock.holder == LockHolder.current)
+            first.unlock()
+            #expect(!second.lock.isHeld)
+            #expect(try second.acquireLock() == .free)
+            second.unlock()
+        }
+    }
+
+    @Test("the lock of a holder that no longer has the file open is taken over", .deadlockLimit)
+    func deadHolder() async throws {
+        try await withJournal { path in
+            var first: Journal? = try open(path)
+            #expect(try first?.acquireLockIfFree() == true)
+            // Recorded by the holder; this process is still running.
+            first = nil
+            let second = try open(path)
+            #expect(second.lock.isHeld)
+            #expect(try second.acquireLock() == .unknown)
+            #expect(try !open(path).acquireLockIfFree())
+            second.unlock()
+            #expect(try open(path).acquireLockIfFree())
+        }
+    }
+
+    @Test("the lock of a process that has ended is taken over even if a child has its file open", .deadlockLimit)
+    func endedHolder() async throws {
+        try await withJournal { path in
+            let (first, second) = (try open(path), try open(path))
+            #expect(try first.acquireLockIfFree())
+            // The file stays open here, as in a forked child. No process has this start time.
+            first.page[JournalHeader.writerWord + 1] &+= 1
+            #expect(try second.acquireLock() == .unknown)
+            // The previous holder must not release the lock of the new one.
+            first.unlock()
+            #expect(second.lock.isHeld)
+            second.unlock()
+            #expect(!second.lock.isHeld)
+        }
+    }
+
+    @Test("the recorded identity of an earlier holder says nothing about the current one", .deadlockLimit)
+    func identityOfEarlierHolder() async throws {
+        try await withJournal { path in
+            let (first, second) = (try open(path), try open(path))
+            #expect(try first.acquireLockIfFree())
+            // As if the holder had not recorded itself yet, after one that has ended.
+            first.page[JournalHeader.writerWord + 1] &+= 1
+            first.page[JournalHeader.writerWord + 3] &+= 1
+            let patience = Patience(withoutProgress: .milliseconds(50), withSlowHolder: .milliseconds(50))
+            #expect(settingsError { _ = try second.acquireLock(patience) }?.code == .lockTimedOut)
+            first.unlock()
+        }
+    }
+
+    @Test("a process that has waited for long goes first, and one that does not take its turn does not stop the others")
+    func hungry() async throws {
+        try await withJournal { path in
+            let (first, second) = (try open(path), try open(path))
+            #expect(try first.acquireLockIfFree())
+            first.unlock()
+            // Another process waits, and does not notice that the lock is free.
+            first.page[JournalHeader.hungryWord] = 77
+            #expect(try !first.acquireLockIfFree())
+            #expect(try !second.acquireLockIfFree())
+            #expect(try second.acquireLock() == .free)
+            #expect(second.page[JournalHeader.hungryWord] == 0)
+            second.unlock()
+            #expect(try first.acquireLockIfFree())
+            first.unlock()
+        }
+    }
+
+    @Test(
+        "a waiting process is woken when the lock is released, and asks the others to let it go first",
+        .deadlockLimit
+    )
+    func woken() async throws {
+        try await withJournal { path in
+            let (first, second) = (try open(path), try open(path))
+            #expect(try first.acquireLockIfFree())
+            let finding = Mutex<JournalLock.Finding?>(nil)
+            async let waiter: Void = onThread {
+                do {
+                    let found = try second.acquireLock()
+                    finding.withLock { $0 = found }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            await eventually("the process has waited for long") { first.page[JournalHeader.hungryWord] != 0 }
+            #expect(finding.withLock { $0 == nil })
+            first.unlock()
+            await waiter
+            #expect(finding.withLock { $0 } == .free)
+            #expect(first.page[JournalHeader.hungryWord] == 0)
+            #expect(try !first.acquireLockIfFree())
+            second.unlock()
+        }
+    }
+
+    @Test("the error of a lock that is not released names the process that has it")
+    func error() async throws {
+        try await withJournal { path in
+            let (first, second) = (try open(path), try open(path))
+            #expect(try first.acquireLockIfFree())
+            let patience = Patience(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
+            let error = settingsError { _ = try second.acquireLock(patience) }
+            #expect(error?.code == .lockTimedOut)
+            #expect(error?.fact.contains("process \(SystemCalls.currentProcess())") == true)
+            first.unlock()
+        }
+    }
+
+    @Test("a commit after the death of a holder recovers what that one has left unfinished", .deadlockLimit)
+    func recovery() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            var dead: Journal? = try open(FilePath(path + ".journal"))
+            #expect(try dead?.acquireLockIfFree() == true)
+            // It has begun an epoch that it has not published.
+            let journal = try #require(dead)
+            let (epoch, position) = try #require(journal.current)
+            var next = epoch
+            (next.epoch, next.previousEnd, next.previousCheckpointed) = (
+                epoch.epoch &+ 1, position.end, epoch.checkpointed
+            )
+            (next.start, next.checkpointed, next.firstEnd) = (position.end, position.end, position.end)
+            journal.store(next)
+            dead = nil
+            try withExtendedLifetime(journal) { #expect(try !journal.acquireLockIfFree()) }
+            _ = consume journal
+            try store.write(2, forKey: "b")
+            #expect(FileStore(path: FilePath(path), checkpointsInBackground: false).contents() == store.contents())
+            #expect(store.value(forKey: "b") == 2)
+        }
+    }
+}
