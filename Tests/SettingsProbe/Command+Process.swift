@@ -134,8 +134,9 @@ extension Command {
     }
 
     /// Drops root privileges.
-    func become(user: Int) throws {
-        guard setgroups(0, nil) == 0, setgid(gid_t(user)) == 0, setuid(uid_t(user)) == 0 else {
+    func become(user: Int, memberOf groups: [Int]) throws {
+        let groups = groups.map { gid_t($0) }
+        guard setgroups(groups.count, groups) == 0, setgid(gid_t(user)) == 0, setuid(uid_t(user)) == 0 else {
             throw SystemFailure(description: "cannot change the user")
         }
     }

@@ -80,7 +80,8 @@ enum Command: String {
     case forkAndHold
     /// `exitInside KEY INTEGER`: exits the process inside a transaction that sets the key.
     case exitInside
-    /// `become USER`: drops root privileges and continues as the user with this ID.
+    /// `become USER` or `become USER GROUP`: drops root privileges and continues as the user with this ID, as a member
+    /// of the group with this ID.
     case become
     /// `standard`: makes the suite the standard one; answers the value of `port` and its source.
     case standard
@@ -128,7 +129,7 @@ enum Command: String {
         case .watches: return "\(try watches())"
         case .forkAndHold: try forkAndHold(suite, integer(suite, arguments), arguments.integer(1))
         case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
-        case .become: try become(user: arguments.integer(0))
+        case .become: try become(user: arguments.integer(0), memberOf: arguments.integers(from: 1))
         case .standard: return try standard(suite)
         case .memory: try useInMemorySuites()
         case .cycle: return try await cycle(beside: suite, arguments)

@@ -67,4 +67,8 @@ struct Arguments {
         guard let integer = Int(try text(index)) else { throw Missing() }
         return integer
     }
+
+    func integers(from index: Int) throws -> [Int] {
+        try words.indices.dropFirst(index).map(integer)
+    }
 }

@@ -83,7 +83,11 @@ extension SystemCalls {
     private func makeDirectory(_ path: FilePath) throws(SystemError) {
         let path = path.withoutTrailingSlashes
         // Root follows the path once: a user can replace parts of it at any time. The root directory has no name.
-        let parent = Self.currentUser() == 0 && path.namesFile ? try openDirectory(path.directory) : nil
+        var parent: FileHandle?
+        if Self.currentUser() == 0, path.namesFile {
+            parent = try openDirectory(path.directory)
+            guard parent != nil else { throw SystemError(call: .makeDirectory, path: path, number: ENOENT) }
+        }
         do {
             if let parent {
                 _ = try call(.makeDirectory, path.name, in: parent) { mkdirat($0, $1, 0o700) }

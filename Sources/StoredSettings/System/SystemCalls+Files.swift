@@ -269,6 +269,17 @@ extension SystemCalls {
         }
     }
 
+    /// Renames a file within a directory unless a file has the new name.
+    ///
+    /// - Throws: ``SystemError``, with `EEXIST` if a file has the new name, or with `EINVAL`, `ENOSYS` or `ENOTSUP` if the
+    ///   file system or the C library does not support this.
+    func renameExclusively(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError) {
+        guard name.isValid else { throw SystemError(call: .rename, path: directory.path, number: EINVAL) }
+        _ = try call(.rename, newName, in: directory) { base, newName in
+            name.withCString { systemRenameExclusively(base, $0, newName) }
+        }
+    }
+
     package func unlink(_ name: FilePath, in directory: FileHandle) throws(SystemError) {
         _ = try call(.unlink, name, in: directory) { unlinkat($0, $1, 0) }
     }
@@ -291,6 +302,36 @@ private func systemOpen(_ base: CInt, _ path: UnsafePointer<CChar>, _ flags: CIn
 private func systemRename(_ base: CInt, _ name: UnsafePointer<CChar>, _ newName: UnsafePointer<CChar>) -> CInt {
     renameat(base, name, base, newName)
 }
+
+private func systemRenameExclusively(
+    _ base: CInt,
+    _ name: UnsafePointer<CChar>,
+    _ newName: UnsafePointer<CChar>
+) -> CInt {
+    #if canImport(Glibc)
+    return renameWithFlags(base, name, base, newName, noReplacement)
+    #elseif canImport(Darwin)
+    return renameatx_np(base, name, base, newName, CUnsignedInt(RENAME_EXCL))
+    #else
+    errno = ENOSYS
+    return -1
+    #endif
+}
+
+#if canImport(Glibc)
+/// `RENAME_NOREPLACE`: see renameat2(2).
+private let noReplacement: CUnsignedInt = 1
+
+// Swift does not import renameat2(2).
+@_silgen_name("renameat2")
+private func renameWithFlags(
+    _ oldBase: CInt,
+    _ oldName: UnsafePointer<CChar>,
+    _ newBase: CInt,
+    _ newName: UnsafePointer<CChar>,
+    _ flags: CUnsignedInt
+) -> CInt
+#endif
 
 func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(descriptor, bytes, count)

@@ -33,6 +33,7 @@ package enum Errno {
     package static let noSuchFileOrDirectory = ENOENT
     package static let notDirectory = ENOTDIR
     package static let notPermitted = EPERM
+    package static let notSupported = ENOTSUP
     package static let notSupportedOnSocket = EOPNOTSUPP
     package static let permissionDenied = EACCES
     package static let readOnlyFileSystem = EROFS

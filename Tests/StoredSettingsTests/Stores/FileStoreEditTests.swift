@@ -204,6 +204,21 @@ struct FileStoreEditTests {
         }
     }
 
+    @Test("a file is read again after its last change, whatever time of modification a program has set")
+    func setTimes() async throws {
+        try await withTemporaryDirectory { directory in
+            try (directory + "/file").overwriteFile(with: "{}")
+            var status = try #require(try SystemCalls().status(at: FilePath(directory + "/file")))
+            let now = SystemCalls.wallClock()
+            (status.changed.seconds, status.changed.nanoseconds) = (.init(now), .init((now - now.rounded(.down)) * 1e9))
+            for offset in [-100, 0, 100] {
+                status.modified.seconds = status.changed.seconds + offset
+                #expect(!SettingsFile.isCertain(status, at: now))
+                #expect(SettingsFile.isCertain(status, at: now + 50))
+            }
+        }
+    }
+
     @Test("a file whose status does not show a change is compared by its contents")
     func comparedContents() async throws {
         try await withTemporaryDirectory { directory in

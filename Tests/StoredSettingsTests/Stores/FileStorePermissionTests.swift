@@ -182,6 +182,50 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test(
+        "a journal that root replaces does not receive the owner of a directory in place of the settings file",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func directoryAsModel() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            #expect(chown(directory, 4_321, 4_322) == 0)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            let old = try #require(store.peek { $0.journal.journal })
+            old.noteExposure()
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            try store.commit { $0["b"] = 2 }
+            #expect(store.peek { $0.journal.journal } !== old)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path + ".journal")
+            #expect(attributes[.ownerAccountID] as? Int == 4_321)
+            #expect(attributes[.groupOwnerAccountID] as? Int == 4_322)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+        }
+    }
+
+    @Test(
+        "a directory belongs to the owner of a parent that another process has just created",
+        .enabled(if: geteuid() == 0, "only root can give files away")
+    )
+    func parentInTime() async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(chown(directory, 4_321, 4_322) == 0)
+            let parent = directory + "/config"
+            let system = SystemCalls(fault: { call, _ in
+                // The process has not found the parent.
+                if call == .makeDirectory, mkdir(parent, 0o700) == 0 { #expect(chown(parent, 4_321, 4_322) == 0) }
+                return nil
+            })
+            try system.makeDirectories(FilePath(parent + "/suite"))
+            for path in [parent, parent + "/suite"] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: path)
+                #expect(attributes[.ownerAccountID] as? Int == 4_321)
+                #expect(attributes[.posixPermissions] as? Int == 0o700)
+            }
+        }
+    }
+
     @Test("a journal is not replaced when no user loses access")
     func retainedJournal() async throws {
         try await withTemporaryDirectory { directory in

@@ -95,10 +95,9 @@ struct CheckpointLock {
             try share(lock, in: directory)
             return lock
         }
-        guard isCreating, let lock = try directory.createSibling(name, OpenFlags.readOnly) else { return nil }
-        if let model = try directory.model() {
-            try file.system.copyPermissions(of: model.writableByOwner, to: lock)
-        }
-        return lock
+        guard isCreating else { return nil }
+        // A checkpoint removes abandoned drafts of the settings file.
+        let model = try directory.model()?.writableByOwner
+        return try directory.createSibling(name, OpenFlags.readOnly, like: model, draftOf: directory.name)
     }
 }

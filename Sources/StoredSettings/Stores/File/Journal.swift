@@ -105,9 +105,13 @@ final class Journal: Sendable {
         }
         let model = try directory.model()
         let file: FileHandle
-        if let new = try directory.createSibling(path.name, OpenFlags.readWrite) {
-            // Only a file that this process has created may be given to another user.
-            if let model { try system.copyPermissions(of: model.writableByOwner, to: new) }
+        // Only a file that this process has created may be given to another user.
+        if let new = try directory.createSibling(
+            path.name,
+            OpenFlags.readWrite,
+            like: model?.writableByOwner,
+            draftOf: path.name
+        ) {
             file = new
         } else {
             guard let old = try directory.openSibling(path.name, OpenFlags.readWrite) else {

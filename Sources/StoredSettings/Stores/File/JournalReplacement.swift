@@ -138,6 +138,7 @@ extension Journal {
             try system.copyPermissions(of: model, to: file)
             // If the group could not be copied.
             if let settings { _ = try system.narrowPermissions(of: file, to: settings) }
+            try old.checkUsers(of: file, settings, in: directory)
             try system.synchronize(file)
             let renamed = try system.duplicate(file, path: old.file.path)
             guard let journal = try Journal.opened(renamed, isWritable: true, system) else {
@@ -155,6 +156,25 @@ extension Journal {
             discard(name, in: directory)
             throw error
         }
+    }
+
+    /// Throws if a draft would replace an exposed journal of another user, and other users would not use it.
+    ///
+    /// Users use each other's files only if the settings file is shared with their group. So a member that sets a value
+    /// after the owner has removed the group's permissions would exclude the owner. The owner's next set replaces the
+    /// journal instead.
+    ///
+    /// - Parameters:
+    ///   - draft: The draft, which has its permissions.
+    ///   - settings: The settings file; `nil` when there is none.
+    ///   - directory: The directory of both.
+    /// - Throws: ``SystemError``, with `EACCES`.
+    private func checkUsers(of draft: FileHandle, _ settings: FileStatus?, in directory: SettingsDirectory) throws {
+        let (user, owner) = (SystemCalls.currentUser(), try system.status(of: file).owner)
+        guard isExposed, user != 0, user != owner, user != settings?.owner,
+            try !directory.isTrustedByOthers(system.status(of: draft))
+        else { return }
+        throw SystemError(call: .open, path: file.path, number: Errno.permissionDenied)
     }
 
     /// Removes journal drafts that killed processes have left behind.

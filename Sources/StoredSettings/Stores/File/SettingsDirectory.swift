@@ -67,18 +67,21 @@ struct SettingsDirectory: Sendable {
     private func distrust(of status: FileStatus) throws -> String? {
         guard status.isRegular else { return "it is not a regular file" }
         guard status.linkCount <= 1 else { return "it has \(status.linkCount) names (hard links)" }
-        guard status.owner != 0, status.owner != SystemCalls.currentUser() else { return nil }
-        let directory = try system.status(of: handle)
-        if !directory.isWritableByAll {
-            guard status.owner != directory.owner else { return nil }
-            if let settings = try self.status() {
-                guard status.owner != settings.owner || directory.isWritableByGroup else { return nil }
-                guard !settings.isSharedWithGroup || status.group != settings.group else { return nil }
-            } else if directory.isWritableByGroup, status.isSharedWithGroup {
-                guard status.group != directory.group else { return nil }
-            }
-        }
+        guard status.owner != SystemCalls.currentUser(), try !isTrustedByOthers(status) else { return nil }
         return "it belongs to another user (\(status.owner))"
+    }
+
+    /// Whether users other than its owner use a sibling.
+    func isTrustedByOthers(_ status: FileStatus) throws -> Bool {
+        guard status.owner != 0 else { return true }
+        let directory = try system.status(of: handle)
+        guard !directory.isWritableByAll else { return false }
+        guard status.owner != directory.owner else { return true }
+        guard let settings = try self.status() else {
+            return directory.isWritableByGroup && status.isSharedWithGroup && status.group == directory.group
+        }
+        if status.owner == settings.owner, !directory.isWritableByGroup { return true }
+        return settings.isSharedWithGroup && status.group == settings.group
     }
 
     /// The file whose owner and permissions a new sibling or settings file receives; `nil` for those of this process.
@@ -113,6 +116,59 @@ struct SettingsDirectory: Sendable {
         } catch  where error.number == Errno.fileExists {
             return nil
         }
+    }
+
+    /// Creates a sibling with the owner and the permissions of another file.
+    ///
+    /// If other users have access to it, the sibling is a draft until it has its permissions. Otherwise, a user that
+    /// opens it in between would be denied access.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the new file.
+    ///   - flags: Flags as for `open`.
+    ///   - model: The other file; `nil` for the owner and the permissions of a new file.
+    ///   - base: The file whose drafts are removed if this process dies.
+    /// - Returns: The sibling; `nil` when a file has that name, or another process has removed the draft.
+    /// - Throws: ``SystemError``. No file is left then.
+    func createSibling(
+        _ name: FilePath,
+        _ flags: CInt,
+        like model: FileStatus?,
+        draftOf base: FilePath
+    ) throws(SystemError) -> FileHandle? {
+        let isPrivate = model.map { $0.owner == SystemCalls.currentUser() && $0.permissions & ~FileMode.owner == 0 }
+        if isPrivate ?? true { return try createInPlace(name, flags, like: model) }
+        let draftName = DraftName.random(for: base)
+        guard let model, let draft = try createSibling(draftName, flags) else {
+            throw SystemError(call: .open, path: handle.path.appending(draftName), number: Errno.fileExists)
+        }
+        do {
+            try system.copyPermissions(of: model, to: draft)
+            let file = try system.duplicate(draft, path: handle.path.appending(name))
+            try system.renameExclusively(draftName, to: name, in: handle)
+            return file
+        } catch {
+            discardDraft(draftName)
+            switch error.number {
+            case Errno.fileExists, Errno.noSuchFileOrDirectory:
+                return nil
+            case Errno.invalidArgument, Errno.noFunction, Errno.notSupported, Errno.notPermitted:
+                // The file system, the C library or a sandbox does not support this.
+                return try createInPlace(name, flags, like: model)
+            default:
+                throw error
+            }
+        }
+    }
+
+    private func createInPlace(
+        _ name: FilePath,
+        _ flags: CInt,
+        like model: FileStatus?
+    ) throws(SystemError) -> FileHandle? {
+        let file = try createSibling(name, flags)
+        if let file, let model { try system.copyPermissions(of: model, to: file) }
+        return file
     }
 
     /// Whether an open file is the one with a name.

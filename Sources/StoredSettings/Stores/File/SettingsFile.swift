@@ -39,8 +39,9 @@ struct SettingsFile: Sendable {
 
     /// Whether any later change of a file gives it another status.
     static func isCertain(_ status: FileStatus, at now: Double = SystemCalls.wallClock()) -> Bool {
-        let age = abs(now - status.modified.secondsSince1970)
-        return age > (status.hasCoarseTimes ? longestCoarseTick : longestTick)
+        let tick = status.hasCoarseTimes ? longestCoarseTick : longestTick
+        // A program that writes the file can set the time of the last modification, but not that of the last change.
+        return [status.modified, status.changed].allSatisfy { abs(now - $0.secondsSince1970) > tick }
     }
 
     /// Whether the file is still the one that was read or placed.

@@ -157,6 +157,61 @@ struct LostJournalTests {
         }
     }
 
+    @Test("an edit that is read before a value is taken over does not replace it")
+    func editBeforeTakingOver() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = Self.store(path)
+            try store.commit { $0["n"] = 1 }
+            try store.checkpoint()
+            try store.commit { $0["n"] = 2 }
+            try JournalFile(of: path).remove()
+            let other = Self.store(path)
+            try other.commit { $0["other"] = 1 }
+            store.look()
+            #expect(store.peek { $0.journal.stranded != nil }, "the value is to be taken over")
+            // A checkpoint through the new journal does not write the value.
+            try other.checkpoint()
+            try path.replaceFile(with: #"{"n": 1, "other": 1, "edit": 1}"#)
+            store.look()
+            #expect(store.contents() == ["n": 2, "other": 1, "edit": 1])
+            try store.commit { $0["end"] = 1 }
+            try expect(["n": 2, "other": 1, "edit": 1, "end": 1], in: store, path)
+        }
+    }
+
+    @Test("an edit that is being read while a value is taken over does not replace it")
+    func editWhileTakingOver() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"n": 1}"#)
+            let body = Mutex<(@Sendable () throws -> Void)?>(nil)
+            let system = SystemCalls(fault: { call, read in
+                guard call == .read, read == path else { return nil }
+                do {
+                    try body.withLock { $0.take() }?()
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+            let (store, writer) = (Self.store(path, system), Self.store(path))
+            try store.commit { $0["mine"] = 1 }
+            // The store does not read these records before the journal is removed.
+            try writer.commit { $0["n"] = 2 }
+            try writer.commit { $0["n"] = 1 }
+            try JournalFile(of: path).remove()
+            try Self.store(path).commit { $0["other"] = 1 }
+            store.look()
+            #expect(store.peek { $0.journal.stranded.map { Array($0.values.keys) } } == ["mine"])
+            try path.replaceFile(with: #"{"n": 7}"#)
+            body.withLock { $0 = { try store.commit { $0["end"] = 1 } } }
+            store.look()
+            #expect(body.withLock { $0 == nil }, "the edit was read")
+            try expect(["n": 1, "mine": 1, "other": 1, "end": 1], in: store, path)
+        }
+    }
+
     @Test("a value that was set in the new journal and is in the file stands", arguments: [false, true])
     func newerCheckpoint(hasFile: Bool) async throws {
         try await withTemporaryDirectory { directory in
