@@ -11,13 +11,6 @@ import Synchronization
 ///
 /// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, the state lock.
 final class FileStore: VersionedStore, LocatingStore {
-    /// A commit that could not lock the journal in time.
-    struct LockFailure {
-        /// The number of such failures so far.
-        var number: Int
-        var error: SettingsError
-    }
-
     let file: SettingsFile
     /// Accessed through ``peek(_:)`` and ``withState(_:_:)``, except by code that has no effects.
     let state: Locked<FileStoreState>

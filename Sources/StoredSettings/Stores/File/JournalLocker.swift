@@ -2,6 +2,13 @@
 
 import Synchronization
 
+/// A commit that could not lock the journal in time.
+struct LockFailure {
+    /// The number of such failures so far.
+    var number: Int
+    var error: SettingsError
+}
+
 /// Locks the journal, so that no other process can change it, and recovers it.
 ///
 /// The caller holds ``FileStore/writer``.
@@ -33,7 +40,7 @@ struct JournalLocker {
     /// - Returns: The journal, locked, and the part of its state.
     /// - Throws: ``SettingsError`` if it cannot be locked or used.
     func lock<Snapshot>(
-        _ failure: inout FileStore.LockFailure?,
+        _ failure: inout LockFailure?,
         _ effects: inout Effects,
         _ snapshot: (borrowing FileStoreState) -> Snapshot
     ) throws -> (journal: Journal, snapshot: Snapshot) {
