@@ -98,7 +98,7 @@ extension SettingsSuite {
             try await WaitingExecutor.run { try suite.setStoredValue(value, forKey: key) }
         }
 
-        /// Removes the stored values of several settings: see ``SettingsSuite/reset(_:)-7qvtt``.
+        /// Removes the stored values of several settings in one change.
         ///
         /// - Parameter keys: The keys.
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.

@@ -51,6 +51,18 @@ extension SettingsStoreContract.Clause {
         ]
         let isOne = recorder.commits.count == 1 && recorder.commits.allSatisfy { $0.consists(of: changes, .local) }
         trial.expect(isOne, "the changes are not recorded as one commit")
+        recorder.removeAll()
+        try store.write(4, forKey: "a")
+        try store.write(nil, forKey: "c")
+        trial.expect(store.contents() == ["a": 4], "a write of one key is not stored")
+        let isEach =
+            recorder.commits.count == 2
+            && recorder.commits.first?.consists(of: [StoreChange(key: "a", old: 2, new: 4)], .local) == true
+        trial.expect(isEach, "the writes of one key are not recorded as one commit each")
+        recorder.removeAll()
+        let isWritten = try store.writeWithoutWaiting(5, forKey: "a")
+        trial.expect(store.value(forKey: "a") == (isWritten ? 5 : 4), "a write without waiting has another result")
+        trial.expect(recorder.commits.count == (isWritten ? 1 : 0), "a write without waiting is recorded differently")
     }
 
     /// Assigning an equal value is not a change.
@@ -63,6 +75,7 @@ extension SettingsStoreContract.Clause {
             try store.commit { $0["sample"] = value }
             recorder.removeAll()
             try store.commit { $0["sample"] = value }
+            try store.write(value, forKey: "sample")
             trial.expect(recorder.commits.isEmpty, "setting \(name) to an equal value is recorded")
         }
         recorder.removeAll()
@@ -72,6 +85,7 @@ extension SettingsStoreContract.Clause {
             transaction["missing"] = nil
         }
         try store.commit { _ in }
+        try store.write(nil, forKey: "missing")
         trial.expect(recorder.commits.isEmpty, "a commit whose changes cancel out is recorded")
     }
 

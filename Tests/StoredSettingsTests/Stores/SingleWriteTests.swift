@@ -82,11 +82,12 @@ struct SingleWriteTests {
             #expect(reader.snapshot() == ["a": 499, "b": 500])
             try writer.setStoredValue(nil, forKey: "b")
             #expect(reader.snapshot() == ["a": 499])
-            let changes = Mutex<[StoredValue?]>([])
-            let observation = reader.observe { change in changes.withLock { $0.append(change.new) } }
+            let last = Mutex(0)
+            let observation = Setting("b", default: 0, suite: reader)
+                .observe { change in last.withLock { $0 = change.new } }
             try writer.setStoredValue(1, forKey: "b")
             try writer.setStoredValue(2, forKey: "b")
-            await eventually("the changes are delivered") { changes.withLock { $0.last } == 2 }
+            await eventually("the changes are delivered") { last.withLock { $0 } == 2 }
             observation.invalidate()
             writer.finish()
         }
@@ -99,20 +100,17 @@ struct SingleWriteTests {
     @Test("where space cannot be allocated, records are written, and a full disk is an error that changes nothing")
     func withoutAllocation() async throws {
         try await withTemporaryDirectory { directory in
-            let (path, isFull) = (directory + "/settings.json", Atomic(false))
-            let system = SystemCalls { call, path in
-                guard path.hasSuffix(".journal") else { return nil }
-                if call == .allocate { return EOPNOTSUPP }
-                return call == .write && isFull.load(ordering: .relaxed) ? ENOSPC : nil
-            }
-            let store = store(path, system)
+            let path = directory + "/settings.json"
+            let faults = Faults()
+            faults.fail(.allocate, with: EOPNOTSUPP) { _ in true }
+            let store = store(path, faults.system)
             for value in 1...50 { try store.write(.integer(Int128(value)), forKey: "a") }
             #expect(self.store(path).contents() == ["a": 50])
-            isFull.store(true, ordering: .relaxed)
+            faults.fail(.write, with: ENOSPC) { $0.hasSuffix(".journal") }
             let error = settingsError { try store.write(51, forKey: "a") }
             #expect(error?.code == .writeFailed)
             #expect(store.contents() == ["a": 50] && self.store(path).contents() == ["a": 50])
-            isFull.store(false, ordering: .relaxed)
+            faults.stop()
             try store.write(52, forKey: "a")
             #expect(self.store(path).contents() == ["a": 52])
         }
