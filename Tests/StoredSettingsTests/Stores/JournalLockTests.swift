@@ -59,8 +59,8 @@ struct JournalLockTests {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
             #expect(try first.acquireLockIfFree())
-            // The file stays open here, as in a forked child. No process has this start time.
-            first.page[JournalHeader.writerWord + 1] &+= 1
+            // The file stays open here, as in a forked child. No process has this number.
+            first.page[JournalHeader.writerWord] = UInt64(Int32.max)
             #expect(try second.acquireLock() == .unknown)
             // The previous holder must not release the lock of the new one.
             first.unlock()
@@ -76,7 +76,7 @@ struct JournalLockTests {
             let (first, second) = (try open(path), try open(path))
             #expect(try first.acquireLockIfFree())
             // As if the holder had not recorded itself yet, after one that has ended.
-            first.page[JournalHeader.writerWord + 1] &+= 1
+            first.page[JournalHeader.writerWord] = UInt64(Int32.max)
             first.page[JournalHeader.writerWord + 3] &+= 1
             let patience = Patience(withoutProgress: .milliseconds(50), withSlowHolder: .milliseconds(50))
             #expect(settingsError { _ = try second.acquireLock(patience) }?.code == .lockTimedOut)

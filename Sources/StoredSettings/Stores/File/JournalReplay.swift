@@ -26,13 +26,14 @@ extension FileStoreState {
                 let position = journal.position
                 if published.epoch == position.epoch, published.end >= position.end, !journal.isDamaged {
                     guard try takeRecords(of: current, to: published) else { continue }
+                    journal.unreadable = nil
+                    // Other processes may append records faster than this one reads them. Those that were published
+                    // before this read began are read.
+                    return
                 } else {
                     guard follow(current, to: published) else { return requireReload() }
                 }
                 journal.unreadable = nil
-                // Other processes may append records faster than this one reads them. Those that were published before
-                // this read began are read.
-                if journal.position.epoch == published.epoch { return }
             } catch {
                 return reportUnreadable(error)
             }
