@@ -138,6 +138,35 @@ struct AsyncWriteTests {
         #expect(setting.value == 2)
     }
 
+    @Test("code that an assignment in a task calls waits as long as it likes", .deadlockLimit)
+    func callbacks() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, other) = (directory + "/settings.json", Setting("m", default: 0, suite: .inMemory()))
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let setting = Setting("n", default: 0, suite: suite)
+            let results = Mutex<[String]>([])
+            let observation = setting.observe { _ in
+                do {
+                    try WaitLimit.check()
+                    try other.set(1)
+                    results.withLock { $0.append("done") }
+                } catch {
+                    results.withLock { $0.append("\(error)") }
+                }
+            }
+            try await setting.async.update { $0 = 1 }
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                setting.value = 2
+            }
+            await task.value
+            await eventually("both changes are delivered") { results.withLock { $0.count } >= 2 }
+            #expect(Set(results.withLock { $0 }) == ["done"])
+            observation.invalidate()
+        }
+    }
+
     @Test("an assignment in a task is used at once, and saved when another process releases the lock", .deadlockLimit)
     func assigned() async throws {
         try await withHeldLock { suite, setting, lock in

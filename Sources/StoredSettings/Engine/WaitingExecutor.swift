@@ -34,7 +34,7 @@ final class WaitingExecutor: TaskExecutor {
         return try await withTaskExecutorPreference(executors.current) {
             do {
                 return try await perform(operation)
-            } catch let error as SettingsError where error.underlying is CancellationError {
+            } catch let error as SettingsError where error.isCausedByCancellation {
                 throw CancellationError()
             }
         }
@@ -63,5 +63,16 @@ final class WaitingExecutor: TaskExecutor {
     @concurrent
     private static func perform(_ work: @Sendable () -> Void) async {
         work()
+    }
+}
+
+extension SettingsError {
+    /// Whether the task was canceled while the operation waited.
+    fileprivate var isCausedByCancellation: Bool {
+        switch underlying {
+        case is CancellationError: true
+        case let error as SettingsError: error.isCausedByCancellation
+        default: false
+        }
     }
 }

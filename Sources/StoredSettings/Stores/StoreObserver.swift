@@ -99,11 +99,15 @@ public struct StoreDelivery: Sendable {
     ///
     /// Call it once, without holding a lock.
     public func perform() {
-        for subscriber in subscribers {
-            subscriber.wake(origin)
-        }
-        for error in errors {
-            recorder?.report(error)
+        guard !subscribers.isEmpty || !errors.isEmpty else { return }
+        // The code of the user, and the tasks that it starts, may wait for longer than the caller.
+        WaitLimit.runWithout {
+            for subscriber in subscribers {
+                subscriber.wake(origin)
+            }
+            for error in errors {
+                recorder?.report(error)
+            }
         }
     }
 }

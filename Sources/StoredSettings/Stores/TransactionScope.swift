@@ -27,7 +27,7 @@ final class TransactionScope: Sendable {
     func run<Result>(_ body: () throws -> Result) rethrows -> Result {
         isRunning.store(true, ordering: .relaxed)
         defer { isRunning.store(false, ordering: .relaxed) }
-        return try Self.$inherited.withValue(self, operation: body)
+        return try WaitLimit.runWithout { try Self.$inherited.withValue(self, operation: body) }
     }
 
     /// Postpones work until the transaction has ended.

@@ -31,7 +31,8 @@ struct WaitLimit: Sendable {
 
     /// Runs a body without the limit of the current operation.
     static func runWithout<Result>(_ body: () throws -> Result) rethrows -> Result {
-        try $current.withValue(nil, operation: body)
+        guard current != nil else { return try body() }
+        return try $current.withValue(nil, operation: body)
     }
 
     /// Throws if the current operation must not wait any longer.

@@ -124,6 +124,9 @@ struct WorkQueue {
         return (.wait(until: threads == 1 ? now + .seconds(3_600) : end), false)
     }
 
+    /// Whether work is due.
+    func isDue(now: SuspendingClock.Instant) -> Bool { entries.first.map { $0.time <= now } ?? false }
+
     /// Removes and returns work that is due, for a thread that does not belong to the scheduler.
     mutating func takeDue(now: SuspendingClock.Instant) -> Work? {
         guard let first = entries.first, first.time <= now else { return nil }

@@ -55,12 +55,16 @@ final class WorkScheduler: @unchecked Sendable {
     /// Does nothing when there is a thread. Do not call this method under a lock or in a transaction, because the work
     /// acquires locks and may run application code.
     func helpIfStarved() {
-        // One caller at a time, because work may call this method too.
-        guard isStarved, !isHelped.exchange(true, ordering: .acquiring) else { return }
-        defer { isHelped.store(false, ordering: .releasing) }
-        perform(signal.withLock { queue.replaceThread() })
-        while isStarved, let work = signal.withLock({ queue.takeDue(now: .now) }) { work() }
+        // One caller at a time, because work may call this method too. Work that is added just before the caller has
+        // finished is done by the same caller.
+        while isStarved, isWorkDue, !isHelped.exchange(true, ordering: .acquiring) {
+            defer { isHelped.store(false, ordering: .releasing) }
+            perform(signal.withLock { queue.replaceThread() })
+            while isStarved, let work = signal.withLock({ queue.takeDue(now: .now) }) { work() }
+        }
     }
+
+    private var isWorkDue: Bool { signal.withLock { queue.isDue(now: .now) } }
 
     // MARK: - Threads
 

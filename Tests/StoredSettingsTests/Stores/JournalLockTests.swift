@@ -54,6 +54,40 @@ struct JournalLockTests {
         }
     }
 
+    @Test("a lock that another thread of the same process holds is not taken over")
+    func ownHolder() async throws {
+        try await withJournal { path in
+            let journal = try open(path)
+            #expect(try journal.acquireLockIfFree())
+            let acquisitions = journal.lock.acquisitions
+            let patience = Patience(withoutProgress: .milliseconds(100), withSlowHolder: .milliseconds(100))
+            #expect(settingsError { _ = try journal.acquireLock(patience) }?.code == .lockTimedOut)
+            #expect(journal.lock.isHeld && journal.lock.acquisitions == acquisitions)
+            journal.unlock()
+            #expect(try journal.acquireLock() == .free)
+            journal.unlock()
+        }
+    }
+
+    @Test("a process that takes a lock over and does nothing else leaves a consistent header", .deadlockLimit)
+    func recoveryByNextProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try dieInEpoch(of: FilePath(path + ".journal"))
+            let next = try open(FilePath(path + ".journal"))
+            #expect(try next.acquireLock() == .unknown)
+            next.unlock()
+            let current = try #require(next.current)
+            #expect(next.published == current.position)
+            try store.write(2, forKey: "b")
+            #expect(next.current?.position == next.published)
+            try store.checkpoint()
+            #expect(FileStore(path: FilePath(path), checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
+        }
+    }
+
     @Test("the lock of a process that has ended is taken over even if a child has its file open", .deadlockLimit)
     func endedHolder() async throws {
         try await withJournal { path in

@@ -133,6 +133,35 @@ struct SingleWriteTests {
         }
     }
 
+    @Test("no record is copied behind the end of a truncated file", arguments: [4_400, 5_000, 8_192])
+    func truncatedSpace(size: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = store(path)
+            for value in 1...20 { try store.write(.integer(Int128(value)), forKey: "a") }
+            try JournalFile(of: path).truncate(to: size)
+            // A commit examines the path.
+            try store.commit { $0["b"] = 1 }
+            for value in 1...20 {
+                try store.write(.integer(Int128(value)), forKey: "c")
+                #expect(self.store(path).contents() == ["a": 20, "b": 1, "c": .integer(Int128(value))])
+            }
+        }
+    }
+
+    @Test("a journal that cannot be mapped as a whole is written to")
+    func withoutMapping() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let faults = Faults()
+            let store = store(path, faults.system)
+            try store.commit { $0["a"] = 1 }
+            faults.fail(.map, with: ENOMEM)
+            try store.write(2, forKey: "a")
+            #expect(store.value(forKey: "a") == 2 && self.store(path).contents() == ["a": 2])
+        }
+    }
+
     @Test("a set by another process wakes a process that watches, also after earlier notifications", .deadlockLimit)
     func notifications() async throws {
         try await withTemporaryDirectory { directory in

@@ -57,7 +57,9 @@ extension FileStore {
         for delivery in effects.deliveries { delivery.perform() }
         if !effects.errors.isEmpty {
             let observer = peek { $0.observer }
-            for error in effects.errors { observer?.report(error) }
+            WaitLimit.runWithout {
+                for error in effects.errors { observer?.report(error) }
+            }
         }
         if effects.isUnsettled { lookAgain() }
         if effects.isTransientFailure { retryReading() }
@@ -99,7 +101,7 @@ extension FileStore {
             versionStamp.invalidate()
             peek { $0.observer }?.report(.noThread(file.path))
         }
-        WorkScheduler.shared.helpIfStarved()
+        WaitLimit.runWithout { WorkScheduler.shared.helpIfStarved() }
     }
 
     /// Watches the file after the suite has been open for a while.

@@ -216,6 +216,19 @@ extension Journal {
     /// Whether the journal was opened by a process that this one was forked from.
     var isInherited: Bool { forks != Forks.count }
 
+    /// Publishes an epoch that a process has begun before it died.
+    ///
+    /// A single set does not recover the journal, so the lock must not be released before.
+    private func publishBegunEpoch() throws {
+        guard let (_, position) = current, published != position else { return }
+        do {
+            try publish(position)
+        } catch {
+            unlock()
+            throw error
+        }
+    }
+
     /// Releases the journal's lock.
     func unlock() {
         // If the body of a commit has forked, and this is the child, the lock belongs to the parent.
@@ -236,7 +249,11 @@ extension Journal {
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
     func acquireLock(_ patience: Patience = Patience()) throws -> JournalLock.Finding {
         let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
-        guard isLockedAsFile else { return try lock.acquire(patience, slowHolder: slowHolder) }
+        guard isLockedAsFile else {
+            let finding = try lock.acquire(patience, slowHolder: slowHolder)
+            if finding == .unknown { try publishBegunEpoch() }
+            return finding
+        }
         try FileLock.acquire(
             file,
             system,
@@ -265,6 +282,10 @@ extension Journal {
         guard !isInherited, isAlive else { return .elsewhere }
         guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
         guard (status.device, status.inode) == identity, status.size >= JournalHeader.size else { return .elsewhere }
+        // Another program may have truncated the file. A smaller number only causes another allocation.
+        if isWritable, page[JournalHeader.allocatedWord] > UInt64(status.size) {
+            page[JournalHeader.allocatedWord] = UInt64(status.size)
+        }
         return status.size < Int(published.end) ? .cut : .here
     }
 

@@ -195,6 +195,8 @@ enum JournalHeader {
                 return switch offset / 8 {
                 case magicWord: isUnfinished(word, length: header.count)
                 case versionWord: word <= version
+                // A notification may have been written to a file that was truncated.
+                case notificationWord: true
                 case let index: word == 0 || model[index] != 0
                 }
             }

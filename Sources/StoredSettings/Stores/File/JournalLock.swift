@@ -257,6 +257,8 @@ extension JournalLock {
 
     /// Whether the process that holds the lock no longer exists.
     private func isDead(_ word: UInt64) throws -> Bool {
+        // Another thread of this process holds it. The system reports no lock of the same open file.
+        guard word & Self.tokenMask != token.load(ordering: .relaxed) else { return false }
         // A forked child may still have the file open. It does not hold the lock of its parent.
         if let holder, page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask, holder.hasEnded {
             return true

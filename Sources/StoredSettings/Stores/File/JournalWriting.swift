@@ -34,7 +34,14 @@ extension Journal {
         in space: inout RecordSpace.Mapping
     ) throws -> JournalPosition? {
         let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
-        if case .unknown = space { space = .mapped(try RecordSpace(file, page, system)) }
+        if case .unknown = space {
+            do {
+                space = .mapped(try RecordSpace(file, page, system))
+            } catch {
+                // There may be no address space for the mapping.
+                return try append(Array(record), after: position)
+            }
+        }
         guard !isOverflow, case .mapped(let mapping) = space else { return try append(Array(record), after: position) }
         switch try mapping.copy(record, to: Int(position.end)) {
         case .done:

@@ -22,6 +22,8 @@ extension Journal {
     ///
     /// This process needs no notification of its own records.
     func notifyWatchers() {
+        // The record was published before the word is read.
+        atomicMemoryFence(ordering: .sequentiallyConsistent)
         let watcher = page[JournalHeader.watchedWord]
         guard watcher != 0, watcher != watcherID else { return }
         page[JournalHeader.watchedWord] = 0
@@ -83,15 +85,19 @@ extension FileStore {
     private func requestNotification() {
         guard let journal = peek({ $0.watch == nil ? nil : $0.journal.journal }) else { return }
         let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
-        if journal.isWritable, isUrgent { return journal.requestNotification() }
+        if isUrgent { journal.requestNotification() }
         guard !schedule.isRequestScheduled.exchange(true, ordering: .relaxed) else { return }
-        let delay = isUrgent ? CheckpointSchedule.pollInterval : CheckpointSchedule.courtesy
+        // A process that may not write to the journal cannot ask.
+        let isPolling = isUrgent && !journal.isWritable
+        let delay = isPolling ? CheckpointSchedule.pollInterval : CheckpointSchedule.courtesy
         WorkScheduler.shared.after(delay) { [weak self] in
             guard let self, let journal = peek({ $0.journal.journal }) else { return }
             schedule.isRequestScheduled.store(false, ordering: .relaxed)
             journal.requestNotification()
-            // A process that may not write to the journal cannot ask. Records may have been appended meanwhile.
-            if !journal.isWritable || versionStamp.contentsVersion == nil { look(isFileChanged: false) }
+            // A process may have appended a record meanwhile, and have died before it notified this one.
+            if schedule.hasSubscribers.load(ordering: .relaxed) || versionStamp.contentsVersion == nil {
+                look(isFileChanged: false)
+            }
         }
     }
 }

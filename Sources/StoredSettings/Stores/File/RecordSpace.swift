@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Journal-and-locks.md, "Short records are copied into shared memory".
 
+import Synchronization
+
 /// The part of a journal's file into which records are copied without a system call: a mapping that all processes share.
 ///
 /// The file system allocates the space in advance, so a full disk is met there and not by the copy. If the file is
@@ -79,6 +81,8 @@ final class RecordSpace: @unchecked Sendable {
             target.copyMemory(from: record)
             return 0
         }
+        // The number is read after the copy.
+        atomicMemoryFence(ordering: .acquiringAndReleasing)
         return BusErrors.count == errors ? .done : .lost
     }
 
