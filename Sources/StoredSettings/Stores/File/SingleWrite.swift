@@ -5,9 +5,9 @@ import Synchronization
 
 // Sets the value of one key while the store has nothing else to do.
 //
-// This is the path of most sets. It makes no transaction: it composes the record before it locks the journal, and appends
-// it if this process has read everything before it. Otherwise, such as when another process has appended a record, the
-// caller makes a commit.
+// This is the path of most sets. It makes no transaction: it composes the record before it locks the journal, reads the
+// records that other processes have appended, and appends its own. If there is anything else to do first, such as to
+// recover a damaged journal or to read an edited file, the caller makes a commit.
 //
 // The journal's lock also excludes the commits of other threads. It is never waited for, so it may be acquired under the
 // state lock.
