@@ -27,25 +27,37 @@ final class Child {
     private let input = Pipe()
     private let output = Pipe()
 
-    init(settingsAt path: String) throws {
-        process = try .thisProgram([Self.flag, path])
+    convenience init(settingsAt path: String) throws {
+        try self.init([Self.flag, path])
+    }
+
+    init(_ arguments: [String]) throws {
+        process = try .thisProgram(arguments)
         process.standardInput = input
         process.standardOutput = output
         try process.run()
     }
 
     func send(_ task: Task) throws {
-        try input.fileHandleForWriting.write(contentsOf: Data("\(task.rawValue)\n".utf8))
+        try send(task.rawValue)
+    }
+
+    func send(_ line: String) throws {
+        try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
     }
 
     /// The number in the next line that the child prints.
     func receive() throws -> Int {
+        guard let number = try receiveNumbers().first else { throw Failure("the child process prints no number") }
+        return Int(number)
+    }
+
+    /// The numbers in the next line that the child prints.
+    func receiveNumbers() throws -> [Double] {
         let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         // A line this short is written and read in one piece.
-        guard text.hasSuffix("\n"), let number = Int(text.dropLast()) else {
-            throw Failure("the child process has ended")
-        }
-        return number
+        guard text.hasSuffix("\n") else { throw Failure("the child process has ended") }
+        return text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
     }
 
     func end() throws {

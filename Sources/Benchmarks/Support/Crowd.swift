@@ -29,59 +29,26 @@ final class Crowd {
         var timePerWrite: Double { Crowd.duration / Double(max(count, 1)) }
     }
 
-    private let members: [Member]
+    private let members: [Child]
 
     init(_ count: Int, _ task: Task, at path: String) throws {
-        members = try (0..<count).map { try Member([path, task.rawValue, "\($0)"]) }
+        members = try (0..<count).map { try Child([Self.flag, path, task.rawValue, "\($0)"]) }
         // The first pass opens the file.
         _ = try run()
     }
 
     func run() throws -> Pass {
-        for member in members { try member.start() }
+        for member in members { try member.send("") }
         return try members.reduce(into: Pass()) { pass, member in
-            let (count, longest) = try member.result()
-            pass.count += count
-            pass.longest = max(pass.longest, longest)
+            let numbers = try member.receiveNumbers()
+            guard numbers.count == 2 else { throw Failure("a process of the crowd prints no result") }
+            pass.count += Int(numbers[0])
+            pass.longest = max(pass.longest, numbers[1])
         }
     }
 
     func end() throws {
         for member in members { try member.end() }
-    }
-
-    private final class Member {
-        private let process: Process
-        private let input = Pipe()
-        private let output = Pipe()
-
-        init(_ arguments: [String]) throws {
-            process = try .thisProgram([Crowd.flag] + arguments)
-            process.standardInput = input
-            process.standardOutput = output
-            try process.run()
-        }
-
-        func start() throws {
-            try input.fileHandleForWriting.write(contentsOf: Data("\n".utf8))
-        }
-
-        func result() throws -> (count: Int, longest: Double) {
-            // A line this short is written and read in one piece.
-            let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-            let numbers = line.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
-            guard numbers.count == 2 else { throw Failure("a process of the crowd has ended") }
-            return (Int(numbers[0]), numbers[1])
-        }
-
-        func end() throws {
-            try input.fileHandleForWriting.close()
-            process.waitUntilExit()
-        }
-
-        deinit {
-            if process.isRunning { process.terminate() }
-        }
     }
 }
 

@@ -54,7 +54,7 @@ extension SettingsEngine {
             if try writeWithoutWaiting(value, forKey: key) { return }
             guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(value, forKey: key) }
             try writeBriefly(value, forKey: key)
-        } catch let error where SettingsError.wrapping(error, as: .writeFailed).underlying is WaitLimitError {
+        } catch let error where error.isCaused(by: WaitLimitError.self) {
             keep(value, forKey: key, isRetried: false)
             saveInBackground(report)
         } catch {

@@ -34,7 +34,7 @@ final class WaitingExecutor: TaskExecutor {
         return try await withTaskExecutorPreference(executors.current) {
             do {
                 return try await perform(operation)
-            } catch let error as SettingsError where error.isCausedByCancellation {
+            } catch let error where error.isCaused(by: CancellationError.self) {
                 throw CancellationError()
             }
         }
@@ -63,16 +63,5 @@ final class WaitingExecutor: TaskExecutor {
     @concurrent
     private static func perform(_ work: @Sendable () -> Void) async {
         work()
-    }
-}
-
-extension SettingsError {
-    /// Whether the task was canceled while the operation waited.
-    fileprivate var isCausedByCancellation: Bool {
-        switch underlying {
-        case is CancellationError: true
-        case let error as SettingsError: error.isCausedByCancellation
-        default: false
-        }
     }
 }

@@ -67,3 +67,11 @@ struct WaitLimit: Sendable {
 
 /// The error of an operation that would have to wait for longer than it may.
 struct WaitLimitError: Error {}
+
+extension Error {
+    /// Whether this error, or the one that it was made of, has a type.
+    func isCaused<Cause: Error>(by type: Cause.Type) -> Bool {
+        if self is Cause { return true }
+        return (self as? SettingsError)?.underlying?.isCaused(by: type) ?? false
+    }
+}

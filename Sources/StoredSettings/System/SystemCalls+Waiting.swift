@@ -20,7 +20,8 @@ extension SystemCalls {
     ///   - value: The value of the word for which the caller waits.
     ///   - seconds: The maximum number of seconds.
     static func wait(onWordAt address: UInt, while value: UInt32, seconds: Double) {
-        guard let number = futexNumber else { return sleep(seconds: min(seconds, 0.000_2)) }
+        #if os(Linux)
+        guard let number = futexNumber else { return sleep(seconds: min(seconds, longestBlindSleep)) }
         let nanoseconds = Int(min(max(seconds, 0), 3_600) * 1e9)
         // A `timespec` consists of two words on every 64-bit system (see `FileTime`).
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { time in
@@ -28,7 +29,13 @@ extension SystemCalls {
             (time[0], time[1]) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000)
             _ = systemCall(number, address, futexWait, UInt(value), UInt(bitPattern: time.baseAddress), 0, 0)
         }
+        #else
+        sleep(seconds: min(seconds, longestBlindSleep))
+        #endif
     }
+
+    /// The longest sleep where nothing wakes the thread, in seconds.
+    private static let longestBlindSleep = 0.000_2
 
     /// Wakes threads of any process that wait for a word.
     ///
@@ -36,15 +43,17 @@ extension SystemCalls {
     ///   - address: The address of the word.
     ///   - isEveryOne: Whether to wake all of them, instead of one.
     static func wake(waitersOnWordAt address: UInt, all isEveryOne: Bool) {
+        #if os(Linux)
         guard let number = futexNumber else { return }
         _ = systemCall(number, address, futexWake, isEveryOne ? UInt(CInt.max) : 1, 0, 0, 0)
+        #endif
     }
 
     /// The number of the system call `futex`; `nil` where it is not known.
     private static var futexNumber: Int? {
-        #if os(Linux) && arch(x86_64)
+        #if arch(x86_64)
         202
-        #elseif os(Linux) && (arch(arm64) || arch(riscv64))
+        #elseif arch(arm64) || arch(riscv64)
         98
         #else
         nil
@@ -126,14 +135,4 @@ private func systemCall(
     _ fifth: UInt,
     _ sixth: UInt
 ) -> Int
-#else
-private func systemCall(
-    _ number: Int,
-    _ first: UInt,
-    _ second: UInt,
-    _ third: UInt,
-    _ fourth: UInt,
-    _ fifth: UInt,
-    _ sixth: UInt
-) -> Int { -1 }
 #endif

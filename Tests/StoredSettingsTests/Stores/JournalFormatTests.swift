@@ -210,7 +210,7 @@ struct JournalFormatTests {
     }
 
     /// Writes a journal with three records, the first of which is in the settings file.
-    private func writeJournal(version: UInt64, beside path: String) throws {
+    private func writeJournal(version: UInt64, headerEpoch: UInt64 = 7, beside path: String) throws {
         // Version 1 is the same, but without salts.
         let salts: [UInt64] = version == 1 ? [0, 0] : [0x1234, 0xFEDC_BA98_7654_3210]
         let old = Self.record(#"{"a":[111]}"#, epoch: 7, salt: salts[1])
@@ -225,7 +225,7 @@ struct JournalFormatTests {
         header[8] = 7 << 32 | end
         // The second copy contains the newer facts: the first record is in the settings file.
         let older: [UInt64] = [5, 7, 4_096, 4_096, 4_096, 0, 0]
-        let newer: [UInt64] = [6, 7, 4_096, UInt64(4_096 + old.count), 4_096, 0, 0]
+        let newer: [UInt64] = [6, headerEpoch, 4_096, UInt64(4_096 + old.count), 4_096, 0, 0]
         header.replaceSubrange(64..<73, with: older + [Self.checksum(older, salt: salts[0]), salts[0]])
         header.replaceSubrange(128..<137, with: newer + [Self.checksum(newer, salt: salts[1]), salts[1]])
         try Data(Self.bytes(header) + old + new).write(to: URL(filePath: path + ".journal"))
@@ -272,6 +272,22 @@ struct JournalFormatTests {
             #expect(store.value(forKey: "d") == 5)
             try store.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 10, "b": 2, "c": "é", "d": 5])
+        }
+    }
+
+    @Test("a header with the highest number of an epoch does not hide later sets from other processes")
+    func highestEpoch() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"b": 2}"#)
+            try writeJournal(version: 3, beside: path)
+            let reader = FileStore(path: path, checkpointsInBackground: false)
+            #expect(reader.value(forKey: "c") == "é")
+            // The file remains the same, so the reader continues to use it.
+            try writeJournal(version: 3, headerEpoch: UInt64(UInt32.max), beside: path)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["d"] = 4 }
+            #expect(reader.value(forKey: "d") == 4)
         }
     }
 

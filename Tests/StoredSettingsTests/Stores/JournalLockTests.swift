@@ -111,7 +111,7 @@ struct JournalLockTests {
             #expect(try first.acquireLockIfFree())
             // As if the holder had not recorded itself yet, after one that has ended.
             first.page[JournalHeader.writerWord] = UInt64(Int32.max)
-            first.page[JournalHeader.writerWord + 3] &+= 1
+            first.page[JournalHeader.writerTokenWord] &+= 1
             let patience = Patience(withoutProgress: .milliseconds(50), withSlowHolder: .milliseconds(50))
             #expect(settingsError { _ = try second.acquireLock(patience) }?.code == .lockTimedOut)
             first.unlock()
@@ -119,17 +119,17 @@ struct JournalLockTests {
     }
 
     @Test("a process that has waited for long goes first, and one that does not take its turn does not stop the others")
-    func hungry() async throws {
+    func starving() async throws {
         try await withJournal { path in
             let (first, second) = (try open(path), try open(path))
             #expect(try first.acquireLockIfFree())
             first.unlock()
             // Another process waits, and does not notice that the lock is free.
-            first.page[JournalHeader.hungryWord] = 77
+            first.page[JournalHeader.starvingWord] = 77
             #expect(try !first.acquireLockIfFree())
             #expect(try !second.acquireLockIfFree())
             #expect(try second.acquireLock() == .free)
-            #expect(second.page[JournalHeader.hungryWord] == 0)
+            #expect(second.page[JournalHeader.starvingWord] == 0)
             second.unlock()
             #expect(try first.acquireLockIfFree())
             first.unlock()
@@ -153,12 +153,12 @@ struct JournalLockTests {
                     Issue.record(error)
                 }
             }
-            await eventually("the process has waited for long") { first.page[JournalHeader.hungryWord] != 0 }
+            await eventually("the process has waited for long") { first.page[JournalHeader.starvingWord] != 0 }
             #expect(finding.withLock { $0 == nil })
             first.unlock()
             await waiter
             #expect(finding.withLock { $0 } == .free)
-            #expect(first.page[JournalHeader.hungryWord] == 0)
+            #expect(first.page[JournalHeader.starvingWord] == 0)
             #expect(try !first.acquireLockIfFree())
             second.unlock()
         }

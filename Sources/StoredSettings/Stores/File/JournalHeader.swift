@@ -108,7 +108,7 @@ enum JournalHeader {
     /// The word with which writers lock the journal: see ``JournalLock``.
     static let lockWord = 24
     /// The token of a process that has waited for the lock for long.
-    static let hungryWord = 25
+    static let starvingWord = 25
     /// The length of the file up to which its space is allocated, so that records can be copied there; 0 for none.
     static let allocatedWord = 26
     /// Not 0 when another process wants to be notified of the next record: see ``Journal/requestNotification()``.
@@ -117,8 +117,9 @@ enum JournalHeader {
     ///
     /// Writing it to the file notifies the processes that watch the directory.
     static let notificationWord = 32
-    /// The four words of the ``LockHolder`` that has locked the journal, the last of which is its token.
+    /// The three words of the ``LockHolder`` that has locked the journal, and its token.
     static let writerWord = 28
+    static let writerTokenWord = 31
     /// Set in the position while the journal is being replaced.
     static let replacingBit: UInt64 = 1
     /// Not 0 after a checkpoint has written a settings file.

@@ -12,7 +12,7 @@ import Synchronization
 /// waits can tell a dead holder from a slow one, even in another PID namespace, and takes the lock over.
 ///
 /// The lock is not fair by itself: a process that sets values without a pause would acquire it again and again. A process
-/// that has waited for ``hunger`` records that, and then the others let it go first.
+/// that has waited for ``starvationTime`` records that, and then the others let it go first.
 ///
 /// Locks of the kernel (see ``FileLock``) protect journals of older formats, and journals that are being created.
 final class JournalLock: Sendable {
@@ -35,15 +35,15 @@ final class JournalLock: Sendable {
     private static let firstByte = 1 << 40
 
     /// How often to look at a held lock before the thread sleeps: the holder usually releases it within a microsecond.
-    private static let quickLooks = 100
+    private static let spinCount = 100
     /// The longest sleep without looking at the lock, in seconds.
     private static let longestSleep = 0.01
     /// How long a process waits before the others have to let it go first.
-    static let hunger = Duration.milliseconds(4)
+    static let starvationTime = Duration.milliseconds(4)
     /// How long the others leave a free lock to that process, in steps and seconds per step.
-    private static let (courtesySteps, courtesyStep) = (20, 0.000_05)
+    private static let (yieldSteps, yieldStep) = (20, 0.000_05)
     /// How long the lock must not have changed hands before a waiting process checks whether the holder exists.
-    private static let suspicion = Duration.milliseconds(5)
+    private static let holderCheckTime = Duration.milliseconds(5)
 
     init(_ page: SharedPage, _ file: FileHandle, _ system: SystemCalls) {
         (self.page, self.file, self.system) = (page, file, system)
@@ -58,10 +58,10 @@ final class JournalLock: Sendable {
     /// The process that holds the lock, if it has recorded itself.
     var holder: LockHolder? {
         let token = page[JournalHeader.lockWord] & Self.tokenMask
-        guard token != 0, let (holder, holderToken) = LockHolder.writer(in: page), holderToken == token else {
-            return nil
-        }
-        return holder
+        guard token != 0, page[JournalHeader.writerTokenWord] == token else { return nil }
+        let holder = LockHolder(of: .writer, in: page)
+        // The token is stored last, so the words belong together if it has not changed.
+        return page[JournalHeader.writerTokenWord] == token ? holder : nil
     }
 }
 
@@ -97,11 +97,11 @@ extension JournalLock {
             guard let new = try claimToken() else { return .refused }
             token = new
         }
-        for _ in 0..<Self.quickLooks {
+        for _ in 0..<Self.spinCount {
             let word = page[JournalHeader.lockWord]
             guard word & Self.stateMask == 0 else { continue }
-            let hungry = page[JournalHeader.hungryWord]
-            guard hungry == 0 || hungry == token else { return .held }
+            let starving = page[JournalHeader.starvingWord]
+            guard starving == 0 || starving == token else { return .held }
             if take(word, token: token, isAwaited: false) { return .done }
         }
         return .held
@@ -159,7 +159,7 @@ extension JournalLock {
         // The process that has waited for long may not be the first that the system would wake.
         SystemCalls.wake(
             waitersOnWordAt: page.address(ofWord: JournalHeader.lockWord),
-            all: page[JournalHeader.hungryWord] != 0
+            all: page[JournalHeader.starvingWord] != 0
         )
     }
 
@@ -167,15 +167,19 @@ extension JournalLock {
     private func take(_ word: UInt64, token: UInt64, isAwaited: Bool) -> Bool {
         let new = (word & ~Self.stateMask) &+ Self.oneAcquisition | token | (isAwaited ? Self.awaitedBit : 0)
         guard page.exchange(word, for: new, inWord: JournalHeader.lockWord) else { return false }
-        if page[JournalHeader.hungryWord] == token { page[JournalHeader.hungryWord] = 0 }
-        if page[JournalHeader.writerWord + 3] != token { recordHolder(token) }
+        if page[JournalHeader.starvingWord] == token { page[JournalHeader.starvingWord] = 0 }
+        if page[JournalHeader.writerTokenWord] != token { recordHolder(token) }
         return true
     }
 
     /// Records which process holds the lock, for messages and for processes that wait.
     private func recordHolder(_ token: UInt64) {
-        page[JournalHeader.writerWord + 3] = 0
-        identity.withLock { $0?.storeAsWriter(token, in: page) }
+        page[JournalHeader.writerTokenWord] = 0
+        identity.withLock { identity in
+            guard let identity else { return }
+            identity.store(as: .writer, in: page)
+            page[JournalHeader.writerTokenWord] = token
+        }
     }
 
     /// Chooses a token that no other process has.
@@ -214,15 +218,15 @@ extension JournalLock {
         }
         let token = token.load(ordering: .relaxed)
         let now = ContinuousClock.now
-        let isHungry = now - turn.start >= Self.hunger
-        if isHungry { _ = page.exchange(0, for: token, inWord: JournalHeader.hungryWord) }
-        leaveToHungry(token)
+        let isStarving = now - turn.start >= Self.starvationTime
+        if isStarving { _ = page.exchange(0, for: token, inWord: JournalHeader.starvingWord) }
+        yieldToStarving(token)
         let word = page[JournalHeader.lockWord]
         // Others may sleep as well, and only a holder that knows of them wakes them.
         if word & Self.stateMask == 0 { return take(word, token: token, isAwaited: true) }
         if word & ~Self.awaitedBit != turn.word {
             (turn.word, turn.since) = (word & ~Self.awaitedBit, now)
-        } else if now - turn.since >= Self.suspicion, try isDead(word) {
+        } else if now - turn.since >= Self.holderCheckTime, try isDead(word) {
             // It may have died anywhere.
             turn.finding = .unknown
             return take(word, token: token, isAwaited: true)
@@ -231,15 +235,15 @@ extension JournalLock {
     }
 
     /// Leaves a free lock to another process that has waited for long, unless that takes no notice.
-    private func leaveToHungry(_ token: UInt64) {
-        let hungry = page[JournalHeader.hungryWord]
-        guard hungry != 0, hungry != token else { return }
-        for _ in 0..<Self.courtesySteps {
-            guard page[JournalHeader.hungryWord] == hungry, !isHeld else { return }
-            SystemCalls.sleep(seconds: Self.courtesyStep)
+    private func yieldToStarving(_ token: UInt64) {
+        let starving = page[JournalHeader.starvingWord]
+        guard starving != 0, starving != token else { return }
+        for _ in 0..<Self.yieldSteps {
+            guard page[JournalHeader.starvingWord] == starving, !isHeld else { return }
+            SystemCalls.sleep(seconds: Self.yieldStep)
         }
         // It was stopped or has died.
-        _ = page.exchange(hungry, for: 0, inWord: JournalHeader.hungryWord)
+        _ = page.exchange(starving, for: 0, inWord: JournalHeader.starvingWord)
     }
 
     /// Sleeps until the holder releases the lock.

@@ -143,7 +143,7 @@ extension Journal {
         after known: UInt32 = 0
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
-        let number = max(last?.epoch ?? 0, published.epoch, known) &+ 1
+        let number = newest(of: [published.epoch, last?.epoch, known]) &+ 1
         let salt = isUnsalted ? 0 : UInt64.random(in: 1 ... .max)
         let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
@@ -169,6 +169,19 @@ extension Journal {
         store(epoch)
         try publish(epoch.beginning)
         return epoch
+    }
+}
+
+extension Journal {
+    /// The newest of some epochs; 0 and `nil` are none.
+    ///
+    /// Numbers of epochs wrap around, and readers compare them in the same way: see ``JournalState/isAhead(of:at:)``.
+    private func newest(of epochs: [UInt32?]) -> UInt32 {
+        epochs.compactMap { $0 == 0 ? nil : $0 }
+            .reduce(nil as UInt32?) { newest, epoch in
+                guard let newest, Int32(bitPattern: epoch &- newest) <= 0 else { return epoch }
+                return newest
+            } ?? 0
     }
 }
 

@@ -51,11 +51,14 @@ extension LockHolder {
     enum Lock: Int {
         case checkpoint
         case journal
+        /// The lock of the journal, acquired by ``JournalLock``, which also records its token.
+        case writer
 
         fileprivate var firstWord: Int {
             switch self {
             case .checkpoint: JournalHeader.checkpointHolderWord
             case .journal: JournalHeader.journalHolderWord
+            case .writer: JournalHeader.writerWord
             }
         }
     }
@@ -74,22 +77,6 @@ extension LockHolder {
         page[lock.firstWord + 1] = start
         page[lock.firstWord + 2] = namespace
         page[lock.firstWord] = process
-    }
-
-    /// The process that has recorded itself as the one that has locked the journal, and its token.
-    static func writer(in page: SharedPage) -> (holder: LockHolder, token: UInt64)? {
-        let word = JournalHeader.writerWord
-        let token = page[word + 3]
-        let holder = LockHolder(process: page[word], start: page[word + 1], namespace: page[word + 2])
-        // The token is stored last, so the words belong together if it has not changed.
-        return holder.process != 0 && token == page[word + 3] ? (holder, token) : nil
-    }
-
-    /// Records this process as the one that has locked the journal.
-    func storeAsWriter(_ token: UInt64, in page: SharedPage) {
-        let word = JournalHeader.writerWord
-        (page[word], page[word + 1], page[word + 2]) = (process, start, namespace)
-        page[word + 3] = token
     }
 
     static func remove(as lock: Lock, from page: SharedPage) {
