@@ -25,6 +25,7 @@ struct Benchmarks {
         do {
             switch arguments.first {
             case Child.flag: try Child.run(Array(arguments.dropFirst()))
+            case ShortProcess.flag: try ShortProcess.run(Array(arguments.dropFirst()))
             case Crowd.flag: try Crowd.run(Array(arguments.dropFirst()))
             case Worker.flag: try await Worker.run(Array(arguments.dropFirst()))
             default: try await start(Array(arguments))
@@ -64,7 +65,8 @@ struct Benchmarks {
 
 /// All rows, in the order in which they are printed.
 enum Rows {
-    static let all = reads + making + sets + codable + opening + waking + subscribers + memory + userDefaults
+    static let all =
+        reads + making + sets + codable + opening + checkpoints + waking + subscribers + memory + userDefaults
 
     private static let reads = scalarReads + threadedReads + textReads + threadedTextReads
 }

@@ -103,7 +103,7 @@ extension Setting.Changes.Iterator: Sendable {}
 extension Setting {
     /// Adds a subscriber, which receives every change after the value that is returned.
     func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
-        let storage = ChangeStorage(StoredValueChange.init(of:))
+        let storage = StreamSubscriber(StoredValueChange.init(of:))
         let (id, value) = engine.addSubscriber(storage, forKey: key)
         return (ChangeSubscription(storage, in: engine, id: id), value)
     }

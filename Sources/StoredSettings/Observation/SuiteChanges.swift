@@ -65,7 +65,7 @@ extension SettingsSuite {
         }
 
         private static func subscribe(_ engine: SettingsEngine, _ keys: Set<String>?) -> ChangeSubscription<Change> {
-            let storage = ChangeStorage { Change($0, keys: keys) }
+            let storage = StreamSubscriber { Change($0, keys: keys) }
             return ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
         }
 

@@ -55,7 +55,7 @@ extension SettingsSuite {
 
             fileprivate init(_ sequence: TupleValues) {
                 let (engine, keys) = (sequence.engine, sequence.keys)
-                let storage = ChangeStorage { NewStoredValues($0, keys: keys) }
+                let storage = StreamSubscriber { NewStoredValues($0, keys: keys) }
                 subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
                 (trackers, current) = sequence.track(engine.contents())

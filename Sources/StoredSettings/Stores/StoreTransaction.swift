@@ -4,7 +4,7 @@
 ///
 /// A store creates a transaction for the body of ``SettingsStore/commit(_:)`` and stores its ``changes`` afterwards.
 public struct StoreTransaction: Sendable {
-    private let base: [String: StoredValue]
+    private let base: StoreContents
     private var edits: [(key: String, value: StoredValue?)] = []
     /// The index of each key's edit.
     ///
@@ -18,6 +18,10 @@ public struct StoreTransaction: Sendable {
     ///
     /// - Parameter base: The stored values. They are shared, not copied.
     public init(base: [String: StoredValue]) {
+        self.init(base: StoreContents(base))
+    }
+
+    init(base: StoreContents) {
         self.base = base
     }
 

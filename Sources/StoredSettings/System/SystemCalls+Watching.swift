@@ -72,7 +72,8 @@ extension SystemCalls {
     func readWatchEvents(from queue: FileHandle, _ body: (WatchEvent) -> Void) {
         #if !canImport(Darwin)
         let writes = UInt32(truncatingIfNeeded: IN_MODIFY | IN_CLOSE_WRITE)
-        withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
+        let longestEvent = MemoryLayout<inotify_event>.size + Int(NAME_MAX) + 1
+        withUnsafeTemporaryAllocation(byteCount: 8_192, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
             while true {
                 let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
                 guard count > 0 else { return }
@@ -85,6 +86,8 @@ extension SystemCalls {
                     let name = UnsafeRawBufferPointer(buffer)[start..<min(offset, count)].prefix { $0 != 0 }
                     body(WatchEvent(number: event.wd, isWrite: event.mask & ~writes == 0, name: name))
                 }
+                // Another event would have fitted.
+                guard count + longestEvent > buffer.count else { return }
             }
         }
         #endif

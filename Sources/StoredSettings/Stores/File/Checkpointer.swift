@@ -33,6 +33,7 @@ struct Checkpointer {
         defer {
             if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
             lock.release()
+            store.withState(&checkpointer.effects) { $0.endSnapshot() }
             store.perform(checkpointer.effects)
         }
         try checkpointer.run()
@@ -150,7 +151,7 @@ extension Checkpointer {
             return Plan(
                 journal: journal,
                 epoch: epoch.epoch,
-                contents: state.contents,
+                contents: state.beginSnapshot(),
                 status: state.settings.reading?.status,
                 checksum: state.settings.reading?.checksum,
                 end: end,
@@ -170,14 +171,15 @@ extension Checkpointer {
     private mutating func carryOut(_ plan: Plan, _ draft: SettingsFile.Draft) throws -> Bool {
         var copy = CopyReplacement(for: draft, plan.journal.page)
         do {
-            guard let reading = try place(draft, &copy, plan) else {
+            guard let (reading, isOverwritten) = try place(draft, &copy, plan) else {
                 file.discard(draft)
                 copy.discard()
                 return false
             }
             try plan.journal.narrowPermissions(to: reading.status)
             noteProgress()
-            try file.synchronize(reading)
+            // The contents of a draft are on the disk. Only its new name is not.
+            if isOverwritten { try file.synchronize(reading) } else { try draft.directory.synchronize() }
             noteProgress()
         } catch {
             file.discard(draft)
@@ -198,12 +200,13 @@ extension Checkpointer {
     /// The copy is first, so that it is never older than a file that is damaged later. If there is no file yet, the
     /// copy is last: a copy proves that there was a file.
     ///
-    /// - Returns: `nil` when the file is not the one that the draft is based on, or the draft no longer has its name.
+    /// - Returns: The file, and whether it was overwritten instead of replaced; `nil` when the file is not the one that the
+    ///   draft is based on, or the draft no longer has its name.
     private mutating func place(
         _ draft: SettingsFile.Draft,
         _ copy: inout CopyReplacement,
         _ plan: Plan
-    ) throws -> SettingsFile.Reading? {
+    ) throws -> (reading: SettingsFile.Reading, isOverwritten: Bool)? {
         try withExclusiveJournal { [file, lock] journal, state in
             guard journal === plan.journal, try file.isUnchanged(since: plan.status, plan.checksum) else { return nil }
             try lock.check()
@@ -223,7 +226,7 @@ extension Checkpointer {
             }
             PlacedFile.noteChange(of: reading.status, in: page)
             state.notePlaced(reading, lineage: placed.lineage, plan.contents)
-            return reading
+            return (reading, isOverwritten)
         }
     }
 

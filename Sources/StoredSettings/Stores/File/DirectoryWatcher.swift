@@ -9,7 +9,7 @@ import Synchronization
 final class DirectoryWatcher: Sendable {
     /// Called with whether anything happened other than a write to a journal.
     ///
-    /// It runs on the thread that all suites share, so it schedules work and does none itself.
+    /// It runs on the thread that all suites share, so it schedules all work that may take long.
     typealias Handler = @Sendable (_ isChanged: Bool) -> Void
 
     /// The names whose events a handler receives.

@@ -18,7 +18,7 @@ struct Effects {
     var needsRepair = false
     var isFirstLook = false
 
-    private var isEmpty: Bool {
+    var isEmpty: Bool {
         deliveries.isEmpty && errors.isEmpty && observers.isEmpty
             && !(isUnsettled || isTransientFailure || isCheckpointDue || needsRepair || isFirstLook)
     }

@@ -82,7 +82,7 @@ extension FileStoreState {
             epoch: epoch,
             published: usable?.published.word ?? 0,
             version: version,
-            contents: reload == .everything ? contents : nil,
+            contents: reload == .everything ? contents.all : nil,
             isFirst: settings.reading == nil && settings.failure == nil,
             reading: settings.reading,
             hasBase: settings.hasBase,
@@ -117,12 +117,12 @@ extension FileStoreState {
     /// - Returns: Whether the contents are current.
     mutating func install(_ base: ReloadBase, for request: ReloadRequest) -> Bool {
         guard usableJournal == nil, version == request.version else { return false }
-        var new = base.contents ?? contents
+        var new = base.contents ?? contents.all
         for key in journal.journaled.keys {
             if let found = base.contents { settings.overridden.updateValue(found[key], forKey: key) }
             new[key] = contents[key]
         }
-        publish([StoreChange](from: contents, to: new), .external)
+        publish([StoreChange](from: contents.all, to: new), .external)
         settle(base)
         return true
     }

@@ -78,7 +78,7 @@ struct FileReloader {
         var edits: [StoreChange] = []
         if let contents = base.contents {
             // Keys that change from here on are not merged, so the comparison needs no lock.
-            edits = [StoreChange](from: store.peek { $0.contents }, to: contents)
+            edits = [StoreChange](from: store.peek { $0.contents.all }, to: contents)
         }
         return store.withState(&effects) { $0.merge(base, edits, for: request) }
     }

@@ -129,7 +129,7 @@ extension FileStore {
     }
 
     func contents() -> [String: StoredValue] {
-        withCurrentState { $0.contents }
+        withCurrentState { $0.contents.all }
     }
 
     var problem: SettingsError? {

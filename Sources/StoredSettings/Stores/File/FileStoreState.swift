@@ -15,7 +15,7 @@ struct FileStoreState: ~Copyable {
     let schedule: CheckpointSchedule
 
     /// The values of the settings file, with the journal's records applied.
-    private(set) var contents: [String: StoredValue] = [:]
+    private(set) var contents = StoreContents()
     /// Increases with every change of the contents.
     private(set) var version: UInt64 = 1
     var journal = JournalState()
@@ -119,7 +119,7 @@ extension FileStoreState {
         let changes = changes.allSatisfy { $0.old != $0.new } ? changes : changes.filter { $0.old != $0.new }
         guard !changes.isEmpty else { return }
         if let contents {
-            self.contents = contents
+            self.contents = StoreContents(contents)
         } else {
             for change in changes { self.contents[change.key] = change.new }
         }
@@ -130,12 +130,6 @@ extension FileStoreState {
         }
     }
 
-    /// The place of a key's value in ``contents``; `nil` when there is none.
-    func place(ofKey key: String) -> Dictionary<String, StoredValue>.Index? { contents.index(forKey: key) }
-
-    /// The value at a place; `nil` for no place.
-    func value(at place: Dictionary<String, StoredValue>.Index?) -> StoredValue? { place.map { contents.values[$0] } }
-
     /// Replaces the value of one key without notifying the observer.
     ///
     /// - Parameters:
@@ -145,16 +139,18 @@ extension FileStoreState {
     /// - Returns: The old value.
     mutating func replace(
         _ value: StoredValue?,
-        at place: Dictionary<String, StoredValue>.Index?,
+        at place: StoreContents.Place?,
         forKey key: String
     ) -> StoredValue? {
         version &+= 1
-        guard let value else { return contents.removeValue(forKey: key) }
-        guard let place else { return contents.updateValue(value, forKey: key) }
-        let old = contents.values[place]
-        contents.values[place] = value
-        return old
+        return contents.replace(value, at: place, forKey: key)
     }
+
+    /// Returns the contents for a checkpoint, whose duration does not make a change slower.
+    mutating func beginSnapshot() -> [String: StoredValue] { contents.beginSnapshot() }
+
+    /// Ends the snapshot, which has been released.
+    mutating func endSnapshot() { contents.endSnapshot() }
 
     /// Makes the contents known to reads without a lock.
     func publishVersion() {

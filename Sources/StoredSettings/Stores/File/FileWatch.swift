@@ -25,6 +25,7 @@ final class FileWatch: Sendable {
 
     private let file: SettingsFile
     private let look: @Sendable (_ isFileChanged: Bool) -> Bool
+    private let lookBriefly: @Sendable () -> Bool?
     private let state = Locked(State())
     private let isLookScheduled = Atomic(false)
     private let forks = Forks.count
@@ -33,9 +34,16 @@ final class FileWatch: Sendable {
     ///   - file: The file.
     ///   - look: Looks at the journal, and also at the file if its argument is `true`. Returns whether the contents may
     ///     have changed.
-    init(_ file: SettingsFile, look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool) {
+    ///   - lookBriefly: Looks at the journal, and returns the same, on the thread that watches for all suites; `nil` if
+    ///     that could take long.
+    init(
+        _ file: SettingsFile,
+        look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool,
+        lookBriefly: @escaping @Sendable () -> Bool?
+    ) {
         self.file = file
         self.look = look
+        self.lookBriefly = lookBriefly
     }
 
     /// Whether a process that this one was forked from owns this watch.
@@ -97,18 +105,35 @@ final class FileWatch: Sendable {
         }
     }
 
-    /// Lets one thread at a time handle events: reading may take long, and other suites need threads, too.
+    /// Lets one thread at a time handle events.
+    ///
+    /// Usually, there are records to replay. That takes less time than to wake another thread. Reading the file may take
+    /// long, and other suites need the calling thread, too.
     private func notice(isChanged: Bool) {
         let isFirst = state.withLock { state in
             state.event = isChanged || state.event == true
             defer { state.isBusy = true }
             return !state.isBusy
         }
-        if isFirst { WorkScheduler.shared.soon { [weak self] in self?.handleEvents() } }
+        guard isFirst else { return }
+        if !isChanged, let hasFound = lookBriefly() {
+            let isDone = state.withLock { state in
+                // Another thread may have noticed another change.
+                guard state.event == false else { return false }
+                (state.event, state.isBusy) = (nil, false)
+                return true
+            }
+            if !hasFound { lookAgain() }
+            if isDone { return }
+        }
+        WorkScheduler.shared.soon { [weak self] in self?.handleEvents() }
     }
 
     private func handleEvents() {
-        while let isChanged = takeEvent() { handleEvent(isChanged: isChanged) }
+        while let isChanged = takeEvent() {
+            if isChanged { arm() }
+            if !look(isChanged), !isChanged { lookAgain() }
+        }
     }
 
     private func takeEvent() -> Bool? {
@@ -119,9 +144,9 @@ final class FileWatch: Sendable {
         }
     }
 
-    private func handleEvent(isChanged: Bool) {
-        if isChanged { arm() }
-        guard !look(isChanged), !isChanged, !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+    /// Looks at the journal again when a record that was being written should have been published.
+    private func lookAgain() {
+        guard !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
         WorkScheduler.shared.after(Self.publishingDelay) { [weak self] in
             self?.isLookScheduled.store(false, ordering: .relaxed)
             _ = self?.look(false)

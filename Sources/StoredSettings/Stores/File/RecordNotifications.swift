@@ -46,7 +46,11 @@ extension FileStore {
         let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
         // A first subscriber needs notifications at once.
         guard isNeeded else { return requestNotification() }
-        let watch = FileWatch(file) { [weak self] in self?.look(isFileChanged: $0) ?? false }
+        let watch = FileWatch(
+            file,
+            look: { [weak self] in self?.look(isFileChanged: $0) ?? false },
+            lookBriefly: { [weak self] in self?.lookBriefly() }
+        )
         let inherited = state.withLock { state in
             guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
             defer { state.watch = watch }
@@ -77,6 +81,26 @@ extension FileStore {
             withCurrentState { _ in }
         }
         return !mayBeNew
+    }
+
+    /// Replays the journal's records and wakes the subscribers, without reading the file or running application code.
+    ///
+    /// - Returns: Whether the contents in memory may have been outdated; `nil` if only ``look(isFileChanged:)`` can bring
+    ///   them up to date.
+    fileprivate func lookBriefly() -> Bool? {
+        guard let journal = peek({ $0.journal.journal }) else { return nil }
+        requestNotification()
+        guard versionStamp.contentsVersion == nil else { return false }
+        var effects = Effects()
+        let isDone = withState(&effects) { state in
+            state.refresh()
+            return state.isUsable && state.journal.journal === journal
+        }
+        effects.deliverChanges()
+        if !effects.isEmpty {
+            WorkScheduler.shared.soon { [effects] in self.perform(effects) }
+        }
+        return isDone ? true : nil
     }
 
     /// Asks to be notified of the next record of another process.

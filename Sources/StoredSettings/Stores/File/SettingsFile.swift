@@ -299,9 +299,8 @@ extension SettingsFile {
         return reading
     }
 
-    /// Waits until a file that was put in place survives a power loss, including its name.
+    /// Waits until a file survives a power loss, including its name.
     func synchronize(_ reading: Reading) throws {
-        // A renamed draft is already on the disk, which the system knows. An overwritten file is not.
         try system.synchronize(reading.handle)
         try directory().synchronize()
     }

@@ -127,8 +127,8 @@ extension FileStore {
         guard state.isReady(for: journal), journal.isWithinLimit(record.count, after: state.journal.position) else {
             return .notPossible
         }
-        let place = state.place(ofKey: key)
-        guard state.value(at: place) != value else { return .unchanged }
+        let place = state.contents.place(ofKey: key)
+        guard state.contents.value(at: place) != value else { return .unchanged }
         JournalRecord.complete(record, epoch: state.journal.position.epoch, salt: state.journal.salt)
         let appended = try journal.append(
             UnsafeRawBufferPointer(record),

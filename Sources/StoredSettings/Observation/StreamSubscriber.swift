@@ -4,7 +4,7 @@
 import Synchronization
 
 /// The lock and the continuation of one subscriber around its state machine.
-final class ChangeStorage<Change: CoalescingChange>: ChangeSubscriber {
+final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
     private typealias Machine = ChangeStateMachine<Change, CheckedContinuation<Change?, Never>>
 
     private let machine = Locked(Machine())
@@ -63,12 +63,12 @@ final class ChangeStorage<Change: CoalescingChange>: ChangeSubscriber {
 
 /// A subscriber's registration with an engine, which ends with the last reference to it.
 final class ChangeSubscription<Change: CoalescingChange>: Sendable {
-    let storage: ChangeStorage<Change>
+    let storage: StreamSubscriber<Change>
     private let engine: SettingsEngine
     private let id: SettingsEngine.SubscriberID
     private let isTaken = Atomic(false)
 
-    init(_ storage: ChangeStorage<Change>, in engine: SettingsEngine, id: SettingsEngine.SubscriberID) {
+    init(_ storage: StreamSubscriber<Change>, in engine: SettingsEngine, id: SettingsEngine.SubscriberID) {
         self.storage = storage
         self.engine = engine
         self.id = id
