@@ -232,6 +232,15 @@ extension SystemCalls {
         #endif
     }
 
+    /// Has the system start to write a file to the disk, because its contents are not needed in memory.
+    ///
+    /// This does not wait for the end. A failure is found when the file is synchronized.
+    func startWriting(_ file: FileHandle) {
+        #if os(Linux)
+        _ = posix_fadvise(file.descriptor, 0, 0, CInt(POSIX_FADV_DONTNEED))
+        #endif
+    }
+
     /// Overwrites a file with bytes, and then truncates it to their count.
     package func rewrite(_ file: FileHandle, with bytes: [UInt8]) throws(SystemError) {
         try write(bytes, to: file)

@@ -8,6 +8,10 @@ struct Effects {
     var errors: [SettingsError] = []
     /// Retained until the locks are released: releasing the last reference to an observer closes the store.
     var observers: [any StoreObserver] = []
+    /// Files that are no longer used, and are closed after the locks are released.
+    ///
+    /// When the last process closes a file that was replaced, the system frees its space, which may wait for the disk.
+    var files: [FileHandle] = []
     /// Whether to look at the file again when no program can be writing it anymore.
     var isUnsettled = false
     /// Whether reading failed for lack of descriptors or memory.
@@ -19,7 +23,7 @@ struct Effects {
     var isFirstLook = false
 
     var isEmpty: Bool {
-        deliveries.isEmpty && errors.isEmpty && observers.isEmpty
+        deliveries.isEmpty && errors.isEmpty && observers.isEmpty && files.isEmpty
             && !(isUnsettled || isTransientFailure || isCheckpointDue || needsRepair || isFirstLook)
     }
 
@@ -29,12 +33,18 @@ struct Effects {
         deliveries += later.deliveries
         errors += later.errors
         observers += later.observers
+        files += later.files
         isUnsettled = isUnsettled || later.isUnsettled
         isTransientFailure = isTransientFailure || later.isTransientFailure
         isCheckpointDue = isCheckpointDue || later.isCheckpointDue
         needsRepair = needsRepair || later.needsRepair
         isFirstLook = isFirstLook || later.isFirstLook
         later = Effects()
+    }
+
+    /// Closes a file after the locks are released.
+    mutating func close(_ reading: SettingsFile.Reading?) {
+        if let reading { files.append(reading.handle) }
     }
 
     /// Notifies the subscribers of the changes so far, and retains everything else.

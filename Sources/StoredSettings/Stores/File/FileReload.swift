@@ -199,6 +199,7 @@ extension FileStoreState {
     private mutating func settle(_ base: ReloadBase) {
         if !isOpened { effects.isFirstLook = true }
         (isOpened, reload, keysNewerThanFile) = (true, nil, nil)
+        if base.failure == nil || base.failure?.isMissing == true { effects.close(settings.reading) }
         if let failure = base.failure {
             note(failure)
             if failure.isMissing { (settings.reading, settings.lineage) = (nil, nil) }
@@ -218,6 +219,7 @@ extension FileStoreState {
 
     /// Notes that this process has put a file in place, with the journal's records so far.
     mutating func notePlaced(_ reading: SettingsFile.Reading, lineage: UInt64, _ fileContents: [String: StoredValue]) {
+        effects.close(settings.reading)
         settings.place(reading, lineage: lineage)
         if !reading.isCertain { effects.isUnsettled = true }
         for key in journal.journaled.keys { settings.overridden.updateValue(fileContents[key], forKey: key) }

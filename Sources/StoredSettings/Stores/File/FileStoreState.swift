@@ -253,6 +253,7 @@ extension FileStoreState {
         guard reload == nil, journal.unreadable == nil, !journal.isDamaged else { return false }
         do {
             guard let reading = try file.open(), placed.isUnchanged(reading.status, in: page) else { return false }
+            effects.close(settings.reading)
             (settings.reading, settings.lineage) = (reading, placed.lineage)
             adjustPermissions(to: reading.status)
             // The values that the journal overrides may have changed.

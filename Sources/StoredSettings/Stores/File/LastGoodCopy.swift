@@ -10,7 +10,7 @@ struct LastGoodCopy {
     var knownInode: UInt64
 
     private var system: SystemCalls { directory.system }
-    private var name: FilePath { directory.name.adding(SettingsFile.lastGoodSuffix) }
+    fileprivate var name: FilePath { directory.name.adding(SettingsFile.lastGoodSuffix) }
 
     var path: FilePath { directory.handle.path.appending(name) }
 
@@ -31,6 +31,9 @@ struct LastGoodCopy {
     func draft(_ bytes: [UInt8], like model: FileStatus, isSynchronized: Bool = false) throws -> Draft {
         guard try isOwn else { throw SettingsError.foreignSibling(path) }
         let (file, name) = try directory.writeDraft(bytes, like: model, isSynchronized: isSynchronized)
+        // Where a file replaces another one, ext4 first allocates its space. That may wait for the disk, so it must not
+        // happen under the journal's lock.
+        if !isSynchronized { system.startWriting(file) }
         return Draft(file: file, name: name)
     }
 
@@ -121,6 +124,11 @@ struct CopyReplacement {
     private var draft: LastGoodCopy.Draft?
     /// Whether an outdated copy is in place, because the new one could not be written or renamed.
     private(set) var isOutdated = false
+    /// The old copy.
+    ///
+    /// While it is open, the system does not free its space, which may wait for the disk. That must not happen under the
+    /// journal's lock.
+    private let old: FileHandle?
 
     /// Writes the new copy beside the old one.
     ///
@@ -129,6 +137,12 @@ struct CopyReplacement {
     ///   - page: The header of the journal.
     init(for draft: SettingsFile.Draft, _ page: SharedPage) {
         copy = LastGoodCopy(directory: draft.directory, knownInode: page[JournalHeader.lastGoodWord])
+        do {
+            old = try copy.directory.openSibling(copy.name, OpenFlags.readOnly)
+        } catch {
+            // The check of the copy fails as well.
+            old = nil
+        }
         do {
             self.draft = try copy.draft(draft.bytes, like: draft.reading.status)
         } catch {
