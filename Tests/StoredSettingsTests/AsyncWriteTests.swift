@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+import Foundation
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -167,6 +168,46 @@ struct AsyncWriteTests {
         }
     }
 
+    @Test("what a canceled transaction has postponed waits as long as it likes", .deadlockLimit)
+    func postponed() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            let lock = Mutex<HeldJournalLock?>(nil)
+            let problems = Mutex<[String]>([])
+            let reporter = CallingReporter { error in
+                // The assignment is reported, and then another process locks the journal.
+                guard error.code == .nestedTransaction else { return problems.withLock { $0.append("\(error)") } }
+                do {
+                    try lock.withLock { $0 = try HeldJournalLock(besideFileAt: path) }
+                    try WaitLimit.check()
+                } catch {
+                    problems.withLock { $0.append("\(error)") }
+                }
+            }
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let setting = Setting("n", default: 0, suite: suite)
+            async let release: Void = onThread {
+                while lock.withLock({ $0 == nil }) && problems.withLock({ $0.isEmpty }) { usleep(1_000) }
+                // Long enough that the rest of the postponed work has to wait.
+                usleep(50_000)
+                lock.withLock { $0?.release() }
+            }
+            let task = Task {
+                try await suite.async.transaction { settings in
+                    settings[setting] = 1
+                    setting.value = 2
+                    suite.finish()
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            }
+            try await task.value
+            await release
+            #expect(problems.withLock { $0 } == [])
+            #expect(FileStore(path: FilePath(path), checkpointsInBackground: false).contents() == ["n": 2])
+        }
+    }
+
     @Test("an assignment in a task is used at once, and saved when another process releases the lock", .deadlockLimit)
     func assigned() async throws {
         try await withHeldLock { suite, setting, lock in
@@ -236,6 +277,14 @@ struct AsyncWriteTests {
             observation.invalidate()
         }
     }
+}
+
+private final class CallingReporter: SettingsReporter {
+    private let body: @Sendable (SettingsError) -> Void
+
+    init(body: @escaping @Sendable (SettingsError) -> Void) { self.body = body }
+
+    func report(_ error: SettingsError) { body(error) }
 }
 
 private final class Count: Sendable {

@@ -179,8 +179,11 @@ extension SettingsEngine: StoreObserver {
     func report(_ error: SettingsError) {
         afterTransaction { [self] in
             let error = locating(error)
-            for reporter in state.withLock({ $0.reporters }) {
-                reporter.report(error)
+            // A reporter may wait for longer than the operation that failed.
+            WaitLimit.runWithout {
+                for reporter in state.withLock({ $0.reporters }) {
+                    reporter.report(error)
+                }
             }
         }
     }

@@ -35,13 +35,17 @@ final class TransactionScope: Sendable {
         postponed.withLock { $0.append(work) }
     }
 
+    /// Performs the postponed work, which may wait for longer than the transaction.
     func performPostponed() {
         let works = postponed.withLock { works in
             defer { works = [] }
             return works
         }
-        for work in works {
-            work()
+        guard !works.isEmpty else { return }
+        WaitLimit.runWithout {
+            for work in works {
+                work()
+            }
         }
     }
 }

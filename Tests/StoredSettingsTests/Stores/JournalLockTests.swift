@@ -69,6 +69,24 @@ struct JournalLockTests {
         }
     }
 
+    @Test("a lock that no thread of the recorded process holds, as in a copy of the file, is taken over")
+    func restoredWord() async throws {
+        try await withJournal { path in
+            let journal = try open(path)
+            #expect(try journal.acquireLockIfFree())
+            let word = journal.page[JournalHeader.lockWord]
+            journal.unlock()
+            // Another program has copied the file while the lock was held, and now writes the copy into it.
+            journal.page[JournalHeader.lockWord] = word
+            #expect(try !journal.acquireLockIfFree())
+            let patience = Patience(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
+            #expect(try journal.acquireLock(patience) == .unknown)
+            #expect(try !open(path).acquireLockIfFree())
+            journal.unlock()
+            #expect(!journal.lock.isHeld)
+        }
+    }
+
     @Test("a process that takes a lock over and does nothing else leaves a consistent header", .deadlockLimit)
     func recoveryByNextProcess() async throws {
         try await withTemporaryDirectory { directory in

@@ -90,6 +90,102 @@ struct RareReadsTests {
         }
     }
 
+    /// Runs a body with a store whose journal has a damaged record, while another process appends without a pause.
+    ///
+    /// - Parameters:
+    ///   - isOpened: Whether the store has read the records before the damaged one.
+    ///   - body: Receives the store, and a closure that returns the number of records that were appended meanwhile.
+    /// - Throws: The error of the body or of the store.
+    private func withDamagedJournal(
+        isOpened: Bool,
+        _ body: (_ reader: FileStore, _ appended: () -> Int) throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, checkpointsInBackground: false)
+            try writer.commit { $0["a"] = 1 }
+            let appended = Mutex(-1)
+            let system = SystemCalls(fault: { call, other in
+                guard call == .read, other == path + ".journal" else { return nil }
+                let number = appended.withLock { number in
+                    if number >= 0 { number += 1 }
+                    return number
+                }
+                // The end is not infinite, so that the test fails instead of running forever.
+                guard number > 0, number < 2_000 else { return nil }
+                do {
+                    try writer.write(.integer(Int128(number)), forKey: "n")
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+            let reader = FileStore(path: path, system: system, checkpointsInBackground: false)
+            if isOpened { #expect(reader.contents() == ["a": 1]) }
+            let journal = JournalFile(of: path)
+            let end = try journal.end
+            for value in 2...10 { try writer.write(.integer(Int128(value)), forKey: "b") }
+            try journal.overwriteWord(at: end + 24, with: 0)
+            appended.withLock { $0 = 0 }
+            try body(reader) { appended.withLock { $0 } }
+        }
+    }
+
+    @Test("a read that meets a damaged record ends, although another process appends records without a pause")
+    func damagedMeanwhile() async throws {
+        try await withDamagedJournal(isOpened: true) { reader, appended in
+            #expect(reader.contents() == ["a": 1])
+            #expect(reader.peek { $0.journal.isDamaged })
+            #expect(appended() < 100)
+        }
+    }
+
+    @Test("a process that starts with a damaged record reads the others, although another process appends records")
+    func damagedBefore() async throws {
+        try await withDamagedJournal(isOpened: false) { reader, appended in
+            #expect(reader.contents()["a"] == 1)
+            #expect(reader.peek { $0.journal.isDamaged })
+            #expect(appended() < 100)
+        }
+    }
+
+    @Test("records whose space is used by an epoch that is not published yet are in the file, and are not damaged")
+    func unpublishedEpoch() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, checkpointsInBackground: false)
+            try writer.commit { $0["a"] = 1 }
+            let reporter = RecordingReporter()
+            let reader = SettingsSuite(
+                store: FileStore(path: path, checkpointsInBackground: false),
+                reporter: reporter
+            )
+            #expect(reader.snapshot() == ["a": 1])
+            let file = JournalFile(of: path)
+            let long = String(repeating: "b", count: 2_000)
+            try writer.write(.string(long), forKey: "b")
+            let checkpointed = try file.end
+            try path.overwriteFile(with: "{\"a\": 1, \"b\": \"\(long)\"}")
+            let tail: StoredValue = .string(String(repeating: "c", count: 400))
+            try writer.write(tail, forKey: "c")
+            // A checkpoint has moved the last record to the front, and has not published that yet.
+            let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
+            var epoch = try #require(journal.current).epoch
+            epoch.checkpointed = UInt32(checkpointed)
+            journal.store(epoch)
+            (epoch.epoch, epoch.salt) = (epoch.epoch &+ 1, 77)
+            let change = StoreChange(key: "c", old: nil, new: tail)
+            let record = try JournalRecord.bytes(of: [change], epoch: epoch.epoch, salt: epoch.salt)
+            try SystemCalls().write(record, to: journal.file, at: Int(epoch.start))
+            (epoch.previousEnd, epoch.previousCheckpointed) = (UInt32(try file.end), epoch.checkpointed)
+            (epoch.checkpointed, epoch.firstEnd) = (epoch.start, epoch.start + UInt32(record.count))
+            epoch.serial = try #require(JournalHeader.epoch(in: journal.page)).serial
+            journal.store(epoch)
+            #expect(reader.snapshot() == ["a": 1, "b": .string(long), "c": tail])
+            #expect(reporter.errors.map(\.message) == [])
+        }
+    }
+
     @Test("a file that is edited in place, with its times kept, after a checkpoint is read, not taken for known")
     func editedAfterCheckpoint() async throws {
         try await withTemporaryDirectory { directory in

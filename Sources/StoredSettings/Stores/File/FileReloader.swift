@@ -117,9 +117,10 @@ struct FileReloader {
                 store.withState(&effects) { $0.journal.unreadable = nil }
                 return replay
             }
-            // Records that are invalid while nothing changes are damaged. A checkpoint, or a process that is writing,
-            // changes one of these.
-            guard journal.isAlive, journal.current?.epoch == request.epoch, journal.published.word == request.published
+            // Records that are invalid in an epoch that does not change are damaged, whatever has been appended meanwhile.
+            let (published, newest) = (JournalPosition(word: request.published), journal.published)
+            guard journal.isAlive, journal.current?.epoch == request.epoch, newest.epoch == published.epoch,
+                newest.end >= published.end
             else {
                 invalidReadings = 0
                 return nil

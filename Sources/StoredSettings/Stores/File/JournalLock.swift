@@ -21,6 +21,8 @@ final class JournalLock: Sendable {
     private let system: SystemCalls
     /// The token of this process; 0 before it first locks the journal.
     private let token = Atomic<UInt64>(0)
+    /// The number of threads of this process that hold the lock, or are acquiring it.
+    private let holds = Atomic(0)
     /// This process, as the header names it.
     private let identity = Locked<LockHolder?>(nil)
 
@@ -147,6 +149,8 @@ extension JournalLock {
 
     /// Releases the lock.
     func release() {
+        // The word is free by then, so no other thread takes over what this one still holds.
+        defer { holds.subtract(1, ordering: .releasing) }
         let token = token.load(ordering: .relaxed)
         var word: UInt64
         repeat {
@@ -166,7 +170,12 @@ extension JournalLock {
     @inline(__always)
     private func take(_ word: UInt64, token: UInt64, isAwaited: Bool) -> Bool {
         let new = (word & ~Self.stateMask) &+ Self.oneAcquisition | token | (isAwaited ? Self.awaitedBit : 0)
-        guard page.exchange(word, for: new, inWord: JournalHeader.lockWord) else { return false }
+        // First, so that no other thread takes over what this one has just acquired.
+        holds.add(1, ordering: .sequentiallyConsistent)
+        guard page.exchange(word, for: new, inWord: JournalHeader.lockWord) else {
+            holds.subtract(1, ordering: .releasing)
+            return false
+        }
         if page[JournalHeader.starvingWord] == token { page[JournalHeader.starvingWord] = 0 }
         if page[JournalHeader.writerTokenWord] != token { recordHolder(token) }
         return true
@@ -261,8 +270,11 @@ extension JournalLock {
 
     /// Whether the process that holds the lock no longer exists.
     private func isDead(_ word: UInt64) throws -> Bool {
-        // Another thread of this process holds it. The system reports no lock of the same open file.
-        guard word & Self.tokenMask != token.load(ordering: .relaxed) else { return false }
+        // The system reports no lock of the same open file. If no thread of this process holds the lock, another program has
+        // written a copy of the file into it.
+        guard word & Self.tokenMask != token.load(ordering: .relaxed) else {
+            return holds.load(ordering: .sequentiallyConsistent) == 0
+        }
         // A forked child may still have the file open. It does not hold the lock of its parent.
         if let holder, page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask, holder.hasEnded {
             return true

@@ -60,13 +60,16 @@ extension FileStoreState {
             journal.seen = published.word
             return true
         }
-        if let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed > reading.end {
-            // A checkpoint has written these records to the file, and their space is in use again.
+        // Another epoch, an older copy of the file, or another journal in it.
+        let newest = current.published
+        guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else { return false }
+        guard let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed <= reading.end else {
+            // A checkpoint has written these records to the file, and their space is in use again. The process that begins
+            // the next epoch may not have published it yet.
             requireReload()
             return true
         }
-        // The records are damaged, unless another process has started to overwrite them.
-        guard current.published == published, current.isAlive else { return false }
+        // Within an epoch, the other records do not change, so these are damaged, whatever has been appended meanwhile.
         journal.isDamaged = true
         journal.seen = published.word
         reportDamage(current)
