@@ -124,6 +124,44 @@ struct AsyncWriteTests {
         }
     }
 
+    @Test("a checkpoint that is canceled while it writes the file is completed", .deadlockLimit)
+    func canceledCheckpoint() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let task = Mutex<Task<Void, any Error>?>(nil)
+            let lock = Mutex<HeldJournalLock?>(nil)
+            let isDone = Count()
+            let system = SystemCalls { call, called in
+                guard call == .sync, called.hasSuffix(".new"), lock.withLock({ $0 == nil }) else { return nil }
+                do {
+                    let held = try HeldJournalLock(besideFileAt: path)
+                    lock.withLock { $0 = held }
+                } catch {
+                    Issue.record(error)
+                }
+                task.withLock { $0?.cancel() }
+                return nil
+            }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            try suite.setStoredValue(1, forKey: "a")
+            task.withLock { task in
+                task = Task {
+                    defer { isDone.add() }
+                    try await suite.async.checkpoint()
+                }
+            }
+            let page = try #require(store.peek { $0.journal.journal }).page
+            await eventually("the checkpoint waits for the journal's lock") {
+                lock.withLock { $0 != nil } && page[JournalHeader.lockWord] & 1 << 31 != 0 || isDone.value == 1
+            }
+            lock.withLock { $0?.release() }
+            let checkpoint = try #require(task.withLock { $0 })
+            try await checkpoint.value
+            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
+        }
+    }
+
     @Test("an operation in a task that is canceled already throws and changes nothing")
     func canceledBefore() async throws {
         let suite = SettingsSuite.inMemory()

@@ -132,17 +132,20 @@ struct PendingWritesTests {
         #expect(store.closingCount == 1)
     }
 
-    @Test("a pending write that the store rejects permanently is dropped, and the others are saved")
-    func rejectedPermanently() throws {
-        let (bad, good) = (Setting("bad", default: 0, suite: suite), Setting("good", default: 0, suite: suite))
+    @Test(
+        "a pending write that the store rejects permanently is dropped, and the others are saved",
+        arguments: ["before", "other"]
+    )
+    func rejectedPermanently(key: String) throws {
+        let (bad, good) = (Setting(key, default: 0, suite: suite), Setting("good", default: 0, suite: suite))
         store.fail(with: full)
         (bad.value, good.value) = (1, 1)
-        store.reject("bad")
+        store.reject(key)
         store.fail(with: nil)
         port.value = 7
         #expect(store.contents() == ["port": 7, "good": 1])
         #expect(bad.value == 0)
-        #expect(reporter.errors.last?.key == "bad")
+        #expect(reporter.errors.last?.key == key)
         #expect(reporter.errors.last?.code == .unstorable)
         try suite.synchronize()
     }

@@ -103,6 +103,15 @@ struct UnavailableStoreTests {
         #expect(!suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled })
     }
 
+    @Test("a set during the transaction of another suite throws the error of this suite")
+    func setDuringTransaction() throws {
+        try SettingsSuite.inMemory(reporter: reporter)
+            .transaction { _ in
+                #expect(throws: unavailable) { try port.set(3) }
+            }
+        #expect(port.value == 1)
+    }
+
     @Test("an explanation of an assigned value has the suite's persistence as its place")
     func explaining() {
         port.value = 2

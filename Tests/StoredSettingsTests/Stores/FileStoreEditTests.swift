@@ -239,7 +239,9 @@ struct FileStoreEditTests {
     func placeOfValue() async throws {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
-            try path.overwriteFile(with: "{\n  \"nested\": {\"port\": 1},\n  \"port\" : \"no\"\n}\n")
+            try path.overwriteFile(
+                with: "{\n  \"nested\": {\"port\": 1},\n  \"port\" : \"no\",\n  \"other\": {\"port\": 2}\n}\n"
+            )
             let store = FileStore(path: path, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let port = Setting("port", default: 8_080, suite: suite)
@@ -251,7 +253,7 @@ struct FileStoreEditTests {
             #expect(port.value == 8_080)
             #expect(reporter.errors.last?.location == .init(file: path))
             try suite.checkpoint()
-            #expect(settingsError { try port.load() }?.location?.line == 5)
+            #expect(settingsError { try port.load() }?.location?.line == 8)
         }
     }
 

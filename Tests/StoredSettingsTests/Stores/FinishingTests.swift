@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import StoredSettings
+import Foundation
 import StoredSettingsTesting
 import TestSupport
 import Testing
 
+@testable import StoredSettings
+
 @Suite("Finishing a suite")
 struct FinishingTests {
+    @Test("a process that has only read does not report that it cannot write the file when it finishes")
+    func reader() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, reporter, faults) = ("\(directory)/settings.json", RecordingReporter(), Faults())
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            faults.fail(.rename, with: EACCES)
+            let suite = SettingsSuite(store: FileStore(path: path, system: faults.system), reporter: reporter)
+            #expect(suite.snapshot() == ["a": 1])
+            suite.finish()
+            #expect(reporter.errors.map(\.description) == [])
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
     @Test("finishing from several threads at once writes all values into the file and reports no error")
     func severalThreads() async throws {
         try await withTemporaryDirectory { directory in

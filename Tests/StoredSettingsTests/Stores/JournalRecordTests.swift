@@ -10,10 +10,11 @@ struct JournalRecordTests {
     /// The offset of a record's string, whose length is stored in the 4 bytes at `lengthOffset`.
     private static let headerSize = 24
     private static let lengthOffset = 16
+    private static let keyLengthOffset = 20
     private static let checksumOffset = 8
 
     /// A record whose header states another length of the string, with a correct checksum.
-    private static func record(_ body: String, claiming length: Int) -> [UInt8] {
+    private static func record(_ body: String, claiming length: Int, keyLength: Int = 0) -> [UInt8] {
         let padding = (8 - body.utf8.count % 8) % 8
         var bytes = [UInt8](repeating: 0, count: headerSize) + Array(body.utf8)
         bytes += [UInt8](repeating: UInt8(ascii: " "), count: padding)
@@ -23,6 +24,7 @@ struct JournalRecordTests {
         put(UInt64(bytes.count), 4, at: 0)
         put(UInt64(epoch), 4, at: 4)
         put(UInt64(length), 4, at: lengthOffset)
+        put(UInt64(keyLength), 4, at: keyLengthOffset)
         put(bytes.withUnsafeBytes { JournalRecord.checksum(of: $0, salt: 0) }, 8, at: checksumOffset)
         return bytes
     }
@@ -67,6 +69,17 @@ struct JournalRecordTests {
             let record = try #require(read(bytes))
             #expect(record.end == bytes.count)
             #expect(record.values.count == (text == "{}" ? 0 : 1))
+        }
+    }
+
+    @Test(
+        "the stated length of a record's key does not change how the record is read",
+        arguments: [0, 1, 2, 3, 4, 7, 8, 9, 10, 1 << 20, Int(UInt32.max)]
+    )
+    func keyLength(length: Int) throws {
+        for text in [#"{"a":[1]}"#, "{}", "{"] {
+            let record = read(Self.record(text, claiming: text.utf8.count, keyLength: length))
+            #expect(record?.values == (text == "{" ? nil : text == "{}" ? [:] : ["a": 1]))
         }
     }
 

@@ -42,6 +42,14 @@ struct JournalStateTests {
         #expect(state.position == JournalPosition(epoch: 8, end: Self.front + 40))
     }
 
+    @Test("an epoch of a process that did not know the last records lacks only those that are not in the file")
+    func strand() {
+        var (state, next) = (state(), JournalEpoch.first())
+        (next.epoch, next.previousEnd, next.previousCheckpointed) = (8, 0, Self.front + 64)
+        state.strand(by: next) { _ in 1 }
+        #expect(state.stranded?.values == ["b": 1, "c": 1])
+    }
+
     private func store(_ path: String) -> FileStore {
         FileStore(path: path, checkpointsInBackground: false)
     }

@@ -103,6 +103,30 @@ struct ReplacedJournalTests {
         }
     }
 
+    @Test("a checkpoint that begins while it is being replaced is announced in the new one")
+    func holder() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let system = SystemCalls { call, called in
+                guard call == .sync, called.contains("settings.json.journal."), called.hasSuffix(".new"),
+                    let page = other.peek({ $0.journal.journal?.page })
+                else { return nil }
+                LockHolder.current?.store(as: .checkpoint, in: page)
+                return nil
+            }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            #expect(other.contents() == ["a": 1])
+            let old = try #require(store.peek { $0.journal.journal })
+            old.noteExposure()
+            try store.commit { $0["a"] = 2 }
+            let new = try #require(store.peek { $0.journal.journal })
+            #expect(new !== old)
+            #expect(LockHolder(of: .checkpoint, in: new.page) == LockHolder.current)
+        }
+    }
+
     @Test("its users look at the path from before the new one has its name")
     func announced() async throws {
         try await withTemporaryDirectory { directory in

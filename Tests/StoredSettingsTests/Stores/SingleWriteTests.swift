@@ -51,8 +51,8 @@ struct SingleWriteTests {
     @Test("all values are stored, read by other stores, and survive a checkpoint")
     func values() async throws {
         try await withTemporaryDirectory { directory in
-            let path = FilePath(directory + "/settings.json")
-            let (store, reader) = (FileStore(path: path, checkpointsInBackground: false), FileStore(path: path))
+            let path = directory + "/settings.json"
+            let (store, reader) = (self.store(path), FileStore(path: path))
             try store.write(1, forKey: "first")
             var expected: [String: StoredValue] = ["first": 1]
             for (index, value) in Self.values.enumerated() {
@@ -94,7 +94,10 @@ struct SingleWriteTests {
     }
 
     private func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
-        FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
+        let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
+        // Otherwise, a store without checkpoints in the background never takes the short path.
+        store.schedule.hasCommitted.store(true, ordering: .relaxed)
+        return store
     }
 
     @Test("where space cannot be allocated, records are written, and a full disk is an error that changes nothing")
@@ -120,7 +123,7 @@ struct SingleWriteTests {
     func truncated() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = store(path)
+            let store = FileStore(path: path, checkpointsInBackground: false)
             try store.write(1, forKey: "a")
             try store.write(2, forKey: "b")
             for size in [5_000, 4_096, 100, 0] {
@@ -159,6 +162,167 @@ struct SingleWriteTests {
             faults.fail(.map, with: ENOMEM)
             try store.write(2, forKey: "a")
             #expect(store.value(forKey: "a") == 2 && self.store(path).contents() == ["a": 2])
+        }
+    }
+
+    /// Opens a store with one commit, after which a set of one key takes the short path.
+    private func openStore(_ path: String, _ text: String, _ system: SystemCalls = SystemCalls()) throws -> FileStore {
+        try path.overwriteFile(with: text)
+        let store = store(path, system)
+        try store.commit { $0["first"] = 1 }
+        return store
+    }
+
+    /// Sets a value shortly after the path was examined, so that this is not due.
+    private func set(_ value: StoredValue?, _ key: String, in store: FileStore) throws {
+        store.state.withLock { $0.journal.notePlace() }
+        if try !store.writeWithoutWaiting(value, forKey: key) { try store.write(value, forKey: key) }
+    }
+
+    @Test("the disk gets the header before a record crosses an offset that the old header counts on")
+    func limit() async throws {
+        try await withTemporaryDirectory { directory in
+            let syncs = Mutex(0)
+            let system = SystemCalls(witness: { call, path in
+                if call == .sync, path.hasSuffix(".journal") { syncs.withLock { $0 += 1 } }
+            })
+            let store = try openStore(directory + "/settings.json", "{}", system)
+            let (journal, position) = store.peek { ($0.journal.journal, $0.journal.position) }
+            let page = try #require(journal).page
+            // A record takes 40 bytes.
+            page[JournalHeader.limitWord] = UInt64(position.end) + 48
+            try set(1, "a", in: store)
+            #expect(syncs.withLock { $0 } == 0 && page[JournalHeader.limitWord] != 0)
+            try set(2, "a", in: store)
+            #expect(syncs.withLock { $0 } == 1 && page[JournalHeader.limitWord] == 0)
+            #expect(store.value(forKey: "a") == 2)
+        }
+    }
+
+    @Test("a value that equals the one in memory is stored while the file cannot be read")
+    func unknownContents() async throws {
+        try await withTemporaryDirectory { directory in
+            let (path, faults) = (directory + "/settings.json", Faults())
+            let store = try openStore(path, #"{"a": 1}"#, faults.system)
+            try path.replaceFile(with: #"{"a": 2}"#)
+            faults.fail(.open, with: EACCES) { $0 == path }
+            store.look()
+            #expect(store.contents() == ["a": 1, "first": 1] && store.problem?.code == .readFailed)
+            try set(1, "a", in: store)
+            faults.stop()
+            #expect(self.store(path).contents() == ["a": 1, "first": 1])
+        }
+    }
+
+    @Test("a value that equals the one in memory is stored over an edit that was not read yet")
+    func edited() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try openStore(path, #"{"a": 1}"#)
+            try path.replaceFile(with: #"{"a": 2}"#)
+            // A watch has reported the edit.
+            store.versionStamp.mustLook()
+            try set(1, "a", in: store)
+            #expect(self.store(path).contents() == ["a": 1, "first": 1])
+        }
+    }
+
+    @Test("a user that has lost access to the settings file cannot read a value that is set later")
+    func exposed() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try openStore(path, "{}")
+            let handle = FileHandle(forReadingAtPath: path + ".journal")
+            let journal = try #require(handle)
+            let current = try #require(store.peek { $0.journal.journal })
+            current.noteExposure()
+            try set("secret-4711", "a", in: store)
+            let bytes = try journal.readToEnd() ?? Data()
+            #expect(bytes.range(of: Data("first".utf8)) != nil)
+            #expect(bytes.range(of: Data("secret-4711".utf8)) == nil)
+            #expect(self.store(path).contents() == ["a": "secret-4711", "first": 1])
+        }
+    }
+
+    @Test("a value is not taken for an edit after the journal with it was removed")
+    func removedJournal() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try openStore(path, #"{"a": 1}"#)
+            try set(2, "a", in: store)
+            try JournalFile(of: path).remove()
+            let other = self.store(path)
+            try other.commit { $0["b"] = 1 }
+            // The file has the value from before the set, in the place of another one with the same contents.
+            try path.replaceFile(with: #"{"a": 1}"#)
+            try store.commit { $0["c"] = 1 }
+            for store in [store, other] { #expect(store.contents() == ["a": 2, "b": 1, "c": 1, "first": 1]) }
+        }
+    }
+
+    /// An observer with one subscriber, which records the origins of the changes that it is woken for.
+    private final class WokenObserver: StoreObserver, ChangeSubscriber {
+        let origins = Mutex<[SettingChangeOrigin]>([])
+
+        func record(_ commit: StoreCommit) -> StoreDelivery {
+            StoreDelivery(subscribers: [self], origin: commit.origin, recorder: self)
+        }
+
+        func report(_ error: SettingsError) { Issue.record(error) }
+        func offer(_ commit: StoreCommit) -> Bool { true }
+        func wake(_ origin: SettingChangeOrigin) { origins.withLock { $0.append(origin) } }
+        func finish() {}
+    }
+
+    @Test("when a set returns, subscribers have received what other processes set before it")
+    func delivery() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, observer) = (try openStore(path, "{}"), WokenObserver())
+            store.setObserver(observer)
+            try self.store(path).write(1, forKey: "b")
+            try set(1, "a", in: store)
+            #expect(observer.origins.withLock { $0 } == [.external, .local])
+        }
+    }
+
+    @Test("a record that is copied behind the end of a file that was just truncated is appended again")
+    func lostSpace() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = try openStore(path, "{}")
+            try store.commit { $0["big"] = .string(String(repeating: "x", count: 10_000)) }
+            try set(1, "a", in: store)
+            // The header remains, so only the copy shows that the rest is gone.
+            try JournalFile(of: path).truncate(to: JournalFile.headerSize)
+            try set(2, "a", in: store)
+            let expected = store.contents()
+            #expect(expected["a"] == 2 && expected.count == 3)
+            #expect(self.store(path).contents() == expected)
+        }
+    }
+
+    @Test("a process is notified of the next record after its notification of one has failed")
+    func failedNotification() async throws {
+        try await withTemporaryDirectory { directory in
+            let writes = Mutex<Int?>(nil)
+            let system = SystemCalls { call, path in
+                guard call == .write, path.hasSuffix(".journal") else { return nil }
+                return writes.withLock { writes in
+                    writes? += 1
+                    // The first write is that of the record.
+                    return writes == 2 ? ENOSPC : nil
+                }
+            }
+            let store = try openStore(directory + "/settings.json", "{}", system)
+            let page = try #require(store.peek { $0.journal.journal }).page
+            page[JournalHeader.watchedWord] = 77
+            writes.withLock { $0 = 0 }
+            try set(1, "a", in: store)
+            #expect(writes.withLock { $0 } == 2)
+            #expect(page[JournalHeader.watchedWord] == 77)
+            try set(2, "a", in: store)
+            #expect(page[JournalHeader.watchedWord] == 0)
         }
     }
 

@@ -16,6 +16,8 @@ private enum Loss: CustomTestStringConvertible, Sendable {
     static let truncations = [0, 16, 24, 32, 64, 66, 68, 70, 72, 100, 512, 600, 1_100, 4_095, 4_096, 4_100]
         .map(Loss.truncated)
     static let all = [Loss.removed] + truncations
+    /// Nothing of the journal remains.
+    static let whole = [Loss.removed, .truncated(0)]
 
     var testDescription: String {
         switch self {
@@ -157,6 +159,47 @@ struct LostJournalTests {
         }
     }
 
+    @Test(
+        "a value that is only in memory stands beside an edit that is read while there is no journal",
+        arguments: [false, true]
+    )
+    func editWithoutJournal(isEverythingDue: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = Self.store(path)
+            try store.commit { $0["mine"] = 1 }
+            try JournalFile(of: path).truncate(to: 0)
+            try JournalFile(of: path).remove()
+            try path.overwriteFile(with: #"{"mine": 0, "edited": 1}"#)
+            // The journal was lost just after its records could no longer be followed.
+            if isEverythingDue { store.state.withLock { $0.requireReload() } }
+            store.look()
+            #expect(store.contents() == ["mine": 1, "edited": 1])
+            try store.commit { $0["end"] = 1 }
+            try expect(["mine": 1, "edited": 1, "end": 1], in: store, path)
+        }
+    }
+
+    @Test("a record that is appended to the lost journal later does not replace a value of the new one")
+    func lateRecord() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, late) = (Self.store(path), Self.store(path))
+            try store.commit { $0["mine"] = 1 }
+            try late.commit { $0["late"] = 1 }
+            #expect(store.contents() == ["mine": 1, "late": 1])
+            try JournalFile(of: path).remove()
+            try Self.store(path).commit { $0["k"] = 2 }
+            store.look()
+            // The process has not examined the path again.
+            late.schedule.hasCommitted.store(true, ordering: .relaxed)
+            late.state.withLock { $0.journal.notePlace() }
+            #expect(try late.writeWithoutWaiting(1, forKey: "k"))
+            try store.commit { $0["end"] = 1 }
+            try expect(["mine": 1, "late": 1, "k": 2, "end": 1], in: store, path)
+        }
+    }
+
     @Test("an edit that is read before a value is taken over does not replace it")
     func editBeforeTakingOver() async throws {
         try await withTemporaryDirectory { directory in
@@ -212,12 +255,12 @@ struct LostJournalTests {
         }
     }
 
-    @Test("a value that was set in the new journal and is in the file stands", arguments: [false, true])
-    func newerCheckpoint(hasFile: Bool) async throws {
+    @Test("a value that was set in the new journal and is in the file stands", arguments: Loss.whole, [false, true])
+    fileprivate func newerCheckpoint(loss: Loss, hasFile: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let store = try setDuringCheckpoint(path, hasFile: hasFile)
-            try JournalFile(of: path).remove()
+            try loss.apply(to: JournalFile(of: path))
             let other = Self.store(path)
             try other.commit { transaction in
                 transaction["n"] = 10

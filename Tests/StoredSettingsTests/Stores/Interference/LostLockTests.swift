@@ -62,6 +62,40 @@ struct LostLockTests {
         }
     }
 
+    @Test("a checkpoint whose lock file is removed after the rename does not count a later record as written")
+    func afterRename() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let other = FileStore(path: path, checkpointsInBackground: false)
+            let isPending = Mutex(true)
+            let system = SystemCalls { name, called in
+                // The first synchronization of the directory follows the rename.
+                guard name == .sync, called == directory, isPending.withLock({ $0 }) else { return nil }
+                isPending.withLock { $0 = false }
+                do {
+                    try FileManager.default.removeItem(atPath: path + ".lock")
+                    try other.checkpoint()
+                    try other.commit { $0["late"] = 2 }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["own"] = .string(String(repeating: "x", count: 1_000)) }
+            do {
+                try store.checkpoint()
+            } catch let error as SettingsError {
+                #expect(error.code == .writeFailed)
+            }
+            #expect(!isPending.withLock { $0 })
+            #expect(store.value(forKey: "late") == 2)
+            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "late") == 2)
+            try store.checkpoint()
+            #expect(try JSONReader.readObject(Array(path.fileContents.utf8))["late"] == 2)
+        }
+    }
+
     @Test("a checkpoint does not replace the file after another process has acquired a new checkpoint lock")
     func takenLock() async throws {
         try await withTemporaryDirectory { directory in

@@ -27,6 +27,17 @@ struct StoredValueCodableTests {
         #expect(try throughJSON(value) == value)
     }
 
+    @Test(
+        "integers of 64 bits are coded by coders without larger integers",
+        arguments: [Int128(Int64.min), Int128(UInt64.max)]
+    )
+    func narrowIntegers(number: Int128) throws {
+        // A property list has no integers of 128 bits.
+        let value: StoredValue = ["n": .integer(number)]
+        let data = try PropertyListEncoder().encode(value)
+        #expect(try PropertyListDecoder().decode(StoredValue.self, from: data) == value)
+    }
+
     @Test("a stored value is coded as plain JSON")
     func plainJSON() throws {
         let encoder = JSONEncoder()
