@@ -123,7 +123,7 @@ struct SingleWriteTests {
     func truncated() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: path, checkpointsInBackground: false)
+            let store = self.store(path)
             try store.write(1, forKey: "a")
             try store.write(2, forKey: "b")
             for size in [5_000, 4_096, 100, 0] {

@@ -67,11 +67,13 @@ final class RecordSpace: @unchecked Sendable {
     ///   - record: The record.
     ///   - offset: The offset in the file, which is not within its first page.
     /// - Returns: The result.
-    /// - Throws: ``SystemError`` if a test makes the copy fail.
+    /// - Throws: ``SystemError`` if the file cannot be examined, or a test makes the copy fail.
     func copy(_ record: UnsafeRawBufferPointer, to offset: Int) throws(SystemError) -> Copy {
         let end = offset + record.count
         guard end <= Self.length else { return .noSpace }
         if UInt64(end) > page[JournalHeader.allocatedWord] {
+            // A file that was truncated within its header has lost the word, too.
+            guard try system.status(of: file).size >= offset else { return .lost }
             guard allocate(to: end) else { return .noSpace }
         }
         let errors = BusErrors.count
