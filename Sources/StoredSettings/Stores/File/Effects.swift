@@ -22,9 +22,12 @@ struct Effects {
     var needsRepair = false
     var isFirstLook = false
 
-    var isEmpty: Bool {
-        deliveries.isEmpty && errors.isEmpty && observers.isEmpty && files.isEmpty
-            && !(isUnsettled || isTransientFailure || isCheckpointDue || needsRepair || isFirstLook)
+    private var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && !hasMoreThanChanges }
+
+    /// Whether there is anything to do that may take long.
+    var hasMoreThanChanges: Bool {
+        !errors.isEmpty || !files.isEmpty || isUnsettled || isTransientFailure || isCheckpointDue || needsRepair
+            || isFirstLook
     }
 
     /// Moves the effects of a later operation here.

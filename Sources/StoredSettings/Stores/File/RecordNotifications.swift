@@ -97,7 +97,11 @@ extension FileStore {
             return state.isUsable && state.journal.journal === journal
         }
         effects.deliverChanges()
-        if !effects.isEmpty {
+        if effects.isCheckpointDue {
+            effects.isCheckpointDue = false
+            checkpoints.schedule(isOwn: false)
+        }
+        if effects.hasMoreThanChanges {
             WorkScheduler.shared.soon { [effects] in self.perform(effects) }
         }
         return isDone ? true : nil
