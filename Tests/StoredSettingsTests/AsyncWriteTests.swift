@@ -206,7 +206,7 @@ struct AsyncWriteTests {
         }
     }
 
-    @Test("what a canceled transaction has postponed waits as long as it likes", .deadlockLimit)
+    @Test("work that a canceled transaction has postponed waits without a limit", .deadlockLimit)
     func postponed() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

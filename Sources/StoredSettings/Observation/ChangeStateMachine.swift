@@ -3,7 +3,7 @@
 /// The states of one subscriber, and the action that follows from each event.
 ///
 /// It holds at most one change, from the value that the subscriber received last to the newest one. It starts no task, takes
-/// no lock and resumes nothing: it returns an action, which the storage performs.
+/// no lock and resumes nothing: it returns an action, which the subscriber performs.
 struct ChangeStateMachine<Change: CoalescingChange, Continuation> {
     private enum State {
         /// No change, and no consumer waiting.

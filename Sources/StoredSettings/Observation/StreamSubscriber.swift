@@ -10,7 +10,7 @@ final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
     private let machine = Locked(Machine())
     private let change: @Sendable (StoreCommit) -> Change?
 
-    /// Creates the storage of a subscriber.
+    /// Creates a subscriber.
     ///
     /// - Parameter change: Returns the change that a commit makes for this subscriber; `nil` for none.
     init(_ change: @escaping @Sendable (StoreCommit) -> Change?) {

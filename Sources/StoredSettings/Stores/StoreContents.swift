@@ -3,8 +3,8 @@
 
 /// The values of a store, which can change while a snapshot of them is written.
 ///
-/// A dictionary that is shared is copied as a whole by its next change. While there is a snapshot, changes are kept beside
-/// the dictionary instead.
+/// A dictionary that is shared is copied as a whole by its next change. While there is a snapshot, changes are stored
+/// beside the dictionary instead.
 struct StoreContents: Sendable {
     /// All values; while there is a snapshot, all values at the time of the snapshot.
     private var base: [String: StoredValue]
@@ -32,11 +32,11 @@ struct StoreContents: Sendable {
 
     // MARK: - The snapshot
 
-    /// Returns all values, which the next changes do not copy.
+    /// Returns all values.
     ///
-    /// The caller releases the values before it calls ``endSnapshot()``.
+    /// Changes do not copy them until ``endSnapshot()``. The caller releases the values before that. A previous snapshot ends.
     mutating func beginSnapshot() -> [String: StoredValue] {
-        base = all
+        endSnapshot()
         newer = [:]
         return base
     }

@@ -69,7 +69,7 @@ struct WaitLimit: Sendable {
 struct WaitLimitError: Error {}
 
 extension Error {
-    /// Whether this error, or the one that it was made of, has a type.
+    /// Whether this error, or an error that it wraps, has the given type.
     func isCaused<Cause: Error>(by type: Cause.Type) -> Bool {
         if self is Cause { return true }
         return (self as? SettingsError)?.underlying?.isCaused(by: type) ?? false

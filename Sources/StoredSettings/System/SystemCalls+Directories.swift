@@ -53,13 +53,16 @@ extension SystemCalls {
     /// - Parameters:
     ///   - path: The path of the directory, or "." for the open directory.
     ///   - directory: The directory that a relative path begins in; `nil` for the current one.
+    /// - Returns: Whether the file system supports that.
     /// - Throws: ``SystemError``.
-    package func synchronizeDirectory(_ path: FilePath, in directory: FileHandle? = nil) throws(SystemError) {
+    @discardableResult
+    package func synchronizeDirectory(_ path: FilePath, in directory: FileHandle? = nil) throws(SystemError) -> Bool {
         do {
             try synchronize(open(path, in: directory, O_RDONLY | O_DIRECTORY))
+            return true
         } catch  where error.number == EINVAL {
             // Some file systems can synchronize only files.
-            return
+            return false
         }
     }
 

@@ -232,9 +232,9 @@ extension SystemCalls {
         #endif
     }
 
-    /// Has the system start to write a file to the disk, because its contents are not needed in memory.
+    /// Starts to write a file to the disk, and lets the system drop it from memory.
     ///
-    /// This does not wait for the end. A failure is found when the file is synchronized.
+    /// This does not wait for the end, and a failure is not reported.
     func startWriting(_ file: FileHandle) {
         #if os(Linux)
         _ = posix_fadvise(file.descriptor, 0, 0, CInt(POSIX_FADV_DONTNEED))

@@ -86,7 +86,7 @@ extension SystemCalls {
                     let name = UnsafeRawBufferPointer(buffer)[start..<min(offset, count)].prefix { $0 != 0 }
                     body(WatchEvent(number: event.wd, isWrite: event.mask & ~writes == 0, name: name))
                 }
-                // Another event would have fitted.
+                // Another event would have fit.
                 guard count + longestEvent > buffer.count else { return }
             }
         }

@@ -111,7 +111,7 @@ struct RareReadsTests {
                     if number >= 0 { number += 1 }
                     return number
                 }
-                // The end is not infinite, so that the test fails instead of running forever.
+                // The number of records is limited, so that the test fails instead of running forever.
                 guard number > 0, number < 2_000 else { return nil }
                 do {
                     try writer.write(.integer(Int128(number)), forKey: "n")
@@ -131,7 +131,7 @@ struct RareReadsTests {
         }
     }
 
-    @Test("a read that meets a damaged record ends, although another process appends records without a pause")
+    @Test("a read of a damaged record ends while another process appends records without a pause")
     func damagedMeanwhile() async throws {
         try await withDamagedJournal(isOpened: true) { reader, appended in
             #expect(reader.contents() == ["a": 1])
@@ -140,7 +140,7 @@ struct RareReadsTests {
         }
     }
 
-    @Test("a process that starts with a damaged record reads the others, although another process appends records")
+    @Test("a process that starts with a damaged record reads the others while another process appends records")
     func damagedBefore() async throws {
         try await withDamagedJournal(isOpened: false) { reader, appended in
             #expect(reader.contents()["a"] == 1)
@@ -149,7 +149,7 @@ struct RareReadsTests {
         }
     }
 
-    @Test("records whose space is used by an epoch that is not published yet are in the file, and are not damaged")
+    @Test("records that an unpublished epoch has overwritten are read from the file, and do not count as damaged")
     func unpublishedEpoch() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -103,7 +103,7 @@ struct ReplacedJournalTests {
         }
     }
 
-    @Test("a checkpoint that begins while it is being replaced is announced in the new one")
+    @Test("a checkpoint that begins while the journal is being replaced is announced in the new one")
     func holder() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

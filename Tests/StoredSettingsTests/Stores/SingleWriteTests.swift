@@ -179,7 +179,7 @@ struct SingleWriteTests {
         if try !store.writeWithoutWaiting(value, forKey: key) { try store.write(value, forKey: key) }
     }
 
-    @Test("the disk gets the header before a record crosses an offset that the old header counts on")
+    @Test("the header is synchronized before a record crosses an offset that the old header refers to")
     func limit() async throws {
         try await withTemporaryDirectory { directory in
             let syncs = Mutex(0)
@@ -244,7 +244,7 @@ struct SingleWriteTests {
         }
     }
 
-    @Test("a value is not taken for an edit after the journal with it was removed")
+    @Test("a value of a removed journal is not mistaken for an edit")
     func removedJournal() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
@@ -253,7 +253,7 @@ struct SingleWriteTests {
             try JournalFile(of: path).remove()
             let other = self.store(path)
             try other.commit { $0["b"] = 1 }
-            // The file has the value from before the set, in the place of another one with the same contents.
+            // The file with the value from before the set is replaced by another one with the same contents.
             try path.replaceFile(with: #"{"a": 1}"#)
             try store.commit { $0["c"] = 1 }
             for store in [store, other] { #expect(store.contents() == ["a": 2, "b": 1, "c": 1, "first": 1]) }

@@ -7,7 +7,10 @@ import Testing
 
 @Suite("The contents of a store")
 struct StoreContentsTests {
-    @Test("are those of a dictionary, and a snapshot of them does not change", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(
+        "contents equal those of a dictionary, and a snapshot does not change",
+        arguments: 1...20 as ClosedRange<UInt64>
+    )
     func random(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var (contents, expected) = (StoreContents(), [String: StoredValue]())

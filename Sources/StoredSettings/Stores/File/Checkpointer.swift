@@ -32,8 +32,8 @@ struct Checkpointer {
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
             if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
-            lock.release()
             store.withState(&checkpointer.effects) { $0.endSnapshot() }
+            lock.release()
             store.perform(checkpointer.effects)
         }
         try checkpointer.run()
@@ -83,6 +83,7 @@ struct Checkpointer {
             let isSettled = store.peek { $0.reload == nil && $0.settings.isSettled }
             // Errors are reported at the end: a reporter may start a checkpoint.
             effects.deliverChanges()
+            effects.files = []
             if isSettled { return }
             SystemCalls.sleep(seconds: 0.01)
         }
@@ -178,8 +179,9 @@ extension Checkpointer {
             }
             try plan.journal.narrowPermissions(to: reading.status)
             noteProgress()
-            // The contents of a draft are on the disk. Only its new name is not.
-            if isOverwritten { try file.synchronize(reading) } else { try draft.directory.synchronize() }
+            // The contents of a draft are on the disk, unlike its new name. Where the directory cannot be synchronized, most
+            // file systems write the name together with the file.
+            if try isOverwritten || !draft.directory.synchronize() { try file.synchronize(reading) }
             noteProgress()
         } catch {
             file.discard(draft)
@@ -191,7 +193,12 @@ extension Checkpointer {
         // After a power loss that destroys later records, checkpointed records must not be applied again.
         try plan.journal.synchronize()
         try reuse(plan)
-        if copy.isOutdated { try replaceOutdatedCopy(draft) }
+        if copy.isOutdated {
+            // The new copy may need the space of the files that were replaced.
+            copy.closeOld()
+            effects.files = []
+            try replaceOutdatedCopy(draft)
+        }
         return true
     }
 

@@ -10,7 +10,7 @@ import Synchronization
 struct FileReloader {
     private let store: FileStore
     private var effects = Effects()
-    /// How often the records were invalid although nothing had changed.
+    /// How often the records were invalid although the epoch had not changed.
     private var invalidReadings = 0
 
     private var file: SettingsFile { store.file }
@@ -19,7 +19,7 @@ struct FileReloader {
     private static let mostReloads = 100
     /// How often to read without excluding checkpoints of other processes.
     private static let freeReloads = 2
-    /// How often records may be invalid although nothing changes, before the journal counts as damaged.
+    /// How often records may be invalid in an epoch, before the journal counts as damaged.
     private static let mostInvalidReadings = 3
     /// The interval between two attempts to read a file that may be incomplete, in seconds.
     private static let pause = 0.01

@@ -146,7 +146,9 @@ extension FileStoreState {
         return contents.replace(value, at: place, forKey: key)
     }
 
-    /// Returns the contents for a checkpoint, whose duration does not make a change slower.
+    /// Returns the contents for a checkpoint.
+    ///
+    /// Changes do not copy them until ``endSnapshot()``.
     mutating func beginSnapshot() -> [String: StoredValue] { contents.beginSnapshot() }
 
     /// Ends the snapshot, which has been released.

@@ -107,7 +107,7 @@ final class FileWatch: Sendable {
 
     /// Lets one thread at a time handle events.
     ///
-    /// Usually, there are records to replay. That takes less time than to wake another thread. Reading the file may take
+    /// Usually, there are records to replay. That takes less time than waking another thread. Reading the file may take
     /// long, and other suites need the calling thread, too.
     private func notice(isChanged: Bool) {
         let isFirst = state.withLock { state in

@@ -149,7 +149,7 @@ extension JournalLock {
 
     /// Releases the lock.
     func release() {
-        // The word is free by then, so no other thread takes over what this one still holds.
+        // Last: while a thread holds the lock, no other thread of this process may take it over.
         defer { holds.subtract(1, ordering: .releasing) }
         let token = token.load(ordering: .relaxed)
         var word: UInt64

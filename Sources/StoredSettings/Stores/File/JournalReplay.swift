@@ -60,7 +60,7 @@ extension FileStoreState {
             journal.seen = published.word
             return true
         }
-        // Another epoch, an older copy of the file, or another journal in it.
+        // Another epoch has begun, or the file contains an older copy or another journal.
         let newest = current.published
         guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else { return false }
         guard let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed <= reading.end else {

@@ -31,8 +31,8 @@ struct LastGoodCopy {
     func draft(_ bytes: [UInt8], like model: FileStatus, isSynchronized: Bool = false) throws -> Draft {
         guard try isOwn else { throw SettingsError.foreignSibling(path) }
         let (file, name) = try directory.writeDraft(bytes, like: model, isSynchronized: isSynchronized)
-        // Where a file replaces another one, ext4 first allocates its space. That may wait for the disk, so it must not
-        // happen under the journal's lock.
+        // When a rename replaces a file, ext4 first allocates the space of the new one. That may wait for the disk, so it
+        // must not happen under the journal's lock.
         if !isSynchronized { system.startWriting(file) }
         return Draft(file: file, name: name)
     }
@@ -128,7 +128,7 @@ struct CopyReplacement {
     ///
     /// While it is open, the system does not free its space, which may wait for the disk. That must not happen under the
     /// journal's lock.
-    private let old: FileHandle?
+    private var old: FileHandle?
 
     /// Writes the new copy beside the old one.
     ///
@@ -140,7 +140,7 @@ struct CopyReplacement {
         do {
             old = try copy.directory.openSibling(copy.name, OpenFlags.readOnly)
         } catch {
-            // The check of the copy fails as well.
+            // Then the rename may wait for the disk.
             old = nil
         }
         do {
@@ -149,6 +149,11 @@ struct CopyReplacement {
             // The old copy is removed at the end, and the error of that is the one to report.
             isOutdated = true
         }
+    }
+
+    /// Closes the old copy, whose space may be needed.
+    mutating func closeOld() {
+        old = nil
     }
 
     /// Puts the new copy in place, and notes in the header whether that has succeeded.

@@ -83,17 +83,26 @@ extension FileStore {
         return !mayBeNew
     }
 
-    /// Replays the journal's records and wakes the subscribers, without reading the file or running application code.
+    /// Replays the journal's records and wakes the subscribers on the thread that all suites share.
+    ///
+    /// It waits for no lock, reads no file but the journal, and reports nothing.
     ///
     /// - Returns: Whether the contents in memory may have been outdated; `nil` if only ``look(isFileChanged:)`` can bring
     ///   them up to date.
     fileprivate func lookBriefly() -> Bool? {
-        guard let journal = peek({ $0.journal.journal }) else { return nil }
-        requestNotification()
+        let known = state.withLockIfAvailable { $0.watch == nil ? nil : $0.journal.journal }
+        guard let known, let journal = known else { return nil }
+        requestNotification(of: journal)
         guard versionStamp.contentsVersion == nil else { return false }
         var effects = Effects()
-        let isDone = withState(&effects) { state in
-            state.refresh()
+        let isDone = state.withLockIfAvailable { state in
+            guard state.canReplayBriefly(journal) else { return false }
+            defer {
+                state.publishVersion()
+                effects.take(&state.effects)
+            }
+            state.replayJournal()
+            if !state.isUsable { versionStamp.mustLook() }
             return state.isUsable && state.journal.journal === journal
         }
         effects.deliverChanges()
@@ -104,7 +113,7 @@ extension FileStore {
         if effects.hasMoreThanChanges {
             WorkScheduler.shared.soon { [effects] in self.perform(effects) }
         }
-        return isDone ? true : nil
+        return isDone == true ? true : nil
     }
 
     /// Asks to be notified of the next record of another process.
@@ -112,6 +121,10 @@ extension FileStore {
     /// Without subscribers, it is sufficient to notice records some time later.
     private func requestNotification() {
         guard let journal = peek({ $0.watch == nil ? nil : $0.journal.journal }) else { return }
+        requestNotification(of: journal)
+    }
+
+    private func requestNotification(of journal: Journal) {
         let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
         if isUrgent { journal.requestNotification() }
         guard !schedule.isRequestScheduled.exchange(true, ordering: .relaxed) else { return }
@@ -127,5 +140,18 @@ extension FileStore {
                 look(isFileChanged: false)
             }
         }
+    }
+}
+
+extension FileStoreState {
+    /// The most bytes of records that are replayed on the thread that all suites share.
+    private static let fewBytes: UInt32 = 1 << 16
+
+    /// Whether there is nothing to do but to replay a few records.
+    fileprivate func canReplayBriefly(_ current: Journal) -> Bool {
+        let published = current.published
+        return isOpened && !isClosed && reload == nil && !versionStamp.needsLook && journal.journal === current
+            && published.epoch == journal.position.epoch && published.end >= journal.position.end
+            && published.end - journal.position.end <= Self.fewBytes
     }
 }

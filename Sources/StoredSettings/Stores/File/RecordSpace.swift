@@ -72,7 +72,7 @@ final class RecordSpace: @unchecked Sendable {
         let end = offset + record.count
         guard end <= Self.length else { return .noSpace }
         if UInt64(end) > page[JournalHeader.allocatedWord] {
-            // A file that was truncated within its header has lost the word, too.
+            // If the file was truncated within its header, the word is 0 as well.
             guard try system.status(of: file).size >= offset else { return .lost }
             guard allocate(to: end) else { return .noSpace }
         }

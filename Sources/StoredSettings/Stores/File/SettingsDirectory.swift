@@ -179,12 +179,13 @@ struct SettingsDirectory: Sendable {
 
     /// Waits until the names in the directory survive a power loss.
     ///
-    /// Without read access, a directory cannot be synchronized.
-    func synchronize() throws(SystemError) {
+    /// - Returns: Whether the directory can be synchronized: not without read access, and not on every file system.
+    @discardableResult
+    func synchronize() throws(SystemError) -> Bool {
         do {
-            try system.synchronizeDirectory(".", in: handle)
+            return try system.synchronizeDirectory(".", in: handle)
         } catch  where error.number == Errno.permissionDenied {
-            return
+            return false
         }
     }
 

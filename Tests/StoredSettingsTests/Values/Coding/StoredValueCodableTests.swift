@@ -28,7 +28,7 @@ struct StoredValueCodableTests {
     }
 
     @Test(
-        "integers of 64 bits are coded by coders without larger integers",
+        "64-bit integers are encoded by encoders without larger integers",
         arguments: [Int128(Int64.min), Int128(UInt64.max)]
     )
     func narrowIntegers(number: Int128) throws {
