@@ -54,6 +54,25 @@ struct DiskOrderTests {
         }
     }
 
+    @Test("a renamed file is synchronized itself where its directory cannot be", arguments: [EINVAL, EACCES])
+    func directoryWithoutSync(number: CInt) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            let calls = Mutex<[(call: SystemCalls.Name, path: String)]>([])
+            let system = SystemCalls { call, called in
+                let isSibling = called.hasSuffix(".journal") || called.hasSuffix(".new")
+                if call == .sync, !isSibling { return number }
+                calls.withLock { $0.append((call, called)) }
+                return nil
+            }
+            try FileStore(path: path, system: system, checkpointsInBackground: false).checkpoint()
+            let made = calls.withLock { $0 }
+            let rename = try #require(made.lastIndex { $0.call == .rename })
+            #expect(made[rename...].contains { $0.call == .sync && $0.path.hasSuffix(".new") })
+        }
+    }
+
     @Test("records are not moved over others that the header on the disk counts on")
     func longTail() async throws {
         try await withTemporaryDirectory { directory in
