@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import RoundTripCases
 import StoredSettings
 
@@ -33,8 +34,8 @@ enum Command: String {
     case fill
     /// `increment KEY COUNT`: updates the key COUNT times.
     case increment
-    /// `count KEY`: sets 1, 2, 3 and so on, and prints each number after the set has returned. The command ends after
-    /// 2,000,000 sets, so that a probe whose test was killed ends too.
+    /// `count KEY`: sets 1, 2, 3 and so on, and prints each number after the set has returned, until the process that
+    /// started the probe has ended.
     case count
     /// `watch KEY`: prints every value from now on, between the answers to other commands.
     case watch
@@ -172,7 +173,10 @@ enum Command: String {
 
     private func count(_ suite: SettingsSuite, _ arguments: Arguments) throws {
         let setting = try integer(suite, arguments)
-        for number in 1...2_000_000 {
+        let parent = getppid()
+        var number = 0
+        while getppid() == parent {
+            number += 1
             try setting.set(number)
             printLine("\(number)")
         }

@@ -36,6 +36,7 @@ struct CoherentReadsTests {
             let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
             try here.set(0)
             try await withProbes(2, at: place) { probes in
+                // It sets without a pause until this test ends.
                 try probes[0].send("count n")
                 var (acknowledged, seen, checkpoints) = (0, 0, 0)
                 while acknowledged < 20_000 {

@@ -29,11 +29,27 @@ final class OutputFile: Sendable {
     func next() -> String? {
         state.withLock { state in
             readNewOutput(&state)
-            let rest = state.bytes[state.position...]
-            guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-            state.position = end + 1
-            return String(decoding: rest[..<end], as: UTF8.self)
+            return nextLine(&state)
         }
+    }
+
+    /// The complete lines that were printed by now, without their terminators.
+    ///
+    /// This ends although the process may print faster than lines are consumed.
+    func remaining() -> [String] {
+        state.withLock { state in
+            readNewOutput(&state)
+            var lines: [String] = []
+            while let line = nextLine(&state) { lines.append(line) }
+            return lines
+        }
+    }
+
+    private func nextLine(_ state: inout State) -> String? {
+        let rest = state.bytes[state.position...]
+        guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+        state.position = end + 1
+        return String(decoding: rest[..<end], as: UTF8.self)
     }
 
     /// The whole output so far.
@@ -56,11 +72,11 @@ final class OutputFile: Sendable {
 
     /// Reads new output without moving the offset at which the process writes.
     private func readNewOutput(_ state: inout State) {
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while !state.isClosed {
-            let count = pread(handle.fileDescriptor, &chunk, chunk.count, off_t(state.bytes.count))
-            guard count > 0 else { return }
-            state.bytes += chunk.prefix(count)
-        }
+        guard !state.isClosed else { return }
+        var status = stat()
+        guard fstat(handle.fileDescriptor, &status) == 0, status.st_size > state.bytes.count else { return }
+        var chunk = [UInt8](repeating: 0, count: Int(status.st_size) - state.bytes.count)
+        let count = pread(handle.fileDescriptor, &chunk, chunk.count, off_t(state.bytes.count))
+        if count > 0 { state.bytes += chunk.prefix(count) }
     }
 }

@@ -38,6 +38,8 @@ final class Probe: Sendable {
     private let input = Pipe()
     private let output: OutputFile
     private let errorOutput: OutputFile
+    /// The description of the error that the process has answered last.
+    private let lastError = Mutex("")
 
     init(at place: Place, _ launch: Launch = Launch()) throws {
         // Writing to a probe that has died must not end the tests with SIGPIPE.
@@ -87,7 +89,10 @@ final class Probe: Sendable {
             line = output.next()
             return line != nil || isGone
         }
-        return try #require(line, "\(errorOutput.text)", sourceLocation: sourceLocation)
+        let answer = try #require(line, "\(errorOutput.text)", sourceLocation: sourceLocation)
+            .split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false)
+        if answer.count > 1 { lastError.withLock { $0 = String(answer[1]) } }
+        return String(answer[0])
     }
 
     /// Sends a command, if there is one, and expects the next line to be this one.
@@ -99,7 +104,7 @@ final class Probe: Sendable {
     ) async throws {
         if let command { try send(command) }
         let answer = try await line(within: limit, sourceLocation: sourceLocation)
-        #expect(answer == expected, sourceLocation: sourceLocation)
+        #expect(answer == expected, "\(lastError.withLock { $0 })", sourceLocation: sourceLocation)
     }
 
     /// Starts to watch a key, and expects the first value.
@@ -123,11 +128,9 @@ final class Probe: Sendable {
         }
     }
 
-    /// The complete lines that the process has printed and the test has not read.
+    /// The complete lines that the process had printed by now and the test has not read.
     func remainingLines() -> [String] {
-        var lines: [String] = []
-        while let line = output.next() { lines.append(line) }
-        return lines
+        output.remaining()
     }
 
     /// The errors that the process has reported so far.
