@@ -211,26 +211,25 @@ struct AsyncWriteTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
-            let lock = Mutex<HeldJournalLock?>(nil)
             let problems = Mutex<[String]>([])
             let reporter = CallingReporter { error in
-                // The assignment is reported, and then another process locks the journal.
+                // The assignment is reported after the transaction.
                 guard error.code == .nestedTransaction else { return problems.withLock { $0.append("\(error)") } }
                 do {
-                    try lock.withLock { $0 = try HeldJournalLock(besideFileAt: path) }
-                    try WaitLimit.check()
+                    let lock = try HeldJournalLock(besideFileAt: path)
+                    let hasEnded = Atomic(false)
+                    defer { hasEnded.store(true, ordering: .relaxed) }
+                    Thread.detachNewThread {
+                        while !lock.isAwaited, !hasEnded.load(ordering: .relaxed) { usleep(1_000) }
+                        lock.release()
+                    }
+                    try store.write(3, forKey: "waiting")
                 } catch {
                     problems.withLock { $0.append("\(error)") }
                 }
             }
             let suite = SettingsSuite(store: store, reporter: reporter)
             let setting = Setting("n", default: 0, suite: suite)
-            async let release: Void = onThread {
-                while lock.withLock({ $0 == nil }) && problems.withLock({ $0.isEmpty }) { usleep(1_000) }
-                // Long enough that the rest of the postponed work has to wait.
-                usleep(50_000)
-                lock.withLock { $0?.release() }
-            }
             let task = Task {
                 try await suite.async.transaction { settings in
                     settings[setting] = 1
@@ -240,9 +239,9 @@ struct AsyncWriteTests {
                 }
             }
             try await task.value
-            await release
             #expect(problems.withLock { $0 } == [])
-            #expect(FileStore(path: FilePath(path), checkpointsInBackground: false).contents() == ["n": 2])
+            let stored = FileStore(path: FilePath(path), checkpointsInBackground: false).contents()
+            #expect(stored == ["n": 2, "waiting": 3])
         }
     }
 

@@ -20,6 +20,9 @@ final class HeldJournalLock: Sendable {
         self.journal = journal
     }
 
+    /// Whether a thread waits for the lock.
+    var isAwaited: Bool { journal.page[JournalHeader.lockWord] & JournalLock.awaitedBit != 0 }
+
     func release() {
         journal.unlock()
     }

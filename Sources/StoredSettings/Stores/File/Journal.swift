@@ -268,12 +268,15 @@ extension Journal {
     /// Whether the journal is still the one at the path.
     enum Place {
         case here
-        /// The file is shorter than its records.
+        /// The file is shorter than its records, or was, so that its header lacks the epoch.
         case cut
         case elsewhere
     }
 
     /// Finds out whether the journal is at a path.
+    ///
+    /// Only the process that has locked the journal can distinguish ``Place/cut`` from ``Place/here``: another one may be
+    /// writing the header.
     ///
     /// - Parameter path: The path where the journal should be.
     /// - Returns: Its place.
@@ -286,7 +289,8 @@ extension Journal {
         if isWritable, page[JournalHeader.allocatedWord] > UInt64(status.size) {
             page[JournalHeader.allocatedWord] = UInt64(status.size)
         }
-        return status.size < Int(published.end) ? .cut : .here
+        // A process may have extended the file again, with a record that it was about to append.
+        return status.size < Int(published.end) || current == nil ? .cut : .here
     }
 
     /// Whether another journal may have replaced this one already, with all its records.

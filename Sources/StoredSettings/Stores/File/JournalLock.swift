@@ -29,7 +29,7 @@ final class JournalLock: Sendable {
     /// The bits of the token.
     private static let tokenMask: UInt64 = 1 << 30 - 1
     /// Set while processes sleep.
-    private static let awaitedBit: UInt64 = 1 << 31
+    static let awaitedBit: UInt64 = 1 << 31
     /// The upper half counts how often the lock was acquired.
     private static let oneAcquisition: UInt64 = 1 << 32
     private static let stateMask: UInt64 = oneAcquisition - 1

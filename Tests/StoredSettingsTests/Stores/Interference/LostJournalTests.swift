@@ -200,6 +200,30 @@ struct LostJournalTests {
         }
     }
 
+    @Test("a journal whose header lost its epochs while a record was published is written again", arguments: [true, false])
+    func lostEpochs(isSetBefore: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, other) = (Self.store(path), Self.store(path))
+            try store.commit { $0["a"] = 1 }
+            #expect(other.contents() == ["a": 1])
+            // As after a truncation within the header, and a record whose process had examined the length before.
+            let journal = JournalFile(of: path)
+            var bytes = try journal.bytes
+            bytes.replaceSubrange(512..<JournalHeader.size, with: Array(repeating: 0, count: JournalHeader.size - 512))
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: journal.path))
+            try file.write(contentsOf: Data(bytes))
+            try file.close()
+            if isSetBefore { try store.commit { $0["b"] = 2 } }
+            try store.checkpoint()
+            try other.commit { $0["c"] = 3 }
+            let expected: [String: StoredValue] = isSetBefore ? ["a": 1, "b": 2, "c": 3] : ["a": 1, "c": 3]
+            for store in [store, other, Self.store(path)] { #expect(store.contents() == expected) }
+            try other.checkpoint()
+            #expect(Self.store(path).contents() == expected)
+        }
+    }
+
     @Test("an edit that is read before a value is taken over does not replace it")
     func editBeforeTakingOver() async throws {
         try await withTemporaryDirectory { directory in
