@@ -60,6 +60,11 @@ struct JournalLocker {
             let journal = try writableJournal(mustOpen: mustOpen, &effects)
             // This comes before the lock: other processes should not wait while this one reads a file.
             store.reloadIfDue(&effects)
+            guard journal.isAlive else {
+                // Locking it would change the other file that was written into its place.
+                mustOpen = true
+                continue
+            }
             _ = try journal.acquireLock(patience)
             // A process that recorded itself as the holder was killed before it released the lock.
             if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }

@@ -152,7 +152,7 @@ extension FileStoreState {
     /// The journal, if a record could be appended to it without any preparation.
     fileprivate var journalForRecords: Journal? {
         guard schedule.hasCommitted.load(ordering: .relaxed), let journal = journal.journal, journal.isWritable,
-            !journal.isLockedAsFile, !journal.isInherited
+            !journal.isLockedAsFile, !journal.isInherited, journal.isAlive
         else { return nil }
         return journal
     }

@@ -213,6 +213,24 @@ struct PlantedFileTests {
     }
 
     @Test(
+        "another program's file that is written over a journal in use is left unchanged",
+        arguments: ["notes" + String(repeating: "\0", count: 2_000), String(repeating: "long ", count: 2_000)]
+    )
+    func textOverJournal(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/notes"
+            let store = store(path)
+            try store.commit { $0["a"] = 1 }
+            try store.write(2, forKey: "a")
+            try (path + ".journal").overwriteFile(with: text)
+            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try store.write(3, forKey: "a") }
+            #expect(throws: SettingsError(.malformedJournal, fact: "")) { try store.commit { $0["a"] = 4 } }
+            #expect(try (path + ".journal").fileContents == text)
+            #expect(store.value(forKey: "a") == 2)
+        }
+    }
+
+    @Test(
         "a journal of another member is used without a settings file if the group shares it and the directory",
         .enabled(if: isRoot, "only root can give files away")
     )
