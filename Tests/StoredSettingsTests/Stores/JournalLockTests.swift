@@ -87,6 +87,23 @@ struct JournalLockTests {
         }
     }
 
+    @Test("such a lock is taken over by a process that has opened the journal again, and still has it open twice")
+    func restoredWordOfEarlierObject() async throws {
+        try await withJournal { path in
+            let (earlier, later) = (try open(path), try open(path))
+            #expect(try earlier.acquireLockIfFree())
+            let word = earlier.page[JournalHeader.lockWord]
+            let patience = Patience(withoutProgress: .milliseconds(500), withSlowHolder: .milliseconds(500))
+            // A thread holds the lock.
+            #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try later.acquireLock(patience) }
+            earlier.unlock()
+            earlier.page[JournalHeader.lockWord] = word
+            #expect(try later.acquireLock(patience) == .unknown)
+            later.unlock()
+            #expect(!earlier.lock.isHeld)
+        }
+    }
+
     @Test("a process that takes a lock over and does nothing else leaves a consistent header", .deadlockLimit)
     func recoveryByNextProcess() async throws {
         try await withTemporaryDirectory { directory in

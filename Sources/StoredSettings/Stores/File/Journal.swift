@@ -41,7 +41,7 @@ final class Journal: Sendable {
         identity = (status.device, status.inode)
         page = try SharedPage(file, isWritable: isWritable, system)
         id = page[JournalHeader.idWord]
-        lock = JournalLock(page, file, system)
+        lock = JournalLock(page, file, status, system)
         isLockedAsFile = page[JournalHeader.versionWord] < JournalHeader.version || !SystemCalls.hasByteLocks
     }
 

@@ -19,10 +19,10 @@ final class JournalLock: Sendable {
     private let page: SharedPage
     private let file: FileHandle
     private let system: SystemCalls
+    private let (device, inode): (UInt64, UInt64)
     /// The token of this process; 0 before it first locks the journal.
     private let token = Atomic<UInt64>(0)
-    /// The number of threads of this process that hold the lock, or are acquiring it.
-    private let holds = Atomic(0)
+    private let holds = Holds()
     /// This process, as the header names it.
     private let identity = Locked<LockHolder?>(nil)
 
@@ -47,8 +47,52 @@ final class JournalLock: Sendable {
     /// How long the lock must not have changed hands before a waiting process checks whether the holder exists.
     private static let holderCheckTime = Duration.milliseconds(5)
 
-    init(_ page: SharedPage, _ file: FileHandle, _ system: SystemCalls) {
+    /// The number of threads of this process that hold the lock with one token, or are acquiring it.
+    private final class Holds: Sendable {
+        let count = Atomic(0)
+    }
+
+    /// The tokens of this process for all journals that it has open.
+    private final class OwnTokens: Sendable {
+        struct Key: Hashable {
+            var device: UInt64
+            var inode: UInt64
+            var token: UInt64
+        }
+
+        static let perProcess = PerProcess { OwnTokens() }
+
+        let holds = Locked<[Key: Holds]>([:])
+    }
+
+    /// - Parameters:
+    ///   - page: The header of the journal.
+    ///   - file: The journal.
+    ///   - status: Its status.
+    ///   - system: The system calls to use.
+    init(_ page: SharedPage, _ file: FileHandle, _ status: FileStatus, _ system: SystemCalls) {
         (self.page, self.file, self.system) = (page, file, system)
+        (device, inode) = (status.device, status.inode)
+    }
+
+    deinit {
+        let token = token.load(ordering: .relaxed)
+        if token != 0 { forgetOwn(token) }
+    }
+
+    /// Records a token that this process is about to use.
+    ///
+    /// - Returns: `false` if the process uses it already, for the same file.
+    private func recordOwn(_ token: UInt64) -> Bool {
+        OwnTokens.perProcess.current.holds.withLock { $0.updateValue($0[key(token)] ?? holds, forKey: key(token)) == nil }
+    }
+
+    private func forgetOwn(_ token: UInt64) {
+        OwnTokens.perProcess.current.holds.withLock { _ = $0.removeValue(forKey: key(token)) }
+    }
+
+    private func key(_ token: UInt64) -> OwnTokens.Key {
+        OwnTokens.Key(device: device, inode: inode, token: token)
     }
 
     /// Whether a process holds the lock; the process may have died.
@@ -150,7 +194,7 @@ extension JournalLock {
     /// Releases the lock.
     func release() {
         // Last: while a thread holds the lock, no other thread of this process may take it over.
-        defer { holds.subtract(1, ordering: .releasing) }
+        defer { holds.count.subtract(1, ordering: .releasing) }
         let token = token.load(ordering: .relaxed)
         var word: UInt64
         repeat {
@@ -171,9 +215,9 @@ extension JournalLock {
     private func take(_ word: UInt64, token: UInt64, isAwaited: Bool) -> Bool {
         let new = (word & ~Self.stateMask) &+ Self.oneAcquisition | token | (isAwaited ? Self.awaitedBit : 0)
         // First, so that no other thread takes over what this one has just acquired.
-        holds.add(1, ordering: .sequentiallyConsistent)
+        holds.count.add(1, ordering: .sequentiallyConsistent)
         guard page.exchange(word, for: new, inWord: JournalHeader.lockWord) else {
-            holds.subtract(1, ordering: .releasing)
+            holds.count.subtract(1, ordering: .releasing)
             return false
         }
         if page[JournalHeader.starvingWord] == token { page[JournalHeader.starvingWord] = 0 }
@@ -197,12 +241,15 @@ extension JournalLock {
     private func claimToken() throws(SystemError) -> UInt64? {
         let new = UInt64.random(in: 1...Self.tokenMask)
         guard try system.tryLock(byteAt: Self.firstByte + Int(new), of: file) else { return nil }
+        guard recordOwn(new) else { return nil }
         identity.withLock { identity in
             if identity == nil { identity = .current }
         }
         // Another thread may have been faster. Its token is used, and the lock of this byte means nothing.
         let (isFirst, known) = token.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing)
-        return isFirst ? new : known
+        guard !isFirst else { return new }
+        forgetOwn(new)
+        return known
     }
 }
 
@@ -268,16 +315,16 @@ extension JournalLock {
         )
     }
 
-    /// Whether the process that holds the lock no longer exists.
+    /// Whether the process that the lock names has ended, or does not hold it.
     private func isDead(_ word: UInt64) throws -> Bool {
-        // The system reports no lock of the same open file. If no thread of this process holds the lock, another program has
-        // written a copy of the file into it.
-        guard word & Self.tokenMask != token.load(ordering: .relaxed) else {
-            return holds.load(ordering: .sequentiallyConsistent) == 0
-        }
         // A forked child may still have the file open. It does not hold the lock of its parent.
         if let holder, page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask, holder.hasEnded {
             return true
+        }
+        // If the token is one of this process, and no thread holds the lock with it, another program has written a copy of
+        // the journal into the file. The process may have opened the journal more than once, each time with another token.
+        if let own = OwnTokens.perProcess.current.holds.withLock({ $0[key(word & Self.tokenMask)] }) {
+            return own.count.load(ordering: .sequentiallyConsistent) == 0
         }
         return try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file)
     }
