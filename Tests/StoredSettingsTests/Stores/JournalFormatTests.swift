@@ -275,8 +275,11 @@ struct JournalFormatTests {
         }
     }
 
-    @Test("a header with the highest number of an epoch does not hide later sets from other processes")
-    func highestEpoch() async throws {
+    @Test(
+        "a header with the highest number of an epoch does not hide later sets from other processes",
+        arguments: [false, true]
+    )
+    func highestEpoch(hasPosition: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"b": 2}"#)
@@ -285,6 +288,13 @@ struct JournalFormatTests {
             #expect(reader.value(forKey: "c") == "é")
             // The file remains the same, so the reader continues to use it.
             try writeJournal(version: 3, headerEpoch: UInt64(UInt32.max), beside: path)
+            if !hasPosition {
+                let journal = try FileHandle(forUpdating: URL(fileURLWithPath: path + ".journal"))
+                try journal.seek(toOffset: 64)
+                try journal.write(contentsOf: Data([0x48, 0x0F, 0, 0, 0, 0, 0, 0]))
+                try journal.close()
+                _ = reader.contents()
+            }
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["d"] = 4 }
             #expect(reader.value(forKey: "d") == 4)

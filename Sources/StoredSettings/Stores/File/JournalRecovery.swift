@@ -61,7 +61,8 @@ extension FileStoreState {
     private mutating func takeOverStranded(into current: Journal) throws {
         guard var stranded = journal.stranded else { return }
         guard !stranded.lost.isTakenOver(into: current) else { return forgetStranded() }
-        if let old = stranded.journal, old.isAlive, !old.isInherited {
+        // In the same file, the lock is held already, and the records are those of this journal.
+        if let old = stranded.journal, old.isAlive, !old.isInherited, !old.isSameFile(as: current) {
             // No process commits to the old journal after it is locked: a writer looks at the path after it has locked
             // a journal. Reads wait meanwhile, so the next commit tries again instead of waiting here.
             //

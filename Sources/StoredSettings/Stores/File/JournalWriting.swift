@@ -143,7 +143,7 @@ extension Journal {
         after known: UInt32 = 0
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
-        let number = newest(of: [published.epoch, last?.epoch, known]) &+ 1
+        let number = max(newest(of: [published.epoch, last?.epoch, known]) &+ 1, 1)
         let salt = isUnsalted ? 0 : UInt64.random(in: 1 ... .max)
         let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
@@ -173,7 +173,7 @@ extension Journal {
 }
 
 extension Journal {
-    /// The newest of some epochs; 0 and `nil` are none.
+    /// The newest of some epochs; 0 and `nil` are none, and a reader of a damaged header may have noted 0.
     ///
     /// Numbers of epochs wrap around, and readers compare them in the same way: see ``JournalState/isAhead(of:at:)``.
     private func newest(of epochs: [UInt32?]) -> UInt32 {

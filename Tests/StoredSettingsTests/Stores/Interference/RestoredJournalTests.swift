@@ -90,4 +90,28 @@ struct RestoredJournalTests {
             }
         }
     }
+
+    @Test("a copy that is restored over a journal which had replaced it in the same file does not stop sets")
+    func restoredAfterTruncation() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let (store, other) = (
+                FileStore(path: path, checkpointsInBackground: false),
+                FileStore(path: path, checkpointsInBackground: false)
+            )
+            try store.commit { $0["n"] = 1 }
+            let journal = JournalFile(of: path)
+            let copy = try journal.bytes
+            try journal.truncate(to: 0)
+            try other.commit { $0["k"] = 2 }
+            // The store finds the new journal, whose values are in the file, and has values to write to it.
+            try other.checkpoint()
+            store.look()
+            try Self.restore(copy, to: journal, .writtenOver)
+            try store.commit { $0["m"] = 3 }
+            try other.commit { $0["o"] = 4 }
+            let expected: [String: StoredValue] = ["n": 1, "k": 2, "m": 3, "o": 4]
+            #expect(store.contents() == expected && other.contents() == expected)
+        }
+    }
 }
