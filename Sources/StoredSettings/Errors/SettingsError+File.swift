@@ -12,12 +12,17 @@ extension SettingsError {
         let holder = process.map { "process \($0)" } ?? "another process"
         return SettingsError(
             .lockTimedOut,
-            fact: "\(holder) has held the lock for \(patience.components.seconds) seconds without progress",
+            fact: "\(holder) has held the lock for \(inWords(patience)) without progress",
             consequence: "nothing is changed",
             remedy: process.map { "resume process \($0), or end it" }
                 ?? "find the process that has \(path.name) open, and resume or end it",
             location: Location(file: path.description)
         )
+    }
+
+    private static func inWords(_ time: Duration) -> String {
+        let (seconds, attoseconds) = time.components
+        return seconds > 0 ? "\(seconds) seconds" : "\(attoseconds / 1_000_000_000_000_000) milliseconds"
     }
 
     /// - Parameters:
@@ -27,7 +32,7 @@ extension SettingsError {
     static func lockBusy(_ path: FilePath, after wait: Duration) -> SettingsError {
         SettingsError(
             .lockTimedOut,
-            fact: "other processes have kept this one from the lock for \(wait.components.seconds) seconds",
+            fact: "other processes have kept this one from the lock for \(inWords(wait))",
             consequence: "nothing is changed",
             remedy: "find the processes that have \(path) open, and end the one that does not release it",
             location: Location(file: path.description)

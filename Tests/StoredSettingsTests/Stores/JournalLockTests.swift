@@ -104,6 +104,16 @@ struct JournalLockTests {
         }
     }
 
+    @Test(
+        "the error names the time for which the lock was held",
+        arguments: [(.milliseconds(100), "100 milliseconds"), (.seconds(5) + .milliseconds(7), "5 seconds")]
+            as [(Duration, String)]
+    )
+    func timeInError(time: Duration, words: String) {
+        let error = SettingsError.lockTimedOut("settings.json.journal", after: time, process: 7)
+        #expect(error.fact == "process 7 has held the lock for \(words) without progress")
+    }
+
     @Test("a process that takes a lock over and does nothing else leaves a consistent header", .deadlockLimit)
     func recoveryByNextProcess() async throws {
         try await withTemporaryDirectory { directory in

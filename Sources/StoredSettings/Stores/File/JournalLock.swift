@@ -84,7 +84,11 @@ final class JournalLock: Sendable {
     ///
     /// - Returns: `false` if the process uses it already, for the same file.
     private func recordOwn(_ token: UInt64) -> Bool {
-        OwnTokens.perProcess.current.holds.withLock { $0.updateValue($0[key(token)] ?? holds, forKey: key(token)) == nil }
+        OwnTokens.perProcess.current.holds.withLock { own in
+            guard own[key(token)] == nil else { return false }
+            own[key(token)] = holds
+            return true
+        }
     }
 
     private func forgetOwn(_ token: UInt64) {
@@ -283,9 +287,11 @@ extension JournalLock {
         if word & ~Self.awaitedBit != turn.word {
             (turn.word, turn.since) = (word & ~Self.awaitedBit, now)
         } else if now - turn.since >= Self.holderCheckTime, try isDead(word) {
+            // It may have released the lock since.
+            guard take(word, token: token, isAwaited: true) else { return false }
             // It may have died anywhere.
             turn.finding = .unknown
-            return take(word, token: token, isAwaited: true)
+            return true
         }
         return false
     }

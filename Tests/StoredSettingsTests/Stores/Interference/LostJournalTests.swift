@@ -200,7 +200,10 @@ struct LostJournalTests {
         }
     }
 
-    @Test("a journal whose header lost its epochs while a record was published is written again", arguments: [true, false])
+    @Test(
+        "a journal whose header lost its epochs while a record was published is written again",
+        arguments: [true, false]
+    )
     func lostEpochs(isSetBefore: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
