@@ -301,6 +301,27 @@ struct JournalFormatTests {
         }
     }
 
+    @Test("reading does not correct the allocated length in the header, and a set does")
+    func allocatedLength() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
+            let file = JournalFile(of: path)
+            let journal = try FileHandle(forUpdating: URL(fileURLWithPath: file.path))
+            try journal.seek(toOffset: UInt64(JournalHeader.allocatedWord * 8))
+            try journal.write(contentsOf: Data([0, 0, 0, 0, 1, 0, 0, 0]))
+            try journal.close()
+            let bytes = try file.bytes
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            #expect(store.value(forKey: "a") == 1)
+            store.look()
+            #expect(try file.bytes == bytes)
+            try store.commit { $0["b"] = 2 }
+            try store.write(3, forKey: "b")
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 3])
+        }
+    }
+
     @Test("the journal's space is reused after a checkpoint, and its readers continue")
     func reuse() async throws {
         try await withTemporaryDirectory { directory in

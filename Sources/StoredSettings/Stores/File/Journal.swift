@@ -278,15 +278,17 @@ extension Journal {
     /// Only the process that has locked the journal can distinguish ``Place/cut`` from ``Place/here``: another one may be
     /// writing the header.
     ///
-    /// - Parameter path: The path where the journal should be.
+    /// - Parameters:
+    ///   - path: The path where the journal should be.
+    ///   - isLocked: Whether the caller has locked the journal.
     /// - Returns: Its place.
     /// - Throws: ``SystemError`` if the path cannot be examined.
-    func place(at path: FilePath) throws(SystemError) -> Place {
+    func place(at path: FilePath, isLocked: Bool = false) throws(SystemError) -> Place {
         guard !isInherited, isAlive else { return .elsewhere }
         guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
         guard (status.device, status.inode) == identity, status.size >= JournalHeader.size else { return .elsewhere }
         // Another program may have truncated the file. A smaller number only causes another allocation.
-        if isWritable, page[JournalHeader.allocatedWord] > UInt64(status.size) {
+        if isLocked, page[JournalHeader.allocatedWord] > UInt64(status.size) {
             page[JournalHeader.allocatedWord] = UInt64(status.size)
         }
         // A process may have extended the file again, with a record that it was about to append.

@@ -70,7 +70,7 @@ struct JournalLocker {
             if LockHolder(of: .journal, in: journal.page) != nil { LockHolder.remove(as: .journal, from: journal.page) }
             do {
                 // The path may lead to another file by now, which later writers lock instead.
-                let place = try journal.place(at: store.peek { $0.journal.path })
+                let place = try journal.place(at: store.peek { $0.journal.path }, isLocked: true)
                 mustOpen = place == .elsewhere
                 if let result = try recover(journal, place, &effects, snapshot) {
                     if result.journal !== journal { journal.unlock() }
