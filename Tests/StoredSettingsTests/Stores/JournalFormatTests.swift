@@ -276,10 +276,11 @@ struct JournalFormatTests {
     }
 
     @Test(
-        "a header with the highest number of an epoch does not hide later sets from other processes",
-        arguments: [false, true]
+        "a header with the highest number of an epoch, or a high one, does not hide later sets from other processes",
+        arguments: [UInt32.max, UInt32.max - 1_000],
+        [false, true]
     )
-    func highestEpoch(hasPosition: Bool) async throws {
+    func highestEpoch(epoch: UInt32, hasPosition: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"b": 2}"#)
@@ -287,7 +288,7 @@ struct JournalFormatTests {
             let reader = FileStore(path: path, checkpointsInBackground: false)
             #expect(reader.value(forKey: "c") == "é")
             // The file remains the same, so the reader continues to use it.
-            try writeJournal(version: 3, headerEpoch: UInt64(UInt32.max), beside: path)
+            try writeJournal(version: 3, headerEpoch: UInt64(epoch), beside: path)
             if !hasPosition {
                 let journal = try FileHandle(forUpdating: URL(fileURLWithPath: path + ".journal"))
                 try journal.seek(toOffset: 64)
