@@ -9,8 +9,8 @@ import StoredSettings
 ///
 /// Flags override the settings, and so do environment variables that begin with `PROBE_`.
 ///
-/// The probe prints `ready` first and answers every command with one line; an error's description follows its code. A test starts several probes, waits until
-/// all are ready, and then lets them run at once.
+/// The probe prints `ready` first and answers every command with one line; an error's description follows its code. A test
+/// starts several probes, waits until all are ready, and then lets them run at once.
 @main
 @MainActor
 struct SettingsProbe {
@@ -36,7 +36,7 @@ struct SettingsProbe {
             guard let command = words.first.flatMap(Command.init) else { return "error unknownCommand" }
             return try await command.perform(on: suite, Arguments(words.dropFirst()))
         } catch let error as SettingsError {
-            // After the tabulator, for the messages of failing tests.
+            // The description is for the messages of failing tests.
             return "error \(error.code)\t\(error)".replacing("\n", with: " ")
         } catch {
             return "error \(error)"

@@ -44,6 +44,12 @@ package struct FileTime: Hashable, Sendable {
     }
 }
 
+/// Identifies a file among those that exist.
+package struct FileIdentity: Hashable, Sendable {
+    var device: UInt64
+    var inode: UInt64
+}
+
 /// The metadata that identifies a file and its state.
 package struct FileStatus: Hashable, Sendable {
     package var device: UInt64
@@ -83,9 +89,11 @@ package struct FileStatus: Hashable, Sendable {
 }
 
 extension FileStatus {
+    package var identity: FileIdentity { FileIdentity(device: device, inode: inode) }
+
     /// Returns whether both describe the same file, even in different states.
     package func isSameFile(as other: FileStatus?) -> Bool {
-        device == other?.device && inode == other?.inode
+        identity == other?.identity
     }
 }
 

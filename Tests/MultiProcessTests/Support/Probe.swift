@@ -38,7 +38,7 @@ final class Probe: Sendable {
     private let input = Pipe()
     private let output: OutputFile
     private let errorOutput: OutputFile
-    /// The description of the error that the process has answered last.
+    /// The description of the error that the process has answered with last; empty if its last answer is no error.
     private let lastError = Mutex("")
 
     init(at place: Place, _ launch: Launch = Launch()) throws {
@@ -91,7 +91,7 @@ final class Probe: Sendable {
         }
         let answer = try #require(line, "\(errorOutput.text)", sourceLocation: sourceLocation)
             .split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false)
-        if answer.count > 1 { lastError.withLock { $0 = String(answer[1]) } }
+        lastError.withLock { $0 = answer.count > 1 ? String(answer[1]) : "" }
         return String(answer[0])
     }
 

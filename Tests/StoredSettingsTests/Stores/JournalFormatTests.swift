@@ -290,10 +290,7 @@ struct JournalFormatTests {
             // The file remains the same, so the reader continues to use it.
             try writeJournal(version: 3, headerEpoch: UInt64(epoch), beside: path)
             if !hasPosition {
-                let journal = try FileHandle(forUpdating: URL(fileURLWithPath: path + ".journal"))
-                try journal.seek(toOffset: 64)
-                try journal.write(contentsOf: Data([0x48, 0x0F, 0, 0, 0, 0, 0, 0]))
-                try journal.close()
+                try JournalFile(of: path).overwriteWord(at: JournalFile.positionOffset, with: 0xF48)
                 _ = reader.contents()
             }
             let store = FileStore(path: path, checkpointsInBackground: false)
@@ -302,21 +299,18 @@ struct JournalFormatTests {
         }
     }
 
-    @Test("reading does not correct the allocated length in the header, and a set does")
+    @Test("reading does not change an allocated length that is too large, and sets tolerate it")
     func allocatedLength() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             try FileStore(path: path, checkpointsInBackground: false).commit { $0["a"] = 1 }
-            let file = JournalFile(of: path)
-            let journal = try FileHandle(forUpdating: URL(fileURLWithPath: file.path))
-            try journal.seek(toOffset: UInt64(JournalHeader.allocatedWord * 8))
-            try journal.write(contentsOf: Data([0, 0, 0, 0, 1, 0, 0, 0]))
-            try journal.close()
-            let bytes = try file.bytes
+            let journal = JournalFile(of: path)
+            try journal.overwriteWord(at: JournalHeader.allocatedWord * 8, with: 1 << 32)
+            let bytes = try journal.bytes
             let store = FileStore(path: path, checkpointsInBackground: false)
             #expect(store.value(forKey: "a") == 1)
             store.look()
-            #expect(try file.bytes == bytes)
+            #expect(try journal.bytes == bytes)
             try store.commit { $0["b"] = 2 }
             try store.write(3, forKey: "b")
             #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 3])

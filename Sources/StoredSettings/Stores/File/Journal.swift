@@ -21,8 +21,7 @@ final class Journal: Sendable {
     ///
     /// A journal of an older format is locked with ``FileLock`` instead.
     let lock: JournalLock
-    /// The device and inode of the file.
-    private let identity: (device: UInt64, inode: UInt64)
+    private let identity: FileIdentity
     private let forks = Forks.count
     /// Whether writers lock the file instead of the word in its header.
     let isLockedAsFile: Bool
@@ -38,10 +37,10 @@ final class Journal: Sendable {
         self.file = file
         self.isWritable = isWritable
         self.system = system
-        identity = (status.device, status.inode)
+        identity = status.identity
         page = try SharedPage(file, isWritable: isWritable, system)
         id = page[JournalHeader.idWord]
-        lock = JournalLock(page, file, status, system)
+        lock = JournalLock(page, file, identity, system)
         isLockedAsFile = page[JournalHeader.versionWord] < JournalHeader.version || !SystemCalls.hasByteLocks
     }
 
@@ -286,7 +285,7 @@ extension Journal {
     func place(at path: FilePath, isLocked: Bool = false) throws(SystemError) -> Place {
         guard !isInherited, isAlive else { return .elsewhere }
         guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
-        guard (status.device, status.inode) == identity, status.size >= JournalHeader.size else { return .elsewhere }
+        guard status.identity == identity, status.size >= JournalHeader.size else { return .elsewhere }
         // Another program may have truncated the file. A smaller number only causes another allocation.
         if isLocked, page[JournalHeader.allocatedWord] > UInt64(status.size) {
             page[JournalHeader.allocatedWord] = UInt64(status.size)

@@ -19,10 +19,10 @@ final class JournalLock: Sendable {
     private let page: SharedPage
     private let file: FileHandle
     private let system: SystemCalls
-    private let (device, inode): (UInt64, UInt64)
+    private let fileIdentity: FileIdentity
     /// The token of this process; 0 before it first locks the journal.
     private let token = Atomic<UInt64>(0)
-    private let holds = Holds()
+    private let holds = OwnTokens.Holds()
     /// This process, as the header names it.
     private let identity = Locked<LockHolder?>(nil)
 
@@ -47,56 +47,18 @@ final class JournalLock: Sendable {
     /// How long the lock must not have changed hands before a waiting process checks whether the holder exists.
     private static let holderCheckTime = Duration.milliseconds(5)
 
-    /// The number of threads of this process that hold the lock with one token, or are acquiring it.
-    private final class Holds: Sendable {
-        let count = Atomic(0)
-    }
-
-    /// The tokens of this process for all journals that it has open.
-    private final class OwnTokens: Sendable {
-        struct Key: Hashable {
-            var device: UInt64
-            var inode: UInt64
-            var token: UInt64
-        }
-
-        static let perProcess = PerProcess { OwnTokens() }
-
-        let holds = Locked<[Key: Holds]>([:])
-    }
-
     /// - Parameters:
     ///   - page: The header of the journal.
     ///   - file: The journal.
-    ///   - status: Its status.
+    ///   - fileIdentity: Identifies the journal.
     ///   - system: The system calls to use.
-    init(_ page: SharedPage, _ file: FileHandle, _ status: FileStatus, _ system: SystemCalls) {
-        (self.page, self.file, self.system) = (page, file, system)
-        (device, inode) = (status.device, status.inode)
+    init(_ page: SharedPage, _ file: FileHandle, _ fileIdentity: FileIdentity, _ system: SystemCalls) {
+        (self.page, self.file, self.fileIdentity, self.system) = (page, file, fileIdentity, system)
     }
 
     deinit {
         let token = token.load(ordering: .relaxed)
-        if token != 0 { forgetOwn(token) }
-    }
-
-    /// Records a token that this process is about to use.
-    ///
-    /// - Returns: `false` if the process uses it already, for the same file.
-    private func recordOwn(_ token: UInt64) -> Bool {
-        OwnTokens.perProcess.current.holds.withLock { own in
-            guard own[key(token)] == nil else { return false }
-            own[key(token)] = holds
-            return true
-        }
-    }
-
-    private func forgetOwn(_ token: UInt64) {
-        OwnTokens.perProcess.current.holds.withLock { _ = $0.removeValue(forKey: key(token)) }
-    }
-
-    private func key(_ token: UInt64) -> OwnTokens.Key {
-        OwnTokens.Key(device: device, inode: inode, token: token)
+        if token != 0 { OwnTokens.current.remove(token, of: fileIdentity) }
     }
 
     /// Whether a process holds the lock; the process may have died.
@@ -245,14 +207,14 @@ extension JournalLock {
     private func claimToken() throws(SystemError) -> UInt64? {
         let new = UInt64.random(in: 1...Self.tokenMask)
         guard try system.tryLock(byteAt: Self.firstByte + Int(new), of: file) else { return nil }
-        guard recordOwn(new) else { return nil }
+        guard OwnTokens.current.record(new, of: fileIdentity, holds) else { return nil }
         identity.withLock { identity in
             if identity == nil { identity = .current }
         }
         // Another thread may have been faster. Its token is used, and the lock of this byte means nothing.
         let (isFirst, known) = token.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing)
         guard !isFirst else { return new }
-        forgetOwn(new)
+        OwnTokens.current.remove(new, of: fileIdentity)
         return known
     }
 }
@@ -327,11 +289,9 @@ extension JournalLock {
         if let holder, page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask, holder.hasEnded {
             return true
         }
-        // If the token is one of this process, and no thread holds the lock with it, another program has written a copy of
-        // the journal into the file. The process may have opened the journal more than once, each time with another token.
-        if let own = OwnTokens.perProcess.current.holds.withLock({ $0[key(word & Self.tokenMask)] }) {
-            return own.count.load(ordering: .sequentiallyConsistent) == 0
-        }
+        // If no thread of this process holds the lock with a token of this process, another program has written a copy of the
+        // journal into the file.
+        if let isHeld = OwnTokens.current.isHeld(with: word & Self.tokenMask, of: fileIdentity) { return !isHeld }
         return try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file)
     }
 }
