@@ -59,9 +59,17 @@ final class WorkScheduler: @unchecked Sendable {
         // finished is done by the same caller.
         while isStarved, isWorkDue, !isHelped.exchange(true, ordering: .acquiring) {
             defer { isHelped.store(false, ordering: .releasing) }
-            perform(signal.withLock { queue.replaceThread() })
+            startThreadIfStarved()
             while isStarved, let work = signal.withLock({ queue.takeDue(now: .now) }) { work() }
         }
+    }
+
+    /// Tries again to start a thread, for work that is not due yet.
+    ///
+    /// Does nothing when there is a thread.
+    func startThreadIfStarved() {
+        guard isStarved else { return }
+        perform(signal.withLock { queue.replaceThread() })
     }
 
     private var isWorkDue: Bool { signal.withLock { queue.isDue(now: .now) } }

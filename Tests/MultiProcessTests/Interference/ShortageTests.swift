@@ -51,8 +51,11 @@ struct ShortageTests {
         }
     }
 
-    @Test("without a background thread, reads check the file, sets are stored, and the failure is reported once")
-    func noThread() async throws {
+    @Test(
+        "without a background thread, reads check the file, sets are stored, and the failure is reported once",
+        arguments: [.zero, Duration.seconds(1.5)]
+    )
+    func noThread(_ minimum: Duration) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try place.path.overwriteFile(with: #"{"n": 1}"#)
@@ -66,9 +69,11 @@ struct ShortageTests {
                 try place.path.replaceFile(with: #"{"n": 3}"#)
                 try await probe.expectSoon("n", is: 3)
                 try await probe.expect("set n 4")
+                // After a second, the process tries to watch, and nothing but the observer adds work below.
+                let end = ContinuousClock.now + minimum
                 try await eventually("the reads of the process write the file") {
                     try await probe.expect("get n", prints: "4")
-                    return try document(at: place.path)["n"] as? Int == 4
+                    return try document(at: place.path)["n"] as? Int == 4 && .now >= end
                 }
                 #expect(probe.errors.split(separator: "\n").count { $0.contains("starts no thread") } == 1)
                 try await probe.expect("feed")

@@ -89,6 +89,21 @@ struct WorkSchedulerTests {
         #expect(!scheduler.isStarved)
     }
 
+    @Test("a thread can be started for work that is due later")
+    func laterWork() async {
+        let isFailing = Atomic(true)
+        let system = SystemCalls { call, _ in call == .thread && isFailing.load(ordering: .relaxed) ? EAGAIN : nil }
+        let scheduler = WorkScheduler(system)
+        let log = Log()
+        scheduler.after(0.05) { log.add("in the background") }
+        scheduler.startThreadIfStarved()
+        #expect(scheduler.isStarved)
+        isFailing.store(false, ordering: .relaxed)
+        scheduler.startThreadIfStarved()
+        #expect(!scheduler.isStarved)
+        await eventually("a thread has run the work") { log.entries == ["in the background"] }
+    }
+
     @Test("idle threads end, except one that waits for pending work")
     func idleThreads() {
         var queue = WorkQueue(mostThreads: 2)

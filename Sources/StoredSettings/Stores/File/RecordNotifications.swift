@@ -40,6 +40,8 @@ extension FileStore {
     func watch() {
         schedule.hasSubscribers.store(true, ordering: .relaxed)
         watch(makingDirectories: true)
+        // A subscriber may only wait from now on, and do no work for the library.
+        WorkScheduler.shared.startThreadIfStarved()
     }
 
     func watch(makingDirectories: Bool) {
