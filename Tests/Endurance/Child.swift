@@ -10,6 +10,7 @@ struct Child: Sendable {
         case inspect
         case increment
         case load
+        case step
     }
 
     static let flag = "--child"
@@ -45,6 +46,11 @@ struct Child: Sendable {
         case .write: try Writer(child).run()
         case .inspect: try Inspector(child).run()
         case .increment: try Incrementer(child).run()
+        #if os(Linux)
+        case .step: try Stepper(child).run()
+        #else
+        case .step: throw UsageError("only Linux executes a process in steps")
+        #endif
         case .load: try LoadProcess(child, claims: Claims(in: arguments[1])).run()
         }
     }

@@ -32,7 +32,7 @@ struct Endurance {
         defer { workspace.remove() }
         var report = Report(machine: Machine(), seed: options.seed)
         if options.parts.contains(.kill) {
-            report.kill = try Kill(rounds: options.rounds, seed: options.seed, in: workspace).run()
+            report.kill = try Kill(rounds: options.rounds ?? 500, seed: options.seed, in: workspace).run()
         }
         if options.parts.contains(.increments) {
             report.increments = try Increments(in: workspace).run()
@@ -43,6 +43,11 @@ struct Endurance {
         if options.parts.contains(.reads) {
             report.reads = try Reads(seconds: options.seconds, in: workspace).run()
         }
+        #if os(Linux)
+        if options.parts.contains(.steps) {
+            report.steps = try Steps(rounds: options.rounds ?? 2_000, seed: options.seed, in: workspace).run()
+        }
+        #endif
         report.findings = try workspace.findings.all()
         return report
     }

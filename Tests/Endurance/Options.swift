@@ -7,25 +7,28 @@ struct Options {
         case increments
         case load
         case reads
+        case steps
     }
 
     var isHelpWanted = false
     var isJSON = false
     var parts = Part.allCases
-    var rounds = 500
+    /// The number of rounds; `nil` for the default of each part.
+    var rounds: Int?
     var seconds = 20
     var seed: UInt64 = 0x5EED
 
     static let help = """
-        Usage: swift run -c release endurance [kill|increments|load|reads|all] [options]
+        Usage: swift run -c release endurance [kill|increments|load|reads|steps|all] [options]
 
         kill        kill processes that set numbers, at random moments, and check the stored values
         increments  4 processes each add 1 to a new suite 5,000 times
         load        8 processes of 4 threads use every operation, and are killed and restarted
         reads       a thread sets values, and others check that no read is torn or stale
+        steps       stop and kill a process at single instructions of a change (Linux)
         all         all of them in sequence (the default)
 
-          --rounds N    the number of rounds of kill (500)
+          --rounds N    the number of rounds of kill (500), or of stops and of kills in steps (2,000)
           --seconds N   the duration of load and reads (20)
           --seed N      the seed of the random moments and choices; the system's timing still varies
           --json        print one JSON object instead of text

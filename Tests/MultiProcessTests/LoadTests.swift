@@ -19,6 +19,13 @@ struct LoadTests {
         try await expectSuccess(of: "kill", "--rounds", "40")
     }
 
+    #if os(Linux)
+    @Test("no change is lost or blocked for good when a process is stopped or killed at any instruction of a change")
+    func steps() async throws {
+        try await expectSuccess(of: "steps", "--rounds", "20")
+    }
+    #endif
+
     @Test("the sum is exact when four processes each add 1 to a new suite 5,000 times")
     func increments() async throws {
         try await expectSuccess(of: "increments")

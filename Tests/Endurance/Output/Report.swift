@@ -10,6 +10,9 @@ struct Report: Encodable {
     var increments: Increments.Result?
     var load: LoadResult?
     var reads: Reads.Result?
+    #if os(Linux)
+    var steps: Steps.Result?
+    #endif
     /// The failed checks.
     var findings: [String] = []
 
@@ -26,11 +29,14 @@ struct Report: Encodable {
     }
 
     var description: String {
-        let parts = [kill?.description, increments?.description, load?.description, reads?.description]
-            .compactMap { $0 }
+        var parts = [kill?.description, increments?.description, load?.description, reads?.description]
+        #if os(Linux)
+        parts.append(steps?.description)
+        #endif
         let end = isClean ? "All checks passed." : "FAILED, \(findings.count) findings:"
         let lines = findings.prefix(40).map { "  \($0)" }
-        return ([machine.description + "; seed \(seed)"] + parts + [end] + lines).joined(separator: "\n")
+        let start = machine.description + "; seed \(seed)"
+        return ([start] + parts.compactMap(\.self) + [end] + lines).joined(separator: "\n")
     }
 }
 

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// It is started and awaited with system calls, because Foundation's `Process` may notice its end much later.
 final class ChildProcess {
-    private var id: pid_t = 0
+    private(set) var id: pid_t = 0
     private var status: CInt?
 
     init(_ arguments: [String]) throws {

@@ -46,6 +46,7 @@ final class OwnTokens: Sendable {
 
     /// Whether a thread of this process holds the lock of a journal with a token; `nil` for a token of another process.
     func isHeld(with token: UInt64, of file: FileIdentity) -> Bool? {
-        holds.withLock { $0[Key(token: token, file: file)] }.map { $0.count.load(ordering: .sequentiallyConsistent) > 0 }
+        let holds = holds.withLock { $0[Key(token: token, file: file)] }
+        return holds.map { $0.count.load(ordering: .sequentiallyConsistent) > 0 }
     }
 }
