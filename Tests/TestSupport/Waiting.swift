@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
+import Synchronization
 package import Testing
 
 /// The time after which a test gives up waiting.
@@ -69,6 +71,19 @@ func pause() async {
     } catch {
         // Canceled: the caller checks the condition once more.
     }
+}
+
+/// Runs code on another thread, and waits for its end.
+package func onAnotherThread(_ body: @escaping @Sendable () throws -> Void) throws {
+    let result = Mutex<Result<Void, any Error>?>(nil)
+    let end = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+        let outcome = Result { try body() }
+        result.withLock { $0 = outcome }
+        end.signal()
+    }
+    end.wait()
+    try result.withLock(\.self)?.get()
 }
 
 /// Runs blocking code on its own thread.

@@ -70,12 +70,12 @@ struct WithoutPropagationTests {
     }
 
     @Test("only changes of the suite by the task inside the block are not propagated")
-    func scope() {
+    func scope() throws {
         let other = Setting("port", default: 1, suite: .inMemory())
         let observations = [port, other].map { $0.observe { [log] in log.add($0) } }
-        suite.withoutPropagation {
+        try suite.withoutPropagation {
             other.value = 11
-            onAnotherThread { port.value = 12 }
+            try onAnotherThread { port.value = 12 }
             suite.withoutPropagation { port.value = 13 }
             SettingsSuite.inMemory().withoutPropagation { port.value = 14 }
             port.value = 15
@@ -169,15 +169,5 @@ struct WithoutPropagationTests {
                 suite.engine.store.close()
             }
         }
-    }
-
-    private func onAnotherThread(_ work: @escaping @Sendable () -> Void) {
-        let done = DispatchSemaphore(value: 0)
-        DispatchQueue(label: "another")
-            .async {
-                work()
-                done.signal()
-            }
-        done.wait()
     }
 }

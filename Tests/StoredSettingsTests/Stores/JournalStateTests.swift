@@ -27,6 +27,21 @@ struct JournalStateTests {
         #expect(state.journaled == ["c": Self.front + 192])
     }
 
+    @Test("positions are compared across the end of the epochs' numbers")
+    func order() {
+        func position(_ epoch: UInt32, _ end: UInt32 = 64) -> JournalPosition {
+            JournalPosition(epoch: epoch, end: end)
+        }
+        let ascending = [
+            position(0), position(.max - 1), position(.max), position(.max, 72), position(1), position(2),
+        ]
+        for (index, one) in ascending.enumerated() {
+            for (otherIndex, other) in ascending.enumerated() {
+                #expect(one.isAfter(other) == (index > otherIndex), "\(one) and \(other)")
+            }
+        }
+    }
+
     @Test("an epoch is followed by one that begins where it was read to, with what the file lacks")
     func goOn() {
         var (state, next) = (state(), JournalEpoch.first(endingAt: Self.front + 40))

@@ -69,6 +69,11 @@ final class DirectoryWatcher: Sendable {
 
     private let forks = Forks.count
     private let state = Locked(State())
+    /// The thread that waits for events; 0 before it has started.
+    private let thread = Atomic<UInt>(0)
+
+    /// Whether the caller runs in a handler.
+    var isCurrentThread: Bool { thread.load(ordering: .relaxed) == SystemCalls.currentThread() }
 
     /// Watches a directory or a file.
     ///
@@ -93,6 +98,7 @@ final class DirectoryWatcher: Sendable {
     private func openQueue(_ system: SystemCalls) throws(SystemError) -> FileHandle {
         let queue = try system.makeWatchQueue()
         try BackgroundThread.start(system) { [self] in
+            thread.store(SystemCalls.currentThread(), ordering: .relaxed)
             while true {
                 SystemCalls().waitForEvents(queue)
                 handleEvents(queue)

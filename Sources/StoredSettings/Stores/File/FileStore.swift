@@ -330,8 +330,10 @@ extension FileStore {
 
     /// Makes a last checkpoint, and releases files and watches.
     ///
-    /// If another thread is already closing the store, the caller waits for it.
+    /// If another thread is already closing the store, the caller waits for it. On the thread that watches files for all
+    /// suites, which may release the last reference to a suite, another thread closes the store later.
     func close() {
+        guard !DirectoryWatcher.shared.isCurrentThread else { return WorkScheduler.shared.soon { self.close() } }
         let thread = SystemCalls.currentThread()
         let (isFirst, closer) = closer.compareExchange(expected: 0, desired: thread, ordering: .acquiringAndReleasing)
         guard isFirst else {

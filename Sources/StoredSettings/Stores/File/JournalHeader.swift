@@ -18,6 +18,15 @@ struct JournalPosition: Hashable {
     }
 
     var word: UInt64 { UInt64(epoch) << 32 | UInt64(end) }
+
+    /// Whether this position is after another one in the same journal.
+    ///
+    /// Numbers of epochs wrap around, so the nearer way from one to the other counts. 0 is before all epochs.
+    func isAfter(_ other: JournalPosition) -> Bool {
+        guard epoch != other.epoch else { return end > other.end }
+        guard epoch != 0, other.epoch != 0 else { return epoch != 0 }
+        return Int32(bitPattern: epoch &- other.epoch) > 0
+    }
 }
 
 /// An epoch of a journal: a period in which records are only appended.

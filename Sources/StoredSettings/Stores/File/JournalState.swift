@@ -76,7 +76,7 @@ struct JournalState {
         /// Whether all its records have been taken over into a journal.
         func isTakenOver(into journal: Journal) -> Bool {
             journal.page[JournalHeader.lostIDWord] == id
-                && journal.page[JournalHeader.lostPositionWord] >= position.word
+                && !position.isAfter(JournalPosition(word: journal.page[JournalHeader.lostPositionWord]))
         }
     }
 
@@ -213,7 +213,7 @@ struct JournalState {
         let taken = JournalPosition(word: new.page[JournalHeader.lostPositionWord])
         if taken.epoch == position.epoch {
             dropCheckpointed(upTo: taken.end)
-        } else if taken.epoch > position.epoch {
+        } else if taken.isAfter(position) {
             journaled = [:]
         }
     }
@@ -222,7 +222,8 @@ struct JournalState {
     mutating func noteLost(in journal: Journal) {
         guard let lost else { return }
         let known = journal.page[JournalHeader.lostIDWord]
-        if known == 0 || known == lost.id, journal.page[JournalHeader.lostPositionWord] < lost.position.word {
+        let taken = JournalPosition(word: journal.page[JournalHeader.lostPositionWord])
+        if known == 0 || known == lost.id, lost.position.isAfter(taken) {
             journal.page[JournalHeader.lostPositionWord] = lost.position.word
             journal.page[JournalHeader.lostIDWord] = lost.id
         }

@@ -271,7 +271,7 @@ struct LostJournalTests {
             store.look()
             #expect(store.peek { $0.journal.stranded.map { Array($0.values.keys) } } == ["mine"])
             try path.replaceFile(with: #"{"n": 7}"#)
-            body.withLock { $0 = { try store.commit { $0["end"] = 1 } } }
+            body.withLock { $0 = { try onAnotherThread { try store.commit { $0["end"] = 1 } } } }
             store.look()
             #expect(body.withLock { $0 == nil }, "the edit was read")
             try expect(["n": 1, "mine": 1, "other": 1, "end": 1], in: store, path)
