@@ -7,7 +7,7 @@ import Synchronization
 extension Rows {
     static let checkpoints = [
         duringCheckpoints("the first", .first, .atMost(10)), duringCheckpoints("p99.9", .quantile(0.999)),
-        duringCheckpoints("longest", .quantile(1), .median(50e6)), exit,
+        duringCheckpoints("longest", .quantile(1), .median(50e6)), firstSet, exit,
     ]
 
     /// The first and the slowest sets while checkpoints run.
@@ -36,11 +36,32 @@ extension Rows {
         }
     }
 
+    private static let firstSet = Row(
+        group: "exit",
+        name: "the first set of a process",
+        leastSamples: 15
+    ) { workspace in
+        let path = try workspace.settingsFile(keys: 10)
+        let ordinary = Setting(Workspace.key(0), default: 0, suite: try workspace.suite(keys: 10))
+        var value = 1_000_000
+        return Trial(
+            subject: .timingItself("first set") { try ShortProcess.times(.set, at: path).set },
+            comparisons: [
+                .init(
+                    .each("another set") {
+                        value += 1
+                        try ordinary.set(value)
+                    }
+                )
+            ]
+        )
+    }
+
     private static let exit = Row(group: "exit", name: "change one value and exit", leastSamples: 15) { workspace in
         let path = try workspace.settingsFile(keys: 10)
         return Trial(
             subject: .timingItself("more than a process that does nothing") {
-                try ShortProcess.time(.set, at: path) - ShortProcess.time(.nothing, at: path)
+                try ShortProcess.times(.set, at: path).total - ShortProcess.times(.nothing, at: path).total
             },
             comparisons: [.init(try Floors.synchronizedAppend(in: workspace), .atMost(1.5))]
         )
