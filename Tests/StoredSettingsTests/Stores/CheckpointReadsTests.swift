@@ -118,8 +118,11 @@ struct CheckpointReadsTests {
         }
     }
 
-    @Test("a process that has missed an edit reads the file after a checkpoint has merged the edit")
-    func mergedEdit() async throws {
+    @Test(
+        "a process that has missed an edit reads the file after a checkpoint has merged the edit",
+        arguments: [false, true]
+    )
+    func mergedEdit(isFollowing: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let writer = FileStore(path: path, system: Self.delayedRenames, checkpointsInBackground: false)
@@ -127,11 +130,20 @@ struct CheckpointReadsTests {
             try writer.checkpoint()
             let reader = FileStore(path: path, checkpointsInBackground: false)
             #expect(reader.contents() == ["n": 1])
+            // A process that trusts the times of the file, and follows the journal, reads the file only after an edit.
+            if isFollowing {
+                await eventually("the file has settled") {
+                    reader.look()
+                    _ = reader.contents()
+                    return reader.peek { $0.settings.reading?.isCertain == true }
+                }
+            }
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
-            try writer.commit { $0["m"] = 1 }
-            try writer.checkpoint()
-            try writer.commit { $0["m"] = 2 }
-            try writer.checkpoint()
+            for number in [1, 2] as [StoredValue] {
+                try writer.commit { $0["m"] = number }
+                if isFollowing { #expect(reader.value(forKey: "m") == number) }
+                try writer.checkpoint()
+            }
             reader.look()
             #expect(reader.contents() == ["n": 1, "m": 2, "edited": true])
         }

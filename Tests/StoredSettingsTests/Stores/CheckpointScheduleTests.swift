@@ -89,6 +89,25 @@ struct CheckpointScheduleTests {
         }
     }
 
+    @Test("once a malformed file is corrected, the next checkpoint does not wait for the delay after earlier failures")
+    func correctedFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{")
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            #expect(store.contents().isEmpty)
+            let error = try #require(store.problem)
+            // After this many failures, the delay is a minute.
+            for _ in 0..<10 { _ = store.schedule.noteFailure(error) }
+            #expect(store.schedule.isBackingOff)
+            try path.replaceFile(with: #"{"a": 1}"#)
+            store.look()
+            await eventually("the corrected file is read") { store.value(forKey: "a") == 1 }
+            #expect(!store.schedule.isBackingOff)
+            store.close()
+        }
+    }
+
     @Test("a process that has committed nothing merges the journal into a file that is valid again")
     func fileOfOthers() async throws {
         try await withTemporaryDirectory { directory in

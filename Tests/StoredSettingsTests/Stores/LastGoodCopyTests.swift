@@ -229,8 +229,11 @@ struct UnpublishedRecordTests {
         }
     }
 
-    @Test("an edit in the moment after a checkpoint has put the file in place is noticed, and kept by the next one")
-    func editAfterRename() async throws {
+    @Test(
+        "an edit in the moment after a checkpoint has put the file in place is noticed, and kept by the next one",
+        arguments: [false, true]
+    )
+    func editAfterRename(isTimeSet: Bool) async throws {
         try await withMemoryDirectory { directory in
             let path = directory + "/settings.json"
             let isPending = Mutex(false)
@@ -244,6 +247,9 @@ struct UnpublishedRecordTests {
                 do {
                     let text = try path.fileContents
                     try path.overwriteFile(with: text.replacingOccurrences(of: "\"a\": 1", with: "\"a\": 7"))
+                    // Like a program that copies a file together with its time of modification.
+                    let time = timespec(tv_sec: 1_000_000_000, tv_nsec: 0)
+                    if isTimeSet { #expect(utimensat(AT_FDCWD, path, [time, time], 0) == 0) }
                 } catch {
                     Issue.record(error)
                 }
