@@ -216,6 +216,24 @@ struct PendingWriteOrderTests {
         }
     }
 
+    @Test("a transaction stores its own value over an edit that drops a pending write during it")
+    func ownValueAfterEdit() async throws {
+        try await withPair { pair in
+            try pair.suite.checkpoint()
+            assign(1, in: pair)
+            try pair.suite.transaction { settings in
+                // Stop the faults here, because a retry could save the value earlier.
+                faults.stop()
+                try pair.path.replaceFile(with: #"{"port": 9}"#)
+                pair.store.look()
+                #expect(pair.setting.value == 9)
+                settings[pair.setting] = 5
+            }
+            pair.expectBoth(5)
+            #expect(codes == [.writeFailed, dropped])
+        }
+    }
+
     @Test("an assignment inside a transaction overrides the values that the transaction stores")
     func assignedInside() async throws {
         try await withPair { pair in
