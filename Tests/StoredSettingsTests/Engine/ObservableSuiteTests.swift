@@ -145,6 +145,19 @@ struct ObservableSuiteTests {
         #expect(settings.port == 2)
     }
 
+    @Test("the first tracked read makes a custom store watch for changes by other processes")
+    func watching() {
+        let store = FailingStore()
+        let suite = SettingsSuite(store: store)
+        _ = Settings(suite).port
+        #expect(store.watchingCount == 0)
+        let settings = Settings(suite.observable())
+        for _ in 0..<2 {
+            tracker.track { _ = settings.port }
+            #expect(store.watchingCount == 1)
+        }
+    }
+
     @Test("a change without propagation is not reported")
     func withoutPropagation() {
         tracker.track { _ = settings.port }

@@ -40,6 +40,26 @@ struct SettingObservationTests {
         #expect(log.all.count == 2)
     }
 
+    @Test("an observer receives a change from outside on another thread than the one that notices the change")
+    func thread() async {
+        let threads = Mutex<[UInt]>([])
+        let observations = [
+            port.observe { _ in threads.withLock { $0.append(SystemCalls.currentThread()) } },
+            suite.observe(port) { threads.withLock { $0.append(SystemCalls.currentThread()) } },
+        ]
+        let change = StoreChange(key: "port", old: nil, new: 2)
+        let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
+        // Its own thread, because a task may continue on any thread.
+        let noticing = Mutex<UInt?>(nil)
+        await onThread {
+            noticing.withLock { $0 = SystemCalls.currentThread() }
+            delivery.perform()
+        }
+        await eventually("both observers are called") { threads.withLock { $0.count } == 2 }
+        #expect(!threads.withLock { $0 }.contains { $0 == noticing.withLock { $0 } })
+        withExtendedLifetime(observations) {}
+    }
+
     @Test("an observer receives the current value at once on request")
     func initial() {
         let observation = port.observe(initial: true) { [log] in log.add($0) }

@@ -29,6 +29,13 @@ final class FailingStore: SettingsStore {
 
     func close() { closeCalls.withLock { $0 += 1 } }
 
+    private let watchCalls = Mutex(0)
+
+    /// The number of times that the store was asked to watch.
+    var watchingCount: Int { watchCalls.withLock { $0 } }
+
+    func watch() { watchCalls.withLock { $0 += 1 } }
+
     func fail(with error: SettingsError?) {
         failure.withLock { $0 = error }
     }
