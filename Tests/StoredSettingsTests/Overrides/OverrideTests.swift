@@ -68,6 +68,15 @@ struct OverrideTests {
         #expect(twice.explain().shadowed == [.environment: 3, .default: 1])
     }
 
+    @Test("variables that are given to an override replace those of the process")
+    func givenVariables() throws {
+        _ = try #require(SystemCalls.environmentVariable("PATH"))
+        for (variables, expected) in [([:], "none"), (["PATH": "/given"], "/given")] {
+            let suite = SettingsSuite.inMemory(overrides: [.environment(variables, prefix: "")], reporter: reporter)
+            #expect(Setting("path", default: "none", suite: suite).value == expected)
+        }
+    }
+
     @Test("an assignment is stored, and an override is never stored")
     func writes() throws {
         let suite = suite([:], "--port", "9")

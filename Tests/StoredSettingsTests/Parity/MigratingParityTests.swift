@@ -79,6 +79,15 @@ struct MigratingParityTests {
         #expect(try suite.storedValue(forKey: record)?.as([String].self).count == 3)
     }
 
+    @Test("Row 43: recorded steps that only another version knows stay in the record when further steps run")
+    func unknownSteps() throws {
+        try suite.setStoredValue(["a step of another version", "rename the level"], forKey: record)
+        #expect(try migrator.migrate(suite) == ["convert the date"])
+        let expected: StoredValue = ["a step of another version", "rename the level", "convert the date"]
+        #expect(suite.storedValue(forKey: record) == expected)
+        #expect(suite.contains("log_level"))
+    }
+
     @Test("Row 43: a failed step is named, and all steps are undone")
     func failing() throws {
         try suite.setStoredValue(["no", "date"], forKey: "startedAt")
