@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -51,11 +52,16 @@ struct SettingObservationTests {
         let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
         // Its own thread, because a task may continue on any thread.
         let noticing = Mutex<UInt?>(nil)
-        await onThread {
+        let mayEnd = DispatchSemaphore(value: 0)
+        async let end: Void = onThread {
             noticing.withLock { $0 = SystemCalls.currentThread() }
             delivery.perform()
+            // No other thread can have the same identifier while this one exists.
+            mayEnd.wait()
         }
         await eventually("both observers are called") { threads.withLock { $0.count } == 2 }
+        mayEnd.signal()
+        await end
         #expect(!threads.withLock { $0 }.contains { $0 == noticing.withLock { $0 } })
         withExtendedLifetime(observations) {}
     }
