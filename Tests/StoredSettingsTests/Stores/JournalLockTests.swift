@@ -192,7 +192,8 @@ struct JournalLockTests {
             let finding = Mutex<JournalLock.Finding?>(nil)
             async let waiter: Void = onThread {
                 do {
-                    let found = try second.acquireLock()
+                    let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+                    let found = try second.acquireLock(patience)
                     finding.withLock { $0 = found }
                 } catch {
                     Issue.record(error)
