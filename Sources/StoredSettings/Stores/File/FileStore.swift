@@ -21,7 +21,7 @@ final class FileStore: VersionedStore, LocatingStore {
     /// The number of the last ``LockFailure``.
     let lockFailures = Atomic(0)
     /// The number of threads that wait to write, or are about to.
-    private let waiters = Atomic(0)
+    let waiters = Atomic(0)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
     let versionStamp = VersionStamp(sharedWord: JournalHeader.positionWord, idWord: JournalHeader.idWord)
