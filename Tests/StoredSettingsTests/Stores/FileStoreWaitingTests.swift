@@ -28,6 +28,7 @@ struct FileStoreWaitingTests {
                 while let store = waiting.withLock({ $0 }), store.waiters.load(ordering: .relaxed) < count {
                     SystemCalls.sleep(seconds: 0.001)
                 }
+                waiting.withLock { $0 = nil }
                 return nil
             }
             let patience = Patience(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
@@ -51,7 +52,6 @@ struct FileStoreWaitingTests {
                     }
                 }
             }
-            waiting.withLock { $0 = nil }
             #expect(store.lockFailures.load(ordering: .relaxed) == 1, "the others fail with the first thread")
             lock.release()
             try store.commit { $0["a"] = 2 }
