@@ -19,7 +19,7 @@ final class Steps {
         var kills = 0
         /// How many of them were at a certain instruction.
         var stepped = 0
-        /// The number of instructions of each change, with all that can be due.
+        /// The number of instructions of each change, with all that can be due, as far as it was executed in steps.
         var instructions: [String: Int] = [:]
         /// The stops during which another change had to wait.
         var waits = 0
@@ -50,8 +50,8 @@ final class Steps {
     private static let limit = Duration.seconds(4)
     /// The time for which a process makes changes between two stops, in milliseconds.
     private static let timeBetweenStops = 0.0...3
-    /// More instructions than any change has.
-    private static let mostInstructions = 10_000_000
+    /// The longest time for which a process is executed in steps at once.
+    private static let steppingLimit = Duration.seconds(10)
 
     private let rounds: Int
     private let workspace: Workspace
@@ -85,7 +85,7 @@ final class Steps {
             for (number, instruction) in positions(stepped, of: instructions).enumerated() {
                 try showProgress("stepped kills", change, number, stepped)
                 let process = try start(change, isPausing: true)
-                _ = try process.run(atMost: instruction)
+                let (instruction, _) = try process.run(atMost: instruction, within: Self.steppingLimit)
                 try kill(process, change, "a kill at instruction \(instruction)")
             }
             result.stepped += 2 * stepped
@@ -109,10 +109,11 @@ final class Steps {
     /// - Returns: The number of instructions of a change.
     private func stopStepped(_ change: Stepper.Change, _ count: Int) throws -> Int {
         let process = try start(change, isPausing: true)
-        let instructions = try process.run(atMost: Self.mostInstructions)
+        let (instructions, isCut) = try process.run(atMost: .max, within: Self.steppingLimit)
+        if isCut { try process.runToPause() }
         for (number, instruction) in positions(count, of: instructions).enumerated() {
             try showProgress("stepped stops", change, number, count)
-            let isInside = try process.run(atMost: instruction) == instruction
+            let (instruction, isInside) = try process.run(atMost: instruction, within: Self.steppingLimit)
             try changeBesideStopped(change)
             if isInside { try process.runToPause() }
             changeNow(change)

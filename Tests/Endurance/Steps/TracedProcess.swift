@@ -40,12 +40,20 @@ final class TracedProcess {
         return try wait()
     }
 
-    /// Runs instructions until the process calls ``pause()``, but at most so many.
+    /// Runs instructions until the process calls ``pause()``.
     ///
-    /// - Returns: The number of instructions.
-    func run(atMost count: Int) throws -> Int {
-        for number in 0..<count where try step() == .paused { return number }
-        return count
+    /// - Parameters:
+    ///   - count: The number of instructions after which it stops anyway.
+    ///   - limit: The time after which it stops anyway. On a busy machine, an instruction may take milliseconds.
+    /// - Returns: The number of instructions, and whether the process has not called ``pause()`` yet.
+    /// - Throws: ``Failure`` if the process ends.
+    func run(atMost count: Int, within limit: Duration) throws -> (instructions: Int, isInside: Bool) {
+        let end = ContinuousClock.now + limit
+        for number in 0..<count {
+            if ContinuousClock.now >= end { return (number, true) }
+            if try step() == .paused { return (number, false) }
+        }
+        return (count, true)
     }
 
     /// Lets the process run until it calls ``pause()``.
