@@ -10,7 +10,9 @@ struct Child: Sendable {
         case inspect
         case increment
         case load
+        #if os(Linux)
         case step
+        #endif
     }
 
     static let flag = "--child"
@@ -46,12 +48,10 @@ struct Child: Sendable {
         case .write: try Writer(child).run()
         case .inspect: try Inspector(child).run()
         case .increment: try Incrementer(child).run()
+        case .load: try LoadProcess(child, claims: Claims(in: arguments[1])).run()
         #if os(Linux)
         case .step: try Stepper(child).run()
-        #else
-        case .step: throw UsageError("only Linux executes a process in steps")
         #endif
-        case .load: try LoadProcess(child, claims: Claims(in: arguments[1])).run()
         }
     }
 

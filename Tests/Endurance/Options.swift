@@ -7,7 +7,9 @@ struct Options {
         case increments
         case load
         case reads
+        #if os(Linux)
         case steps
+        #endif
     }
 
     var isHelpWanted = false
@@ -25,7 +27,7 @@ struct Options {
         increments  4 processes each add 1 to a new suite 5,000 times
         load        8 processes of 4 threads use every operation, and are killed and restarted
         reads       a thread sets values, and others check that no read is torn or stale
-        steps       stop and kill a process at single instructions of a change (Linux)
+        steps       stop and kill a process at single instructions of a change (only on Linux)
         all         all of them in sequence (the default)
 
           --rounds N    the number of rounds of kill (500), or of stops and of kills in steps (2,000)

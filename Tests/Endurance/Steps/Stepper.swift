@@ -13,6 +13,14 @@ struct Stepper {
         case update
 
         var key: String { "\(self)" }
+
+        /// Makes the change, and records it.
+        func make(_ setting: Setting<Int>, _ tally: Tally) throws {
+            switch self {
+            case .set: try tally.next(setting.set)
+            case .update: _ = try tally.increment { try setting.update { $0 += 1 } }
+            }
+        }
     }
 
     /// The number of changes before the first step.
@@ -35,18 +43,11 @@ struct Stepper {
         let setting = Setting(change.key, default: 0, suite: child.suite)
         let tally = child.ledger.tally(change.rawValue)
         // Then the process has opened the journal, and the functions that a change calls are linked.
-        for _ in 0..<Self.preparations { try make(setting, tally) }
+        for _ in 0..<Self.preparations { try change.make(setting, tally) }
         TracedProcess.pause()
         while true {
-            try make(setting, tally)
+            try change.make(setting, tally)
             if isPausing { TracedProcess.pause() }
-        }
-    }
-
-    private func make(_ setting: Setting<Int>, _ tally: Tally) throws {
-        switch change {
-        case .set: try tally.next(setting.set)
-        case .update: _ = try tally.increment { try setting.update { $0 += 1 } }
         }
     }
 }

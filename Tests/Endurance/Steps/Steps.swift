@@ -3,7 +3,6 @@
 #if os(Linux)
 import Foundation
 import StoredSettings
-import Synchronization
 
 /// Stops and kills a process during its changes, while this process makes changes as well.
 ///
@@ -32,7 +31,7 @@ final class Steps {
             return """
                 steps: \(Format.count(stops)) stops and \(Format.count(kills)) kills, \(Format.count(stepped)) of them at \
                 single instructions (\(changes.joined(separator: ", "))), in \(Format.number(seconds)) s
-                  the process was stopped with the lock \(Format.count(waits)) times; \
+                  other changes had to wait for the stopped process \(Format.count(waits)) times; \
                 the longest change after a kill took \(Format.number(longestChange * 1_000)) ms
                 """
         }
@@ -40,12 +39,6 @@ final class Steps {
 
     /// One of so many rounds is executed in steps, because that takes long.
     private static let roundsPerSteppedRound = 10
-    /// How long a change waits for a stopped process before it is canceled.
-    private static let patience = Duration.milliseconds(30)
-    /// The time within which a canceled change has to return.
-    ///
-    /// On a busy machine, its thread may have to wait.
-    private static let cancellationLimit = Duration.seconds(60)
     /// How long a change may wait for a killed process: less than the time after which it would fail.
     private static let limit = Duration.seconds(4)
     /// The time for which a process makes changes between two stops, in milliseconds.
@@ -57,7 +50,7 @@ final class Steps {
     private let workspace: Workspace
     private let ledger: Ledger
     private let path: String
-    private let suite: SettingsSuite
+    private let changes: OwnChanges
     private var random: SeededRandom
     private var result = Result()
 
@@ -70,7 +63,8 @@ final class Steps {
         (self.rounds, self.workspace) = (rounds, workspace)
         ledger = try Child.ledger(in: workspace.directory)
         path = workspace.path("steps/settings.json")
-        suite = SettingsSuite(fileAt: path, reporter: StepsReporter(findings: workspace.findings))
+        let reporter = StepsReporter(findings: workspace.findings)
+        changes = OwnChanges(SettingsSuite(fileAt: path, reporter: reporter), ledger, workspace.findings)
         random = SeededRandom(seed: seed)
     }
 
@@ -99,7 +93,7 @@ final class Steps {
             }
         }
         // Otherwise the suite makes a checkpoint when it is released, perhaps after the directory was removed.
-        try suite.checkpoint()
+        try changes.suite.checkpoint()
         result.seconds = (ContinuousClock.now - startTime).seconds
         return result
     }
@@ -114,10 +108,10 @@ final class Steps {
         for (number, instruction) in positions(count, of: instructions).enumerated() {
             try showProgress("stepped stops", change, number, count)
             let (instruction, isInside) = try process.run(atMost: instruction, within: Self.steppingLimit)
-            try changeBesideStopped(change)
+            try makeBesideStopped(change)
             if isInside { try process.runToPause() }
-            changeNow(change)
-            correct(change, by: try check(change, "a stop at instruction \(instruction)"))
+            changes.make(change)
+            try changes.checkAndCorrect(change, "a stop at instruction \(instruction)")
         }
         try process.kill()
         return instructions
@@ -131,8 +125,8 @@ final class Steps {
             try process.resume()
             pause(random.milliseconds(Self.timeBetweenStops))
             try process.stop()
-            try changeBesideStopped(change)
-            _ = try check(change, "a stop")
+            try makeBesideStopped(change)
+            _ = try changes.check(change, "a stop")
         }
         try kill(process, change, "the last stop")
     }
@@ -141,11 +135,16 @@ final class Steps {
         try process.kill()
         result.kills += 1
         let start = ContinuousClock.now
-        changeNow(change)
+        changes.make(change)
         let time = ContinuousClock.now - start
         result.longestChange = max(result.longestChange, time.seconds)
-        if time > Self.limit { record("a change took \(time) after \(place)", change) }
-        correct(change, by: try check(change, place))
+        if time > Self.limit { changes.record("a change took \(time) after \(place)", change) }
+        try changes.checkAndCorrect(change, place)
+    }
+
+    private func makeBesideStopped(_ change: Stepper.Change) throws {
+        result.stops += 1
+        if try !changes.makeWithoutWaiting(change) { result.waits += 1 }
     }
 
     private func start(_ change: Stepper.Change, isPausing: Bool) throws -> TracedProcess {
@@ -158,105 +157,9 @@ final class Steps {
         (0..<count).map { $0 * limit / count + random.below(max(limit / count, 1)) }.shuffled(using: &random)
     }
 
-    // MARK: - The changes of this process
-
-    /// The changes of this process have the same form as those of the other one.
-    ///
-    /// Sets have their own key, so that the stored numbers show which process has set them.
-    private func setting(_ change: Stepper.Change) -> Setting<Int> {
-        Setting(change == .set ? "own" : change.key, default: 0, suite: suite)
-    }
-
-    private func tally(_ change: Stepper.Change) -> Tally {
-        ledger.tally(Stepper.Change.allCases.count + change.rawValue)
-    }
-
-    private func changeNow(_ change: Stepper.Change) {
-        let setting = setting(change)
-        do {
-            switch change {
-            case .set: try tally(change).next(setting.set)
-            case .update: _ = try tally(change).increment { try setting.update { $0 += 1 } }
-            }
-        } catch {
-            record("a change failed: \(error)", change)
-        }
-    }
-
-    /// Makes a change while the other process is stopped, and cancels it if it has to wait.
-    private func changeBesideStopped(_ change: Stepper.Change) throws {
-        result.stops += 1
-        let (setting, tally) = (setting(change), tally(change))
-        let end = DispatchSemaphore(value: 0)
-        let outcome = Mutex<Swift.Result<Void, any Error>?>(nil)
-        let number = tally.begun.value + 1
-        let task = Task {
-            do {
-                switch change {
-                case .set: try await setting.async.set(number)
-                case .update: try await setting.async.update { $0 += 1 }
-                }
-                outcome.withLock { $0 = .success(()) }
-            } catch {
-                outcome.withLock { $0 = .failure(error) }
-            }
-            end.signal()
-        }
-        tally.begun.value = number
-        if end.wait(for: Self.patience) == .timedOut {
-            task.cancel()
-            guard end.wait(for: Self.cancellationLimit) == .success else {
-                throw Failure("a canceled change does not return")
-            }
-        }
-        switch outcome.withLock({ $0 }) {
-        case .success:
-            tally.acknowledged.value = number
-        case .failure(let error):
-            tally.begun.value = number - 1
-            result.waits += 1
-            if !(error is CancellationError) { record("a change beside a stopped process failed: \(error)", change) }
-        case nil:
-            throw Failure("a change has no outcome")
-        }
-    }
-
-    // MARK: - Checks
-
-    /// Compares the stored numbers with those that the processes have acknowledged.
-    ///
-    /// - Returns: The number of changes of the other process that are stored.
-    private func check(_ change: Stepper.Change, _ place: String) throws -> Int {
-        let (child, own) = (ledger.tally(change.rawValue), tally(change))
-        let stored = try Setting(change.key, default: 0, suite: suite).load() ?? 0
-        let others = change == .set ? stored : stored - own.acknowledged.value
-        // The last change of a process that is stopped or killed may be stored or not.
-        let range = child.acknowledged.value...child.begun.value
-        if !range.contains(others) {
-            record("\(others) changes of the other process are stored instead of \(range), after \(place)", change)
-        }
-        if change == .set {
-            let number = try setting(change).load() ?? 0
-            if number != own.acknowledged.value {
-                record("\(number) is stored instead of \(own.acknowledged.value), after \(place)", change)
-            }
-        }
-        return others
-    }
-
-    /// Notes how many changes of a process are stored, which has been killed or pauses.
-    private func correct(_ change: Stepper.Change, by number: Int) {
-        let child = ledger.tally(change.rawValue)
-        (child.acknowledged.value, child.begun.value) = (number, number)
-    }
-
     private func showProgress(_ what: String, _ change: Stepper.Change, _ number: Int, _ count: Int) throws {
         Console.showProgress(number == count - 1 ? "" : "steps: \(what) in \(change): \(number) of \(count)")
         try Interruption.check()
-    }
-
-    private func record(_ text: String, _ change: Stepper.Change) {
-        workspace.findings.record("steps, \(change): \(text)")
     }
 }
 
@@ -270,12 +173,6 @@ private final class StepsReporter: SettingsReporter {
 
     func report(_ error: SettingsError) {
         if error.code != .lockTimedOut { findings.report(error) }
-    }
-}
-
-extension DispatchSemaphore {
-    fileprivate func wait(for limit: Duration) -> DispatchTimeoutResult {
-        wait(timeout: .now() + limit.seconds)
     }
 }
 #endif

@@ -153,8 +153,8 @@ enum JournalHeader {
     /// The offsets of two epochs, each within one sector of the disk.
     ///
     /// The older one is overwritten.
-    private static let epochWords = [64, 128]
-    private static let epochLength = 9
+    static let epochWords = [64, 128]
+    static let epochLength = 9
 
     /// The words of a new journal's header.
     ///

@@ -95,10 +95,10 @@ struct JournalState {
     ///
     /// Within a journal, the number of the epoch only rises, and so does the end of the records within an epoch.
     func isAhead(of epoch: JournalEpoch, at other: JournalPosition) -> Bool {
+        let start = JournalPosition(epoch: epoch.epoch, end: 0)
+        guard epoch.epoch == position.epoch else { return position.isAfter(start) }
         // In no epoch: this process has only read a damaged header.
-        guard position.epoch != 0 else { return false }
-        guard epoch.epoch == position.epoch else { return Int32(bitPattern: epoch.epoch &- position.epoch) < 0 }
-        return epoch.salt != salt || other.end < position.end
+        return position.epoch != 0 && (epoch.salt != salt || other.end < position.end)
     }
 
     /// Whether a reader that has read the previous epoch can continue in a new one.

@@ -174,14 +174,10 @@ extension Journal {
 
 extension Journal {
     /// The newest of some epochs; 0 and `nil` are none, and a reader of a damaged header may have noted 0.
-    ///
-    /// Numbers of epochs wrap around, and readers compare them in the same way: see ``JournalState/isAhead(of:at:)``.
     private func newest(of epochs: [UInt32?]) -> UInt32 {
-        epochs.compactMap { $0 == 0 ? nil : $0 }
-            .reduce(nil as UInt32?) { newest, epoch in
-                guard let newest, Int32(bitPattern: epoch &- newest) <= 0 else { return epoch }
-                return newest
-            } ?? 0
+        epochs.compactMap { $0.map { JournalPosition(epoch: $0, end: 0) } }
+            .reduce(JournalPosition(epoch: 0, end: 0)) { $1.isAfter($0) ? $1 : $0 }
+            .epoch
     }
 }
 

@@ -212,7 +212,9 @@ struct LostJournalTests {
             #expect(other.contents() == ["a": 1])
             // As after a truncation within the header, and a record whose process had examined the length before.
             let journal = JournalFile(of: path)
-            for offset in stride(from: 512, to: 1_096, by: 8) { try journal.overwriteWord(at: offset, with: 0) }
+            for word in JournalHeader.epochWords.flatMap({ $0..<$0 + JournalHeader.epochLength }) {
+                try journal.overwriteWord(at: word * 8, with: 0)
+            }
             if isSetBefore { try store.commit { $0["b"] = 2 } }
             try store.checkpoint()
             try other.commit { $0["c"] = 3 }
