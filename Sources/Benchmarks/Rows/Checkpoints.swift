@@ -112,9 +112,10 @@ private final class SetsDuringCheckpoint {
                     }
                 }
             }
+            guard !times.isEmpty else { continue }
             times.sort()
             switch choice {
-            case .first: if let time = times.first { return time }
+            case .first: return times[0]
             case .quantile(let quantile): return times[min(Int(Double(times.count) * quantile), times.count - 1)]
             }
         }

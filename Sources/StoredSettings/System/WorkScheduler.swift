@@ -64,9 +64,9 @@ final class WorkScheduler: @unchecked Sendable {
         }
     }
 
-    /// Tries again to start a thread, for work that is not due yet.
+    /// Tries again to start a thread for the work that is waiting, even if it is not due yet.
     ///
-    /// Does nothing when there is a thread.
+    /// Does nothing when there is a thread, or no work.
     func startThreadIfStarved() {
         guard isStarved else { return }
         perform(signal.withLock { queue.replaceThread() })

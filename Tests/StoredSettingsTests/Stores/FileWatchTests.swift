@@ -36,7 +36,7 @@ struct FileWatchTests {
         }
     }
 
-    @Test("a store whose last reference is released in a handler is closed on another thread")
+    @Test("a store that is closed in a handler is closed on another thread")
     func closedInHandler() async throws {
         try await withTemporaryDirectory { directory in
             let watching = Mutex<UInt>(0)

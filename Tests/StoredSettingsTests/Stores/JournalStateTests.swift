@@ -52,6 +52,9 @@ struct JournalStateTests {
             other.previousEnd = end
             #expect(!state.continues(into: other))
         }
+        var (last, first) = (state, next)
+        (last.position.epoch, first.epoch) = (.max, 1)
+        #expect(last.continues(into: first), "0 is no epoch")
         state.enterNext(next)
         #expect(state.journaled == ["c": Self.front + 40])
         #expect(state.position == JournalPosition(epoch: 8, end: Self.front + 40))

@@ -156,8 +156,9 @@ extension Checkpoints {
             report(error.error)
         } catch {
             var error = file.writeError(error)
-            // Another process is making a checkpoint. When it has finished, it finds the remaining records.
-            guard error.code != .lockTimedOut else { return }
+            // Another process is making a checkpoint. When it has finished, it finds the remaining records. Or another thread
+            // has closed the store meanwhile, and made the last checkpoint.
+            guard ![.lockTimedOut, .suiteFinished].contains(error.code) else { return }
             error.consequence =
                 "the changes are safe in the journal, and the settings file is written when the suite is opened again"
             report(error)

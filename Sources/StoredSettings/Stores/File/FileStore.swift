@@ -32,6 +32,8 @@ final class FileStore: VersionedStore, LocatingStore {
     let writePatience: Patience
     /// The thread that closes the store; 0 while no thread does.
     private let closer = Atomic<UInt>(0)
+    /// The number of forks when that thread began.
+    private let closingForks = Atomic<UInt64>(0)
 
     /// Creates a store without accessing the file yet.
     ///
@@ -331,10 +333,22 @@ extension FileStore {
     /// Makes a last checkpoint, and releases files and watches.
     ///
     /// If another thread is already closing the store, the caller waits for it. On the thread that watches files for all
-    /// suites, which may release the last reference to a suite, another thread closes the store later.
+    /// suites, which may release the last reference to a suite, another thread closes the store later, unless the system
+    /// starts none.
     func close() {
-        guard !DirectoryWatcher.shared.isCurrentThread else { return WorkScheduler.shared.soon { self.close() } }
+        guard !DirectoryWatcher.shared.isCurrentThread else { return WorkScheduler.shared.soon { self.closeNow() } }
+        closeNow()
+    }
+
+    private func closeNow() {
         let thread = SystemCalls.currentThread()
+        let forks = UInt64(Forks.count)
+        let abandoned = closer.load(ordering: .relaxed)
+        // The thread that closed the store when the process was forked does not exist in the child.
+        if abandoned != 0, closingForks.exchange(forks, ordering: .relaxed) != forks {
+            _ = closer.compareExchange(expected: abandoned, desired: 0, ordering: .relaxed)
+        }
+        closingForks.store(forks, ordering: .relaxed)
         let (isFirst, closer) = closer.compareExchange(expected: 0, desired: thread, ordering: .acquiringAndReleasing)
         guard isFirst else {
             // A reporter that runs during the close must not wait for its own thread.

@@ -185,7 +185,9 @@ extension Journal {
         let published = published
         if published.epoch == epoch.epoch, published.end >= epoch.start { return (epoch, published) }
         // The process that began the epoch has not published that yet, or died before it did.
-        if published.epoch == epoch.epoch &- 1, published.end == epoch.previousEnd { return (epoch, epoch.beginning) }
+        if JournalPosition.epoch(after: published.epoch) == epoch.epoch, published.end == epoch.previousEnd {
+            return (epoch, epoch.beginning)
+        }
         return nil
     }
 
@@ -313,7 +315,7 @@ extension Journal {
     func retire() throws(SystemError) {
         page[JournalHeader.retiredWord] = 1
         var position = published
-        position.epoch &+= 1
+        position.epoch = JournalPosition.epoch(after: position.epoch)
         try publish(position)
     }
 }

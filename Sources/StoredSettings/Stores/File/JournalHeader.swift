@@ -19,6 +19,9 @@ struct JournalPosition: Hashable {
 
     var word: UInt64 { UInt64(epoch) << 32 | UInt64(end) }
 
+    /// The number of the epoch after another one, which is never 0.
+    static func epoch(after epoch: UInt32) -> UInt32 { max(epoch &+ 1, 1) }
+
     /// Whether this position is after another one in the same journal.
     ///
     /// Numbers of epochs wrap around, so the nearer way from one to the other counts. 0 is before all epochs.

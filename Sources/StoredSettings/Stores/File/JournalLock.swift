@@ -20,7 +20,7 @@ final class JournalLock: Sendable {
     private let file: FileHandle
     private let system: SystemCalls
     private let fileIdentity: FileIdentity
-    /// The token of this process; 0 before it first locks the journal.
+    /// The token with which this object locks the journal; 0 before it does so for the first time.
     private let token = Atomic<UInt64>(0)
     private let holds = OwnTokens.Holds()
     /// This process, as the header names it.
@@ -38,8 +38,6 @@ final class JournalLock: Sendable {
 
     /// How often to look at a held lock before the thread sleeps: the holder usually releases it within a microsecond.
     private static let spinCount = 100
-    /// The longest sleep without looking at the lock, in seconds.
-    private static let longestSleep = 0.01
     /// How long a process waits before the others have to let it go first.
     static let starvationTime = Duration.milliseconds(4)
     /// How long the others leave a free lock to that process, in steps and seconds per step.
@@ -203,7 +201,7 @@ extension JournalLock {
 
     /// Chooses a token that no other process has.
     ///
-    /// - Returns: The token; `nil` if another process has it by chance.
+    /// - Returns: The token; `nil` if another process has it by chance, or another thread has just recorded it for this object.
     private func claimToken() throws(SystemError) -> UInt64? {
         let new = UInt64.random(in: 1...Self.tokenMask)
         guard try system.tryLock(byteAt: Self.firstByte + Int(new), of: file) else { return nil }
@@ -279,7 +277,7 @@ extension JournalLock {
         SystemCalls.wait(
             onWordAt: page.address(ofWord: JournalHeader.lockWord),
             while: UInt32(truncatingIfNeeded: awaited),
-            seconds: min(max(pause, 0.001), Self.longestSleep)
+            seconds: max(pause, 0.001)
         )
     }
 

@@ -93,7 +93,7 @@ struct JournalState {
 
     /// Whether a journal lacks records that this process has read, because it was replaced by an older copy.
     ///
-    /// Within a journal, the number of the epoch only rises, and so does the end of the records within an epoch.
+    /// Within a journal, each epoch is after the previous one, and the end of the records only rises within an epoch.
     func isAhead(of epoch: JournalEpoch, at other: JournalPosition) -> Bool {
         let start = JournalPosition(epoch: epoch.epoch, end: 0)
         guard epoch.epoch == position.epoch else { return position.isAfter(start) }
@@ -103,7 +103,8 @@ struct JournalState {
 
     /// Whether a reader that has read the previous epoch can continue in a new one.
     func continues(into epoch: JournalEpoch) -> Bool {
-        !isDamaged && position.epoch == epoch.epoch &- 1 && epoch.previousEnd != 0 && position.end == epoch.previousEnd
+        !isDamaged && JournalPosition.epoch(after: position.epoch) == epoch.epoch && epoch.previousEnd != 0
+            && position.end == epoch.previousEnd
     }
 
     /// Enters the epoch after this one, whose first record contains the previous records that are not in the file.
@@ -232,7 +233,7 @@ struct JournalState {
 
     /// Notes values that are missing in an epoch because the process that began it did not know of them.
     mutating func strand(by epoch: JournalEpoch, value: (String) -> StoredValue?) {
-        guard epoch.previousEnd == 0, epoch.epoch == position.epoch &+ 1 else { return }
+        guard epoch.previousEnd == 0, epoch.epoch == JournalPosition.epoch(after: position.epoch) else { return }
         dropCheckpointed(upTo: epoch.previousCheckpointed)
         // A checkpoint in the new epoch may have written newer values.
         let checkpoint = epoch.checkpointed == epoch.start ? journal.flatMap { LastCheckpoint(through: $0) } : nil

@@ -143,7 +143,7 @@ extension Journal {
         after known: UInt32 = 0
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
-        let number = max(newest(of: [published.epoch, last?.epoch, known]) &+ 1, 1)
+        let number = JournalPosition.epoch(after: newest(of: [published.epoch, last?.epoch, known]))
         let salt = isUnsalted ? 0 : UInt64.random(in: 1 ... .max)
         let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))

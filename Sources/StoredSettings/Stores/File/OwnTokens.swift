@@ -44,7 +44,7 @@ final class OwnTokens: Sendable {
         holds.withLock { _ = $0.removeValue(forKey: Key(token: token, file: file)) }
     }
 
-    /// Whether a thread of this process holds the lock of a journal with a token; `nil` for a token of another process.
+    /// Whether a thread of this process holds the lock of a journal with a token, or is acquiring it; `nil` for a token of another process.
     func isHeld(with token: UInt64, of file: FileIdentity) -> Bool? {
         let holds = holds.withLock { $0[Key(token: token, file: file)] }
         return holds.map { $0.count.load(ordering: .sequentiallyConsistent) > 0 }
