@@ -103,7 +103,7 @@ extension SettingsSuite {
         /// - Parameter keys: The keys.
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
         public func reset(_ keys: AnySettingKey...) async throws {
-            let names = keys.map(\.name)
+            let names = keys.flatMap(\.storedKeys.all)
             try await WaitingExecutor.run { try suite.reset(names) }
         }
 

@@ -88,58 +88,34 @@ extension DefaultStorage {
         setting = Setting(SettingKey(key, default: wrappedValue), suite: suite)
     }
 
-    /// Stores the property under a key, converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - wrappedValue: The default.
-    ///   - key: The key: any non-empty string.
-    ///   - suite: The suite that stores the value.
-    ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
-    public init(
-        wrappedValue: Value,
-        key: String,
-        suite: SettingsSuite = .standard,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key, default: wrappedValue, suite: suite, as: bridge, validate: validate)
-    }
-
-    /// Stores the property under a key that is a case of an enum, converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - wrappedValue: The default.
-    ///   - key: A value whose raw value is the key.
-    ///   - suite: The suite that stores the value.
-    ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value is valid.
-    public init(
-        wrappedValue: Value,
-        _ key: some RawRepresentable<String>,
-        suite: SettingsSuite = .standard,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key.rawValue, default: wrappedValue, suite: suite, as: bridge, validate: validate)
-    }
-}
-
-extension DefaultStorage where Value: StoredValueConvertible {
     /// Stores the property under a key.
     ///
     /// - Parameters:
     ///   - wrappedValue: The default.
     ///   - key: The key: any non-empty string.
     ///   - suite: The suite that stores the value.
-    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         wrappedValue: Value,
         key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key, default: wrappedValue, suite: suite, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value: StoredValueConvertible {
+        setting = Setting(
+            key,
+            default: wrappedValue,
+            suite: suite,
+            in: valid,
+            validate: validate,
+            help: help,
+            traits: traits
+        )
     }
 
     /// Stores the property under a key that is a case of an enum.
@@ -148,49 +124,93 @@ extension DefaultStorage where Value: StoredValueConvertible {
     ///   - wrappedValue: The default.
     ///   - key: A value whose raw value is the key.
     ///   - suite: The suite that stores the value.
-    ///   - validate: Returns whether a value is valid.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         wrappedValue: Value,
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key.rawValue, default: wrappedValue, suite: suite, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value: StoredValueConvertible {
+        setting = Setting(
+            key.rawValue,
+            default: wrappedValue,
+            suite: suite,
+            in: valid,
+            validate: validate,
+            help: help,
+            traits: traits
+        )
     }
 
-    /// Stores the property under a key, with values in a range.
+    /// Stores the property under a key, converted by a bridge.
     ///
     /// - Parameters:
     ///   - wrappedValue: The default.
     ///   - key: The key: any non-empty string.
     ///   - suite: The suite that stores the value.
-    ///   - range: The valid values. Others are neither stored nor returned.
-    ///   - validate: Returns whether a value of the range is valid.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
+    ///   - bridge: The conversions.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         wrappedValue: Value,
         key: String,
         suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value> & Sendable,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        setting = Setting(key, default: wrappedValue, suite: suite, in: range, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) {
+        setting = Setting(
+            key,
+            default: wrappedValue,
+            suite: suite,
+            in: valid,
+            as: bridge,
+            validate: validate,
+            help: help,
+            traits: traits
+        )
     }
 
-    /// Stores the property under a key that is a case of an enum, with values in a range.
+    /// Stores the property under a key that is a case of an enum, converted by a bridge.
     ///
     /// - Parameters:
     ///   - wrappedValue: The default.
     ///   - key: A value whose raw value is the key.
     ///   - suite: The suite that stores the value.
-    ///   - range: The valid values.
-    ///   - validate: Returns whether a value of the range is valid.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
+    ///   - bridge: The conversions.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         wrappedValue: Value,
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value> & Sendable,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        setting = Setting(key.rawValue, default: wrappedValue, suite: suite, in: range, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) {
+        setting = Setting(
+            key.rawValue,
+            default: wrappedValue,
+            suite: suite,
+            in: valid,
+            as: bridge,
+            validate: validate,
+            help: help,
+            traits: traits
+        )
     }
 }

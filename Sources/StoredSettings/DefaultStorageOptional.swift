@@ -36,52 +36,24 @@ extension DefaultStorageOptional {
         setting = Setting(key, suite: suite)
     }
 
-    /// Stores the property under a key, converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - key: The key: any non-empty string.
-    ///   - suite: The suite that stores the value.
-    ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
-    public init(
-        key: String,
-        suite: SettingsSuite = .standard,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key, suite: suite, as: bridge, validate: validate)
-    }
-
-    /// Stores the property under a key that is a case of an enum, converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - key: A value whose raw value is the key.
-    ///   - suite: The suite that stores the value.
-    ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
-    public init(
-        _ key: some RawRepresentable<String>,
-        suite: SettingsSuite = .standard,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key.rawValue, suite: suite, as: bridge, validate: validate)
-    }
-}
-
-extension DefaultStorageOptional where Value: StoredValueConvertible {
     /// Stores the property under a key.
     ///
     /// - Parameters:
     ///   - key: The key: any non-empty string.
     ///   - suite: The suite that stores the value.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key, suite: suite, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value: StoredValueConvertible {
+        setting = Setting(key, suite: suite, in: valid, validate: validate, help: help, traits: traits)
     }
 
     /// Stores the property under a key that is a case of an enum.
@@ -89,44 +61,70 @@ extension DefaultStorageOptional where Value: StoredValueConvertible {
     /// - Parameters:
     ///   - key: A value whose raw value is the key.
     ///   - suite: The suite that stores the value.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        setting = Setting(key.rawValue, suite: suite, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value: StoredValueConvertible {
+        setting = Setting(key.rawValue, suite: suite, in: valid, validate: validate, help: help, traits: traits)
     }
 
-    /// Stores the property under a key, with values in a range.
+    /// Stores the property under a key, converted by a bridge.
     ///
     /// - Parameters:
     ///   - key: The key: any non-empty string.
     ///   - suite: The suite that stores the value.
-    ///   - range: The valid values, apart from `nil`. Others are neither stored nor returned.
-    ///   - validate: Returns whether a value of the range is valid.
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - bridge: The conversions of the type inside the optional.
+    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         key: String,
         suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value> & Sendable,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        setting = Setting(key, suite: suite, in: range, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) {
+        setting = Setting(key, suite: suite, in: valid, as: bridge, validate: validate, help: help, traits: traits)
     }
 
-    /// Stores the property under a key that is a case of an enum, with values in a range.
+    /// Stores the property under a key that is a case of an enum, converted by a bridge.
     ///
     /// - Parameters:
     ///   - key: A value whose raw value is the key.
     ///   - suite: The suite that stores the value.
-    ///   - range: The valid values, apart from `nil`.
-    ///   - validate: Returns whether a value of the range is valid.
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - bridge: The conversions of the type inside the optional.
+    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value> & Sendable,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        setting = Setting(key.rawValue, suite: suite, in: range, validate: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        as bridge: some StoredValueBridge<Value>,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) {
+        setting = Setting(
+            key.rawValue,
+            suite: suite,
+            in: valid,
+            as: bridge,
+            validate: validate,
+            help: help,
+            traits: traits
+        )
     }
 }

@@ -18,7 +18,10 @@ extension DefaultStorage {
     public init(
         key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the property needs a default.
@@ -27,27 +30,10 @@ extension DefaultStorage {
     public init(
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) { unavailable() }
-
-    /// Unavailable: the property needs a default.
-    @available(*, unavailable, message: "Add a default in the range, or use @DefaultStorageOptional.")
-    @_disfavoredOverload
-    public init(
-        key: String,
-        suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) { unavailable() }
-
-    /// Unavailable: the property needs a default.
-    @available(*, unavailable, message: "Add a default in the range, or use @DefaultStorageOptional.")
-    @_disfavoredOverload
-    public init(
-        _ key: some RawRepresentable<String>,
-        suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the type needs a conversion.
@@ -57,7 +43,10 @@ extension DefaultStorage {
         wrappedValue: Value,
         key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the type needs a conversion.
@@ -67,7 +56,10 @@ extension DefaultStorage {
         wrappedValue: Value,
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the bridge converts one element of an array.
@@ -78,7 +70,9 @@ extension DefaultStorage {
         key: String,
         suite: SettingsSuite = .standard,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == [Element] { unavailable() }
 
     /// Unavailable: the bridge converts one element of a set.
@@ -89,7 +83,9 @@ extension DefaultStorage {
         key: String,
         suite: SettingsSuite = .standard,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == Set<Element> { unavailable() }
 
     /// Unavailable: the bridge converts one element of a dictionary.
@@ -100,7 +96,9 @@ extension DefaultStorage {
         key: String,
         suite: SettingsSuite = .standard,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == [Key: Element] { unavailable() }
 
     /// Unavailable: the bridge converts the value inside an optional.
@@ -111,7 +109,9 @@ extension DefaultStorage {
         key: String,
         suite: SettingsSuite = .standard,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == Element? { unavailable() }
 
     /// Unavailable: a string needs the label `key:`.
@@ -129,7 +129,10 @@ extension DefaultStorageOptional {
         wrappedValue: Value?,
         key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: `nil` means that nothing is stored, so there is no default.
@@ -138,7 +141,10 @@ extension DefaultStorageOptional {
         wrappedValue: Value?,
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: `nil` means that nothing is stored, so there is no default.
@@ -151,7 +157,10 @@ extension DefaultStorageOptional {
     public init(
         key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the type needs a conversion.
@@ -160,7 +169,10 @@ extension DefaultStorageOptional {
     public init(
         _ key: some RawRepresentable<String>,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: a string needs the label `key:`.
@@ -178,7 +190,10 @@ extension Setting {
     public init(
         _ key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the type needs a conversion.
@@ -188,7 +203,10 @@ extension Setting {
         _ key: String,
         default value: Value,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 }
 
@@ -203,15 +221,12 @@ extension SettingKey {
     /// Unavailable: the key needs a default.
     @available(*, unavailable, message: "Add a default, or use an optional type: SettingKey<Int?>(\"port\").")
     @_disfavoredOverload
-    public convenience init(_ name: String, validate: (@Sendable (Value) throws -> Bool)? = nil) { unavailable() }
-
-    /// Unavailable: the key needs a default.
-    @available(*, unavailable, message: "Add a default in the range, or use an optional type.")
-    @_disfavoredOverload
     public convenience init(
         _ name: String,
-        in range: some RangeExpression<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the type needs a conversion.
@@ -220,7 +235,10 @@ extension SettingKey {
     public convenience init(
         _ name: String,
         default value: Value,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) { unavailable() }
 
     /// Unavailable: the bridge converts one element of an array.
@@ -230,7 +248,9 @@ extension SettingKey {
         _ name: String,
         default value: Value,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == [Element] { unavailable() }
 
     /// Unavailable: the bridge converts one element of a set.
@@ -240,7 +260,9 @@ extension SettingKey {
         _ name: String,
         default value: Value,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == Set<Element> { unavailable() }
 
     /// Unavailable: the bridge converts one element of a dictionary.
@@ -250,7 +272,9 @@ extension SettingKey {
         _ name: String,
         default value: Value,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == [Key: Element] { unavailable() }
 
     /// Unavailable: the bridge converts the value inside an optional.
@@ -260,7 +284,9 @@ extension SettingKey {
         _ name: String,
         default value: Value,
         as bridge: some StoredValueBridge<Element>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == Element? { unavailable() }
 }
 

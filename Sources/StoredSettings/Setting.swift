@@ -37,17 +37,19 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - name: The key.
     ///   - value: The default.
     ///   - suite: The suite that stores the setting.
+    ///   - metadata: The help and the traits.
     ///   - describe: Completes the description. It is called once more for a setting that is new.
     init(
         describing name: String,
         default value: Value,
         suite: SettingsSuite,
+        _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) {
         let description = SettingDescription(describe)
-        let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator)
+        let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator, metadata)
         let box = suite.box(named: name, fingerprint) {
-            SettingKey(describing: name, default: .fixed(value), describe: describe)
+            SettingKey(describing: name, default: .fixed(value), metadata, describe: describe)
         }
         self.init(box, in: suite)
     }
@@ -56,11 +58,14 @@ public struct Setting<Value: Sendable>: Sendable {
     init<Wrapped>(
         optional name: String,
         suite: SettingsSuite,
+        _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
         let description = SettingDescription(describe)
-        let fingerprint = SettingFingerprint(optional: description.conversion, description.validator)
-        let box = suite.box(named: name, fingerprint) { SettingKey<Wrapped?>(optional: name, describe: describe) }
+        let fingerprint = SettingFingerprint(optional: description.conversion, description.validator, metadata)
+        let box = suite.box(named: name, fingerprint) {
+            SettingKey<Wrapped?>(optional: name, metadata, describe: describe)
+        }
         self.init(box, in: suite)
     }
 
@@ -111,7 +116,7 @@ extension Setting {
         nonmutating set {
             do {
                 let stored = try box.encode(newValue)
-                engine.assign(stored, forKey: key) { report($0, as: .writeFailed) }
+                assign(stored)
             } catch {
                 report(error, as: .unstorable)
             }
@@ -124,7 +129,7 @@ extension Setting {
     /// Whether a value is stored, even one that cannot be decoded.
     public var isSet: Bool {
         box.access()
-        return engine.value(forKey: key) != nil
+        return box.storedValue != nil
     }
 
     /// Returns the stored value, without the default and without overrides.
@@ -135,7 +140,7 @@ extension Setting {
     public func load() throws -> Value? {
         box.access()
         if let problem = engine.store.problem { throw box.naming(problem, as: .readFailed) }
-        guard let stored = engine.value(forKey: key) else { return nil }
+        guard let stored = box.storedValue else { return nil }
         do {
             return try box.decode(stored)
         } catch {
@@ -162,7 +167,12 @@ extension Setting {
 
     func write(_ stored: StoredValue?) throws {
         do {
-            try engine.write(stored, forKey: key)
+            let keys = box.key.storedKeys
+            if engine.isStoredUnderOldKey(keys) {
+                try engine.write(keys.edits(stored))
+            } else {
+                try engine.write(stored, forKey: key)
+            }
         } catch {
             throw unsaved(error)
         }
@@ -170,6 +180,7 @@ extension Setting {
 
     func writeWithoutWaiting(_ stored: StoredValue?) throws -> Bool {
         do {
+            guard !engine.isStoredUnderOldKey(box.key.storedKeys) else { return false }
             return try engine.writeWithoutWaiting(stored, forKey: key)
         } catch {
             throw unsaved(error)
@@ -186,7 +197,17 @@ extension Setting {
     ///
     /// A failure is reported, and the change is saved later, as with an assignment. ``remove()`` throws instead.
     public func reset() {
-        engine.assign(nil, forKey: key) { report($0, as: .writeFailed) }
+        assign(nil)
+    }
+
+    /// Stores a value, or removes it, and reports a failure.
+    private func assign(_ stored: StoredValue?) {
+        let edits = box.key.storedKeys.edits(stored)
+        // In this order, readers see the value before or the value after, and no other.
+        for edit in stored == nil ? edits.reversed() : edits
+        where edit.key == key || engine.value(forKey: edit.key) != nil {
+            engine.assign(edit.value, forKey: edit.key) { report($0, as: .writeFailed) }
+        }
     }
 
     private func report(_ error: any Error, as code: SettingsError.Code) {
@@ -222,95 +243,59 @@ extension Setting {
     }
 }
 
-// MARK: - Types with a conversion of their own
+// MARK: - Creating a setting without a key
 
-extension Setting where Value: StoredValueConvertible {
+extension Setting {
     /// Creates a setting.
     ///
     /// - Parameters:
     ///   - key: The key: any non-empty string.
     ///   - value: The value while nothing is stored.
     ///   - suite: The suite that stores the setting.
-    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of them is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         _ key: String,
         default value: Value,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        self.init(describing: key, default: value, suite: suite) { $0.values(of: Value.self, where: validate) }
-    }
-
-    /// Creates a setting whose values lie in a range.
-    ///
-    /// - Parameters:
-    ///   - key: The key: any non-empty string.
-    ///   - value: The value while nothing is stored.
-    ///   - suite: The suite that stores the setting.
-    ///   - range: The valid values. Others are neither stored nor returned.
-    ///   - validate: Returns whether a value of the range is valid.
-    public init(
-        _ key: String,
-        default value: Value,
-        suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value> & Sendable,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        self.init(describing: key, default: value, suite: suite) {
-            $0.values(of: Value.self, in: range, where: validate)
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value: StoredValueConvertible {
+        self.init(describing: key, default: value, suite: suite, SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Value.self, in: valid, where: validate)
         }
     }
-}
 
-// MARK: - Types with a bridge
-
-extension Setting {
     /// Creates a setting whose values are converted by a bridge.
     ///
     /// - Parameters:
     ///   - key: The key: any non-empty string.
     ///   - value: The value while nothing is stored.
     ///   - suite: The suite that stores the setting.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
     ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init(
         _ key: String,
         default value: Value,
         suite: SettingsSuite = .standard,
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
         as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) {
-        self.init(describing: key, default: value, suite: suite) {
-            $0.values(of: Value.self, by: bridge, where: validate)
+        self.init(describing: key, default: value, suite: suite, SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Value.self, by: bridge, in: valid, where: validate)
         }
     }
 
-    /// Creates a setting whose values lie in a range and are converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - key: The key: any non-empty string.
-    ///   - value: The value while nothing is stored.
-    ///   - suite: The suite that stores the setting.
-    ///   - range: The valid values. Others are neither stored nor returned.
-    ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value of the range is valid.
-    public init(
-        _ key: String,
-        default value: Value,
-        suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Value> & Sendable,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        self.init(describing: key, default: value, suite: suite) {
-            $0.values(of: Value.self, by: bridge, in: range, where: validate)
-        }
-    }
-}
-
-// MARK: - Optional types without a default
-
-extension Setting {
     /// Creates an optional setting: `nil` means that nothing is stored, and assigning `nil` removes the stored value.
     ///
     /// ```swift
@@ -320,29 +305,21 @@ extension Setting {
     /// - Parameters:
     ///   - key: The key: any non-empty string.
     ///   - suite: The suite that stores the setting.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of them is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init<Wrapped: StoredValueConvertible>(
         _ key: String,
         suite: SettingsSuite = .standard,
-        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+        in valid: (any ValidValues<Wrapped> & Sendable)? = nil,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == Wrapped? {
-        self.init(optional: key, suite: suite) { $0.values(of: Wrapped.self, where: validate) }
-    }
-
-    /// Creates an optional setting whose values lie in a range.
-    ///
-    /// - Parameters:
-    ///   - key: The key: any non-empty string.
-    ///   - suite: The suite that stores the setting.
-    ///   - range: The valid values, apart from `nil`. Others are neither stored nor returned.
-    ///   - validate: Returns whether a value of the range is valid.
-    public init<Wrapped: StoredValueConvertible & Comparable>(
-        _ key: String,
-        suite: SettingsSuite = .standard,
-        in range: some RangeExpression<Wrapped> & Sendable,
-        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
-    ) where Value == Wrapped? {
-        self.init(optional: key, suite: suite) { $0.values(of: Wrapped.self, in: range, where: validate) }
+        self.init(optional: key, suite: suite, SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Wrapped.self, in: valid, where: validate)
+        }
     }
 
     /// Creates an optional setting whose values are converted by a bridge.
@@ -350,15 +327,23 @@ extension Setting {
     /// - Parameters:
     ///   - key: The key: any non-empty string.
     ///   - suite: The suite that stores the setting.
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
     ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
+    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public init<Wrapped: Sendable>(
         _ key: String,
         suite: SettingsSuite = .standard,
+        in valid: (any ValidValues<Wrapped> & Sendable)? = nil,
         as bridge: some StoredValueBridge<Wrapped>,
-        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == Wrapped? {
-        self.init(optional: key, suite: suite) { $0.values(of: Wrapped.self, by: bridge, where: validate) }
+        self.init(optional: key, suite: suite, SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Wrapped.self, by: bridge, in: valid, where: validate)
+        }
     }
 }
 

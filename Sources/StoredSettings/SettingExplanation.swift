@@ -30,7 +30,7 @@ extension Setting {
         }
         var problem = overrides.problems().first
         do {
-            if let value = try engine.value(forKey: key).map(box.decode) {
+            if let value = try box.storedValue.map(box.decode) {
                 candidates.append(Candidate(layer: .store, value: value))
             } else if let value = try engine.store.fallback(forKey: key).map(box.decode) {
                 candidates.append(Candidate(layer: .fallback, value: value))
@@ -64,6 +64,7 @@ extension Setting {
             place: used.layer == .store ? place : nil,
             shadowed: Dictionary(shadowed.map { ($0.layer, $0.value) }) { higher, _ in higher },
             problem: problem,
+            isRestartPending: box.startValue?.differs(from: box.encoded(used.value)) ?? false,
             text: text(of: used.value),
             shadowedText: shadowed.map { ", over \(phrase($0))" }.joined()
         )
@@ -82,12 +83,14 @@ extension Setting {
         return candidate.layer == .store ? "the stored \(text)" : "the \(candidate.layer) \(text)"
     }
 
-    /// A value as text: its stored form, in which the elements of sets are sorted.
+    /// A value as text: its stored form, in which the elements of sets are sorted, or `••••` for a secret.
     private func text(of value: Value) -> String {
+        let isSecret = box.key.metadata.traits.isSecret
         do {
-            return try box.key.conversion.encode(value)?.description ?? "nil"
+            guard let stored = try box.key.conversion.encode(value) else { return "nil" }
+            return isSecret ? SettingTraits.redactedText : stored.description
         } catch {
-            return "\(value)"
+            return isSecret ? SettingTraits.redactedText : "\(value)"
         }
     }
 }
@@ -108,6 +111,8 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     public let shadowed: [SettingsLayer: Value]
     /// The error that prevents a higher layer from being used, or the store from being read; `nil` without one.
     public let problem: SettingsError?
+    /// Whether the setting requires a restart, and its value has changed since this process read it first.
+    public let isRestartPending: Bool
 
     let text: String
     let shadowedText: String
@@ -116,7 +121,7 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
 extension SettingExplanation: CustomStringConvertible {
     /// The explanation in one sentence.
     ///
-    /// It contains values, so do not log it for secret settings.
+    /// It contains values, except those of a setting with the trait ``SettingTraits/secret``.
     public var description: String {
         var text = "\(key) = \(text)"
         if let source {
@@ -125,6 +130,7 @@ extension SettingExplanation: CustomStringConvertible {
             text += place.map { ", \($0)" } ?? ", the \(layer)"
         }
         text += shadowedText
+        if isRestartPending { text += "; it takes effect when the program is started again" }
         if let problem { text += "; \(problem.message)" }
         return text
     }

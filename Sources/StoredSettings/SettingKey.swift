@@ -26,9 +26,12 @@ public class AnySettingKey: @unchecked Sendable {
     ///
     /// Keys are flat: `"log.level"` is one key.
     public let name: String
+    /// The keys under which a value may be stored.
+    let storedKeys: StoredKeys
 
-    fileprivate init(name: String) {
-        self.name = name
+    fileprivate init(_ storedKeys: StoredKeys) {
+        name = storedKeys.current
+        self.storedKeys = storedKeys
     }
 
     /// The setting of the key in a suite.
@@ -78,23 +81,25 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     private init(_ name: String, default source: SettingDefault<Value>, _ definition: SettingDefinition<Value>) {
         self.source = source
         self.definition = definition
-        super.init(name: name)
+        super.init(StoredKeys(name, old: definition.metadata.traits.oldKeys))
     }
 
     convenience init(
         describing name: String,
         default source: SettingDefault<Value>,
+        _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) {
-        self.init(name, default: source, SettingDefinition(describe))
+        self.init(name, default: source, SettingDefinition(metadata, describe))
     }
 
     /// Creates an optional key without a default.
     convenience init<Wrapped>(
         optional name: String,
+        _ metadata: SettingMetadata,
         describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
-        self.init(name, default: .absent(nil), SettingDefinition<Wrapped>(describe).optional)
+        self.init(name, default: .absent(nil), SettingDefinition<Wrapped>(metadata, describe).optional)
     }
 
     /// Creates the same definition with another default.
@@ -116,6 +121,7 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         }
     }
 
+    var metadata: SettingMetadata { definition.metadata }
     var conversion: SettingConversion<Value> { definition.functions.conversion }
     var validator: Validator<Value> { definition.functions.validator }
 
@@ -123,10 +129,10 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     var fingerprint: SettingFingerprint? {
         let (conversion, validator) = (definition.conversionFingerprint, definition.validatorFingerprint)
         return switch source {
-        case .fixed(let value): SettingFingerprint(default: value, conversion, validator)
+        case .fixed(let value): SettingFingerprint(default: value, conversion, validator, metadata)
         case .computed: nil
         // The definition is the optional's already.
-        case .absent: SettingFingerprint(default: (), conversion, validator)
+        case .absent: SettingFingerprint(default: (), conversion, validator, metadata)
         }
     }
 }
@@ -139,190 +145,140 @@ enum SettingDefault<Value: Sendable>: Sendable {
     case absent(Value)
 }
 
-// MARK: - Types with a conversion of their own
+// MARK: - Creating a key
 
-extension SettingKey where Value: StoredValueConvertible {
+extension SettingKey {
     /// Creates a key with a fixed default.
     ///
     /// - Parameters:
     ///   - name: The key: any non-empty string.
     ///   - value: The value while nothing is stored.
-    ///   - validate: Returns whether a value is valid. Rejected values are neither stored nor returned.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public convenience init(
         _ name: String,
         default value: Value,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        self.init(describing: name, default: .fixed(value)) { $0.values(of: Value.self, where: validate) }
-    }
-
-    /// Creates a key whose values lie in a range.
-    ///
-    /// - Parameters:
-    ///   - name: The key: any non-empty string.
-    ///   - value: The value while nothing is stored.
-    ///   - range: The valid values.
-    ///   - validate: Returns whether a value of the range is valid.
-    public convenience init(
-        _ name: String,
-        default value: Value,
-        in range: some RangeExpression<Value> & Sendable,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        self.init(describing: name, default: .fixed(value)) { $0.values(of: Value.self, in: range, where: validate) }
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value: StoredValueConvertible {
+        self.init(describing: name, default: .fixed(value), SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Value.self, in: valid, where: validate)
+        }
     }
 
     /// Creates a key whose default is computed each time it is needed.
     ///
     /// - Parameters:
     ///   - name: The key: any non-empty string.
-    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
-    ///   - validate: Returns whether a value is valid. It is not called for the default.
+    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread, and is not checked.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public convenience init(
         _ name: String,
         default makeDefault: @escaping @Sendable () -> Value,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) {
-        self.init(describing: name, default: .computed(makeDefault)) { $0.values(of: Value.self, where: validate) }
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value: StoredValueConvertible {
+        self.init(describing: name, default: .computed(makeDefault), SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Value.self, in: valid, where: validate)
+        }
     }
 
-    /// Creates a key whose values lie in a range, and whose default is computed each time it is needed.
+    /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes the stored value.
     ///
     /// - Parameters:
     ///   - name: The key: any non-empty string.
-    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
-    ///   - range: The valid values. The default is not checked.
-    ///   - validate: Returns whether a value of the range is valid.
-    public convenience init(
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
+    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
+    public convenience init<Wrapped: StoredValueConvertible>(
         _ name: String,
-        default makeDefault: @escaping @Sendable () -> Value,
-        in range: some RangeExpression<Value> & Sendable,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        self.init(describing: name, default: .computed(makeDefault)) {
-            $0.values(of: Value.self, in: range, where: validate)
+        in valid: (any ValidValues<Wrapped> & Sendable)? = nil,
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
+    ) where Value == Wrapped? {
+        self.init(optional: name, SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Wrapped.self, in: valid, where: validate)
         }
     }
-}
 
-// MARK: - Types with a bridge
-
-extension SettingKey {
     /// Creates a key for a type that is converted by a bridge.
     ///
     /// - Parameters:
     ///   - name: The key: any non-empty string.
     ///   - value: The value while nothing is stored.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
     ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value is valid.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public convenience init(
         _ name: String,
         default value: Value,
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
         as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) {
-        self.init(describing: name, default: .fixed(value)) { $0.values(of: Value.self, by: bridge, where: validate) }
-    }
-
-    /// Creates a key whose values lie in a range and are converted by a bridge.
-    ///
-    /// - Parameters:
-    ///   - name: The key: any non-empty string.
-    ///   - value: The value while nothing is stored.
-    ///   - range: The valid values.
-    ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value of the range is valid.
-    public convenience init(
-        _ name: String,
-        default value: Value,
-        in range: some RangeExpression<Value> & Sendable,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        self.init(describing: name, default: .fixed(value)) {
-            $0.values(of: Value.self, by: bridge, in: range, where: validate)
+        self.init(describing: name, default: .fixed(value), SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Value.self, by: bridge, in: valid, where: validate)
         }
     }
 
-    /// Creates a key for a type that is converted by a bridge, and whose default is computed each time it is needed.
+    /// Creates a key whose default is computed each time it is needed, for a type that is converted by a bridge.
     ///
     /// - Parameters:
     ///   - name: The key: any non-empty string.
-    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
+    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread, and is not checked.
+    ///   - valid: The valid values; `nil` for all. Others are neither stored nor returned.
     ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value is valid. It is not called for the default.
+    ///   - validate: Returns whether one of the valid values is valid.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public convenience init(
         _ name: String,
         default makeDefault: @escaping @Sendable () -> Value,
+        in valid: (any ValidValues<Value> & Sendable)? = nil,
         as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
+        validate: (@Sendable (Value) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) {
-        self.init(describing: name, default: .computed(makeDefault)) {
-            $0.values(of: Value.self, by: bridge, where: validate)
+        self.init(describing: name, default: .computed(makeDefault), SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Value.self, by: bridge, in: valid, where: validate)
         }
-    }
-
-    /// Creates a key whose values lie in a range and are converted by a bridge, with a computed default.
-    ///
-    /// - Parameters:
-    ///   - name: The key: any non-empty string.
-    ///   - makeDefault: Returns the value while nothing is stored. It may be called on any thread.
-    ///   - range: The valid values. The default is not checked.
-    ///   - bridge: The conversions.
-    ///   - validate: Returns whether a value of the range is valid.
-    public convenience init(
-        _ name: String,
-        default makeDefault: @escaping @Sendable () -> Value,
-        in range: some RangeExpression<Value> & Sendable,
-        as bridge: some StoredValueBridge<Value>,
-        validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        self.init(describing: name, default: .computed(makeDefault)) {
-            $0.values(of: Value.self, by: bridge, in: range, where: validate)
-        }
-    }
-}
-
-// MARK: - Optional types without a default
-
-extension SettingKey {
-    /// Creates a key without a default: `nil` means that nothing is stored, and assigning `nil` removes the stored value.
-    ///
-    /// - Parameters:
-    ///   - name: The key: any non-empty string.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
-    public convenience init<Wrapped: StoredValueConvertible>(
-        _ name: String,
-        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
-    ) where Value == Wrapped? {
-        self.init(optional: name) { $0.values(of: Wrapped.self, where: validate) }
-    }
-
-    /// Creates a key without a default, whose values lie in a range.
-    ///
-    /// - Parameters:
-    ///   - name: The key: any non-empty string.
-    ///   - range: The valid values, apart from `nil`.
-    ///   - validate: Returns whether a value of the range is valid.
-    public convenience init<Wrapped: StoredValueConvertible & Comparable>(
-        _ name: String,
-        in range: some RangeExpression<Wrapped> & Sendable,
-        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
-    ) where Value == Wrapped? {
-        self.init(optional: name) { $0.values(of: Wrapped.self, in: range, where: validate) }
     }
 
     /// Creates a key without a default, for a type that is converted by a bridge.
     ///
     /// - Parameters:
     ///   - name: The key: any non-empty string.
+    ///   - valid: The valid values, apart from `nil`. Others are neither stored nor returned.
     ///   - bridge: The conversions of the type inside the optional.
-    ///   - validate: Returns whether a value is valid. It is not called for `nil`.
+    ///   - validate: Returns whether one of the valid values is valid. It is not called for `nil`.
+    ///   - help: What the setting is for.
+    ///   - traits: Further properties, such as ``SettingTraits/secret``.
     public convenience init<Wrapped: Sendable>(
         _ name: String,
+        in valid: (any ValidValues<Wrapped> & Sendable)? = nil,
         as bridge: some StoredValueBridge<Wrapped>,
-        validate: (@Sendable (Wrapped) throws -> Bool)? = nil
+        validate: (@Sendable (Wrapped) throws -> Bool)? = nil,
+        help: SettingHelp = "",
+        traits: SettingTraits = []
     ) where Value == Wrapped? {
-        self.init(optional: name) { $0.values(of: Wrapped.self, by: bridge, where: validate) }
+        self.init(optional: name, SettingMetadata(help: help, traits: traits)) {
+            $0.values(of: Wrapped.self, by: bridge, in: valid, where: validate)
+        }
     }
 }

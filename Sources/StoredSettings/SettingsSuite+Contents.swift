@@ -56,7 +56,7 @@ extension SettingsSuite {
 
     /// Returns whether a value is stored for a key.
     public func contains(_ key: AnySettingKey) -> Bool {
-        contains(key.name)
+        engine.value(for: key.storedKeys) != nil
     }
 
     /// Returns all stored values as of one moment, including assignments that are not saved yet.
@@ -72,7 +72,7 @@ extension SettingsSuite {
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: AnySettingKey...) throws {
-        try reset(keys.map(\.name))
+        try reset(keys.flatMap(\.storedKeys.all))
     }
 
     /// Removes the stored values of some settings in one change, so that their defaults are used.
@@ -101,7 +101,7 @@ extension SettingsSuite {
                     remedy: "call reset on the suite of each setting"
                 )
             }
-            keys.append(setting.key)
+            keys += setting.box.key.storedKeys.all
         }
         return keys
     }
@@ -118,7 +118,7 @@ extension SettingsSuite {
     /// - Parameter keys: Keys of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: [AnySettingKey]) throws {
-        try reset(keys.map(\.name))
+        try reset(keys.flatMap(\.storedKeys.all))
     }
 
     /// Removes the stored values of some keys in one change, so that their defaults are used.

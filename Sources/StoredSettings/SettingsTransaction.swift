@@ -53,7 +53,7 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` when the stored value cannot be decoded, or with ``SettingsError/Code/otherSuite``.
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
-        let stored = store[setting.key] ?? suite.engine.store.fallback(forKey: setting.key)
+        let stored = setting.box.key.storedKeys.value { store[$0] } ?? suite.engine.store.fallback(forKey: setting.key)
         return try stored.map(setting.box.decode) ?? setting.defaultValue
     }
 
@@ -62,7 +62,8 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` when the value is rejected, or with ``SettingsError/Code/otherSuite``.
     public mutating func set<Value>(_ value: Value, for setting: Setting<Value>) throws {
         try check(setting)
-        store[setting.key] = try setting.box.encode(value)
+        let stored = try setting.box.encode(value)
+        for edit in setting.box.key.storedKeys.edits(stored) { store[edit.key] = edit.value }
     }
 
     /// Changes a value in place.
@@ -70,7 +71,8 @@ extension SettingsTransaction {
     /// A default that the closure leaves unchanged is not stored.
     mutating func update<Value>(_ setting: Setting<Value>, _ body: (inout Value) throws -> Void) throws -> Value {
         var value = try self.value(of: setting)
-        let before = store[setting.key] == nil ? setting.box.encoded(value) : nil
+        let isStored = setting.box.key.storedKeys.value { store[$0] } != nil
+        let before = isStored ? nil : setting.box.encoded(value)
         try body(&value)
         if let before, before == setting.box.encoded(value) { return value }
         try set(value, for: setting)
@@ -85,7 +87,7 @@ extension SettingsTransaction {
     private mutating func reset<Value>(only setting: Setting<Value>) {
         _ = attempt { transaction in
             try transaction.check(setting)
-            transaction.store[setting.key] = nil
+            transaction.reset(setting.box.key.storedKeys.all)
         }
     }
 
@@ -143,7 +145,7 @@ extension SettingsTransaction {
 
     /// Removes the stored values of some keys.
     public mutating func reset(_ keys: [AnySettingKey]) {
-        reset(keys.map(\.name))
+        reset(keys.flatMap(\.storedKeys.all))
     }
 
     /// Removes the stored values of some keys.

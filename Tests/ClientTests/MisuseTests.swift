@@ -97,7 +97,7 @@ struct MisuseTests {
     private static let missingDefault =
         "Add a default, or use @DefaultStorageOptional for a value that may be nil."
     private static let missingKeyDefault = "Add a default, or use an optional type: SettingKey<Int?>"
-    private static let missingRange = "Add a default in the range, or use @DefaultStorageOptional."
+    private static let missingRange = "Add a default, or use @DefaultStorageOptional for a value that may be nil."
     private static let arrayBridge = "append `.array` to it."
     private static let setBridge = "append `.set` to it."
     private static let dictionaryBridge = "append `.dictionary` to it."
@@ -127,7 +127,7 @@ struct MisuseTests {
         Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, says: missingKeyDefault),
         Misuse(
             #"let x = SettingKey<Int>("x", in: 1...9)"#,
-            says: "Add a default in the range, or use an optional type."
+            says: "Add a default, or use an optional type: SettingKey<Int?>"
         ),
     ]
 

@@ -31,14 +31,15 @@ extension SettingBox {
         switch override.source {
         case .commandLine(let arguments):
             let options = CommandLineOptions(arguments: arguments ?? SystemCalls.arguments())
-            let occurrences = relevant(options.occurrences(ofKey: key.name))
+            let occurrences = relevant(options.occurrences(ofKey: key.name, flag: key.metadata.traits.flag))
             guard let last = occurrences.last else { return nil }
             return reading(from: last.flag, .commandLine) { try value(of: last, occurrences) }
         case .environment(let variables, let prefix):
-            guard let name = OverrideName.variable(forKey: key.name, prefix: prefix) else { return nil }
+            let ownName = key.metadata.traits.environmentVariable
+            guard let name = ownName ?? OverrideName.variable(forKey: key.name, prefix: prefix) else { return nil }
             let text = variables.map { $0[name] } ?? SystemCalls.environmentVariable(name)
             guard let text else { return nil }
-            return reading(from: name, .environment) { try value(of: text) }
+            return reading(from: name, .environment) { try value(ofText: text) }
         }
     }
 
@@ -92,7 +93,8 @@ extension SettingBox {
         return value
     }
 
-    private func value(of text: String) throws -> Value {
+    /// Converts and checks a text, as that of an environment variable.
+    func value(ofText text: String) throws -> Value {
         let value = try decoded([text])
         try key.validator(value)
         return value
@@ -178,10 +180,8 @@ extension SettingBox {
     }
 
     /// A description of the valid overrides of this setting, derived from its type and its default.
-    private var validForm: String {
-        if let type = Value.self as? any (CaseIterable & StoredValueConvertible).Type, let cases = type.storedStrings {
-            return "one of \(cases.joined(separator: ", "))"
-        }
+    var validForm: String {
+        if let choices = Choices.texts(of: Value.self) { return "one of \(choices.joined(separator: ", "))" }
         return switch encoded(key.defaultValue)?.kind {
         case .bool: "true or false"
         case .integer: "an integer that the setting accepts"
@@ -194,13 +194,46 @@ extension SettingBox {
     }
 }
 
+/// The values of a type that has a list of them.
+enum Choices {
+    /// The texts of all values of a type, or of the type inside an optional; `nil` for a type without a list of its values.
+    static func texts(of type: Any.Type) -> [String]? {
+        if let optional = type as? any OptionalType.Type { return texts(of: optional.wrappedType) }
+        return (type as? any (CaseIterable & StoredValueConvertible).Type)?.texts
+    }
+}
+
+private protocol OptionalType {
+    static var wrappedType: Any.Type { get }
+}
+
+extension Optional: OptionalType {
+    fileprivate static var wrappedType: Any.Type { Wrapped.self }
+}
+
 extension CaseIterable where Self: StoredValueConvertible {
-    /// The stored strings of all cases; `nil` when a case is not stored as a string.
-    fileprivate static var storedStrings: [String]? {
+    /// The texts of all cases; `nil` when a case cannot be stored.
+    fileprivate static var texts: [String]? {
         do {
-            return try allCases.map { try String(storedValue: $0.storedValue()) }
+            return try allCases.map { try $0.storedValue().text }
         } catch {
             return nil
+        }
+    }
+}
+
+extension StoredValue {
+    /// The value as it is written for a flag: a string is itself, other values are JSON.
+    var text: String {
+        if case .string(let text) = storedAsJSON { text } else { jsonText }
+    }
+
+    /// The value as JSON on one line; its description if it is nested too deeply.
+    var jsonText: String {
+        do {
+            return String(decoding: try JSONWriter.compactText(of: self), as: UTF8.self)
+        } catch {
+            return description
         }
     }
 }

@@ -14,8 +14,8 @@ class AnySettingBox: @unchecked Sendable {
     let keyID: ObjectIdentifier
     /// `nil` for a setting that is not shared.
     let fingerprint: SettingFingerprint?
-    /// The setting's identity for Observation; `nil` in a suite that is not observable.
-    let part: ObservedSettings.Part?
+    /// The setting's identity for Observation, one part for each of its keys; empty in a suite that is not observable.
+    let parts: [ObservedSettings.Part]
 
     fileprivate init(
         _ suite: SettingsSuite,
@@ -29,12 +29,12 @@ class AnySettingBox: @unchecked Sendable {
         self.valueType = valueType
         keyID = ObjectIdentifier(key)
         self.fingerprint = fingerprint
-        part = suite.isObservable ? ObservedSettings.part(key.name) : nil
+        parts = suite.isObservable ? key.storedKeys.all.map(ObservedSettings.part) : []
     }
 
     /// Whether a suite with the same engine also has the same name, reporter, overrides and observability.
     func belongs(to suite: SettingsSuite) -> Bool {
-        reporter === suite.reporter && suiteName == suite.name && (part != nil) == suite.isObservable
+        reporter === suite.reporter && suiteName == suite.name && parts.isEmpty != suite.isObservable
             && overrides.isLike(suite.overrides)
     }
 }
@@ -60,6 +60,10 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let reported = Atomic<Int>(0)
     /// `nil` in a suite without overrides.
     let overrideCache: OverrideCache<Value>?
+    /// The value that was read first; `nil` for a setting whose changes need no restart.
+    let startValue: StartValue?
+    /// Whether values under an old key and under the new one were reported.
+    private let isOldValueReported = Atomic<Bool>(false)
 
     private struct Unstamped {
         var version: SettingsEngine.Version
@@ -71,6 +75,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         engine = suite.engine
         cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
         overrideCache = suite.overrides == nil ? nil : OverrideCache()
+        startValue = key.metadata.traits.requiresRestart ? StartValue() : nil
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint)
     }
 
@@ -79,26 +84,29 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 
     /// The cache that readers try first: an empty one where Observation has to record every read.
-    var readerCache: ValueCache { part == nil ? cache : .empty }
+    var readerCache: ValueCache { parts.isEmpty ? cache : .empty }
 
     /// Records a read for Observation.
     func access() {
-        if let part { engine.access(part) }
+        for part in parts { engine.access(part) }
     }
+
+    /// The stored value, without conversion; `nil` when nothing is stored.
+    var storedValue: StoredValue? { engine.value(for: key.storedKeys) }
 
     /// The value, when it is not in the readers' cache.
     var value: Value {
-        guard let part else { return slowValue }
-        engine.access(part)
+        guard !parts.isEmpty else { return slowValue }
+        access()
         return cache.currentValue(as: Value.self) ?? slowValue
     }
 
     /// The value, read from the store, and decoded unless the stored value is the one that was decoded last.
     private var slowValue: Value {
         guard let versionStamp = engine.versionStamp else { return unstampedValue }
-        let (stored, version) = engine.valueAndVersion(forKey: key.name, versionStamp)
+        let (stored, version) = engine.valueAndVersion(for: key.storedKeys, versionStamp)
         guard ValueCache.fits(Value.self) else { return stripedValue(stored, version) }
-        let value = reading(of: stored).value
+        let value = value(of: stored)
         writing.withLock { _ in
             // A value that is outdated by now must not replace a newer one.
             if versionStamp.isCurrent(version) { cache.store(value, version) }
@@ -106,10 +114,27 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         return value
     }
 
+    /// Returns the value of a stored value that was just read for the readers' cache.
+    private func value(of stored: StoredValue?) -> Value {
+        let reading = reading(of: stored)
+        startValue?.note { identity(of: reading) }
+        if stored != nil, !key.storedKeys.old.isEmpty { reportIgnoredOldValue() }
+        return reading.value
+    }
+
+    /// Reports once that values are stored under the new key and under an old one.
+    private func reportIgnoredOldValue() {
+        guard engine.value(forKey: key.name) != nil,
+            let old = key.storedKeys.old.first(where: { engine.value(forKey: $0) != nil }),
+            !isOldValueReported.exchange(true, ordering: .relaxed)
+        else { return }
+        reporter.report(naming(SettingsError.ignoredOldKey(old, of: key.name), as: .oldKeyIgnored))
+    }
+
     private func stripedValue(_ stored: StoredValue?, _ version: VersionStamp.Version) -> Value {
         // Another key may have changed.
         if let known = cache.renewedValue(from: stored, version, as: Value.self) { return known }
-        let value = reading(of: stored).value
+        let value = value(of: stored)
         cache.store(value, from: stored, version)
         return value
     }
@@ -119,7 +144,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         // The version is read first. If it is older than the value, the next read decodes once more than necessary.
         let version = engine.version
         if let known = unstamped.withLock({ $0?.version == version ? $0 : nil }) { return known.value }
-        let value = reading(of: engine.value(forKey: key.name)).value
+        let value = value(of: storedValue)
         let old = unstamped.withLock { unstamped in
             defer { unstamped = Unstamped(version: version, value: value) }
             return unstamped
@@ -127,6 +152,27 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         // Outside the lock: the end of a value may run user code.
         _ = consume old
         return value
+    }
+}
+
+/// The value of a setting when it was read first, by which a change that needs a restart is noticed.
+final class StartValue: Sendable {
+    private let identity = Locked<StoredValue??>(nil)
+
+    /// Notes the identity of a value, unless another was noted before.
+    ///
+    /// - Parameter makeIdentity: Runs user code, so it is called under no lock.
+    func note(_ makeIdentity: () -> StoredValue?) {
+        guard identity.withLock({ $0 == nil }) else { return }
+        let new = makeIdentity()
+        identity.withLock { identity in
+            if identity == nil { identity = .some(new) }
+        }
+    }
+
+    /// Whether a value differs from the first one.
+    func differs(from other: StoredValue?) -> Bool {
+        identity.withLock { $0.map { $0 != other } ?? false }
     }
 }
 

@@ -6,8 +6,8 @@
 /// A declaration describes its setting once, in a closure that completes a ``SettingDescription``:
 ///
 /// ```swift
-/// Setting(name, default: value, suite: suite) {
-///     $0.values(of: Value.self, by: bridge, in: range, where: validate)
+/// Setting(name, default: value, suite: suite, metadata) {
+///     $0.values(of: Value.self, by: bridge, in: valid, where: validate)
 /// }
 /// ```
 ///
@@ -20,24 +20,27 @@ struct SettingDefinition<Value: Sendable>: Sendable {
     /// `nil` for a validator that cannot be compared.
     let validatorFingerprint: ValidatorFingerprint?
     let functions: SettingFunctions<Value>
+    let metadata: SettingMetadata
 
     private init(
         _ conversionFingerprint: ConversionFingerprint?,
         _ validatorFingerprint: ValidatorFingerprint?,
-        _ functions: SettingFunctions<Value>
+        _ functions: SettingFunctions<Value>,
+        _ metadata: SettingMetadata
     ) {
         self.conversionFingerprint = conversionFingerprint
         self.validatorFingerprint = validatorFingerprint
         self.functions = functions
+        self.metadata = metadata
     }
 
     /// Creates the definition that a closure describes.
-    init(_ describe: (inout SettingDescription) -> Void) {
+    init(_ metadata: SettingMetadata, _ describe: (inout SettingDescription) -> Void) {
         let description = SettingDescription(describe, hasFunctions: true)
         guard let functions = description.functions as? SettingFunctions<Value> else {
             preconditionFailure("Every description in this library calls values(of:) with the type of its setting.")
         }
-        self.init(description.conversion, description.validator, functions)
+        self.init(description.conversion, description.validator, functions, metadata)
     }
 
     /// The definition of an optional setting whose `nil` means that nothing is stored.
@@ -45,7 +48,8 @@ struct SettingDefinition<Value: Sendable>: Sendable {
         SettingDefinition<Value?>(
             conversionFingerprint?.optional,
             validatorFingerprint,
-            SettingFunctions(functions.conversion.optional, functions.validator.optional)
+            SettingFunctions(functions.conversion.optional, functions.validator.optional),
+            metadata
         )
     }
 }
@@ -68,48 +72,27 @@ struct SettingDescription {
         describe(&self)
     }
 
-    /// Describes values that the type's own conformance converts and a validator accepts.
+    /// Describes valid values that the type's own conformance converts and a validator accepts.
     mutating func values<Value: StoredValueConvertible>(
         of type: Value.Type,
+        in valid: (any ValidValues<Value> & Sendable)?,
         where validate: (@Sendable (Value) throws -> Bool)?
     ) {
         conversion = .convertible
-        validator = validate == nil ? .everything : nil
-        if hasFunctions { functions = SettingFunctions(.convertible(), Validator(validate)) }
+        validator = validate == nil ? .values(valid) : nil
+        if hasFunctions { functions = SettingFunctions(.convertible(), in: valid, where: validate) }
     }
 
-    /// Describes values of a range that the type's own conformance converts and a validator accepts.
-    mutating func values<Value: StoredValueConvertible & Comparable>(
-        of type: Value.Type,
-        in range: some RangeExpression<Value> & Sendable,
-        where validate: (@Sendable (Value) throws -> Bool)?
-    ) {
-        conversion = .convertible
-        validator = validate == nil ? .range(range) : nil
-        if hasFunctions { functions = SettingFunctions(.convertible(), Validator(in: range, validate)) }
-    }
-
-    /// Describes values that a bridge converts and a validator accepts.
+    /// Describes valid values that a bridge converts and a validator accepts.
     mutating func values<Value: Sendable>(
         of type: Value.Type,
         by bridge: some StoredValueBridge<Value>,
+        in valid: (any ValidValues<Value> & Sendable)?,
         where validate: (@Sendable (Value) throws -> Bool)?
     ) {
         conversion = .bridged(by: bridge)
-        validator = validate == nil ? .everything : nil
-        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(validate)) }
-    }
-
-    /// Describes values of a range that a bridge converts and a validator accepts.
-    mutating func values<Value: Sendable & Comparable>(
-        of type: Value.Type,
-        by bridge: some StoredValueBridge<Value>,
-        in range: some RangeExpression<Value> & Sendable,
-        where validate: (@Sendable (Value) throws -> Bool)?
-    ) {
-        conversion = .bridged(by: bridge)
-        validator = validate == nil ? .range(range) : nil
-        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), Validator(in: range, validate)) }
+        validator = validate == nil ? .values(valid) : nil
+        if hasFunctions { functions = SettingFunctions(.bridged(by: bridge), in: valid, where: validate) }
     }
 }
 
@@ -122,6 +105,14 @@ final class SettingFunctions<Value: Sendable>: Sendable {
 
     init(_ conversion: SettingConversion<Value>, _ validator: Validator<Value>) {
         (self.conversion, self.validator) = (conversion, validator)
+    }
+
+    convenience init(
+        _ conversion: SettingConversion<Value>,
+        in valid: (any ValidValues<Value> & Sendable)?,
+        where validate: (@Sendable (Value) throws -> Bool)?
+    ) {
+        self.init(conversion, Validator(in: valid, conversion, validate))
     }
 }
 
@@ -155,71 +146,6 @@ extension SettingConversion where Value: StoredValueConvertible {
             try Value(storedValue: $0)
         } encode: {
             try $0.storedValue()
-        }
-    }
-}
-
-/// A check of a setting's values.
-struct Validator<Value: Sendable>: Sendable {
-    /// `nil` where every value is valid.
-    private let check: (@Sendable (Value) throws -> Void)?
-
-    private init(check: (@Sendable (Value) throws -> Void)?) {
-        self.check = check
-    }
-
-    init(_ validate: (@Sendable (Value) throws -> Bool)? = nil) {
-        guard let validate else {
-            check = nil
-            return
-        }
-        check = { value in
-            guard try Self.verdict(of: validate, on: value) else { throw SettingsError.rejectedByValidator }
-        }
-    }
-
-    init(
-        in range: some RangeExpression<Value> & Sendable,
-        _ validate: (@Sendable (Value) throws -> Bool)? = nil
-    ) where Value: Comparable {
-        let other = Validator(validate)
-        check = { value in
-            guard range.contains(value) else { throw SettingsError.outside(range.sourceText) }
-            try other.check?(value)
-        }
-    }
-
-    /// A validator for optionals, which accepts `nil`.
-    fileprivate var optional: Validator<Value?> {
-        guard let check else { return Validator<Value?>() }
-        return Validator<Value?>(check: { value in
-            if let value { try check(value) }
-        })
-    }
-
-    func callAsFunction(_ value: Value) throws {
-        try check?(value)
-    }
-
-    private static func verdict(of validate: @Sendable (Value) throws -> Bool, on value: Value) throws -> Bool {
-        do {
-            return try validate(value)
-        } catch let error as SettingsError {
-            throw error
-        } catch {
-            throw SettingsError.thrownByValidator(error)
-        }
-    }
-}
-
-extension RangeExpression {
-    /// The range as it is written in source.
-    fileprivate var sourceText: String {
-        switch self {
-        case let range as PartialRangeFrom<Bound>: "\(range.lowerBound)..."
-        case let range as PartialRangeThrough<Bound>: "...\(range.upperBound)"
-        case let range as PartialRangeUpTo<Bound>: "..<\(range.upperBound)"
-        default: "\(self)"
         }
     }
 }

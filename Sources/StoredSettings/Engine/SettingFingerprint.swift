@@ -9,24 +9,35 @@ struct SettingFingerprint: Equatable {
     let validator: ValidatorFingerprint
     /// The bits of the default, which the owner of this fingerprint keeps alive; `nil` if there are too many.
     let defaultBits: Fingerprint?
+    let metadata: SettingMetadata
 
-    init?<Value>(default value: Value, _ conversion: ConversionFingerprint?, _ validator: ValidatorFingerprint?) {
+    init?<Value>(
+        default value: Value,
+        _ conversion: ConversionFingerprint?,
+        _ validator: ValidatorFingerprint?,
+        _ metadata: SettingMetadata
+    ) {
         guard let conversion, let validator else { return nil }
         self.conversion = conversion
         self.validator = validator
+        self.metadata = metadata
         defaultBits = Fingerprint(bitsOf: value)
     }
 
     /// Creates the fingerprint of an optional setting without a default.
     ///
     /// The bits of `nil` are not all defined, so they are not part of it.
-    init?(optional wrapped: ConversionFingerprint?, _ validator: ValidatorFingerprint?) {
-        self.init(default: (), wrapped?.optional, validator)
+    init?(
+        optional wrapped: ConversionFingerprint?,
+        _ validator: ValidatorFingerprint?,
+        _ metadata: SettingMetadata
+    ) {
+        self.init(default: (), wrapped?.optional, validator, metadata)
     }
 
     /// Whether both stand for one setting if their defaults are the same.
     func isSame(exceptDefault other: SettingFingerprint) -> Bool {
-        conversion == other.conversion && validator == other.validator
+        conversion == other.conversion && validator == other.validator && metadata == other.metadata
     }
 
     /// Whether the defaults have the same bits.
@@ -56,14 +67,13 @@ struct ConversionFingerprint: Equatable {
 
 /// A comparable description of the values that a setting accepts.
 struct ValidatorFingerprint: Equatable {
-    private var range: Fingerprint?
+    /// `nil` for every value.
+    private let values: Fingerprint?
 
-    /// Every value.
-    static let everything = ValidatorFingerprint()
-
-    /// The values in a range; `nil` for a range that cannot be compared.
-    static func range(_ range: some Sendable) -> ValidatorFingerprint? {
-        Fingerprint(range).map { ValidatorFingerprint(range: $0) }
+    /// The valid values, or every value; `nil` for those that cannot be compared.
+    static func values(_ values: (any ValidValues)?) -> ValidatorFingerprint? {
+        guard let values else { return ValidatorFingerprint(values: nil) }
+        return Fingerprint(values).map { ValidatorFingerprint(values: $0) }
     }
 }
 

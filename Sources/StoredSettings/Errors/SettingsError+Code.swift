@@ -25,6 +25,16 @@ extension SettingsError {
         public static let unstorable = Code("unstorable")
         /// A value is outside the setting's range, or is rejected by its validator.
         public static let validationFailed = Code("validationFailed")
+        /// Values are stored under the key of a setting and under one that it had before.
+        public static let oldKeyIgnored = Code("oldKeyIgnored")
+        /// Two declarations of one key differ.
+        public static let conflictingDeclarations = Code("conflictingDeclarations")
+        /// A key is stored that no declaration has.
+        public static let unknownKey = Code("unknownKey")
+        /// An environment variable has the prefix of a suite, and belongs to no setting.
+        public static let unknownVariable = Code("unknownVariable")
+        /// A deprecated setting has a value.
+        public static let deprecatedKey = Code("deprecatedKey")
         /// A key is empty.
         public static let invalidKey = Code("invalidKey")
         /// A settings file is malformed.

@@ -52,6 +52,16 @@ extension SettingsError {
         return result
     }
 
+    static func ignoredOldKey(_ old: String, of key: String) -> SettingsError {
+        SettingsError(
+            .oldKeyIgnored,
+            fact: "a value is stored under this key and one under its old key '\(old)'",
+            consequence: "the value under '\(key)' is used",
+            remedy: "remove '\(old)' from the suite, or set the setting, which removes it as well",
+            key: key
+        )
+    }
+
     static var emptyKey: SettingsError {
         SettingsError(
             .invalidKey,

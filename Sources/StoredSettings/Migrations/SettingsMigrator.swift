@@ -30,12 +30,15 @@ public struct SettingsMigrator: Sendable {
     public typealias Change = @Sendable (inout SettingsTransaction) throws -> Void
 
     private let recordKey: String
+
+    /// The key of the record, unless another one is chosen.
+    public static let defaultRecordKey = "storedSettings.migrations"
     private var steps: [(name: String, change: Change)] = []
 
     /// Creates a migrator without steps.
     ///
     /// - Parameter recordKey: The key under which the names of the completed steps are stored, as an array.
-    public init(recordKey: String = "storedSettings.migrations") {
+    public init(recordKey: String = SettingsMigrator.defaultRecordKey) {
         self.recordKey = recordKey
     }
 

@@ -63,7 +63,7 @@ extension SettingsSuite {
         initial: Bool,
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
-        let keys = Set(settings.map(\.key))
+        let keys = Set(settings.flatMap(\.storedKeys.all))
         let subscriber = CallbackSubscriber(isDelivering: initial) {
             SettingsSuite.Change($0, keys: keys)
         } callback: { change in
@@ -101,16 +101,22 @@ extension SettingsSuite {
 
 /// A setting of any type.
 protocol ObservedSetting: Sendable {
-    var key: String { get }
+    /// The keys under which a value may be stored.
+    var storedKeys: StoredKeys { get }
 
     /// Returns whether a change of the suite changes the value of the setting.
     func hasChanged(in change: SettingsSuite.Change) -> Bool
 }
 
 extension Setting: ObservedSetting {
+    var storedKeys: StoredKeys { box.key.storedKeys }
+
     func hasChanged(in change: SettingsSuite.Change) -> Bool {
-        guard let part = change[key] else { return false }
-        return self.change(StoredValueChange(old: part.old, new: part.new, origin: part.origin)) != nil
+        guard storedKeys.all.contains(where: { change[$0] != nil }) else { return false }
+        // Only a renamed setting has several keys. One that has not changed has its current value before and after.
+        let old = storedKeys.value { change[$0].map(\.old) ?? engine.value(forKey: $0) }
+        let new = storedKeys.value { change[$0].map(\.new) ?? engine.value(forKey: $0) }
+        return self.change(StoredValueChange(old: old, new: new, origin: change.origin)) != nil
     }
 
     /// The error of a call on one suite for a setting of another one.

@@ -34,7 +34,7 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: [AnySettingKey]) -> Changes {
-        changes(of: keys.map(\.name))
+        changes(of: keys.flatMap(\.storedKeys.all))
     }
 
     /// Every change of some settings from now on.
@@ -44,7 +44,7 @@ extension SettingsSuite {
     /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
     /// - Returns: The changes.
     public func changes<each Value: Sendable>(of settings: repeat Setting<each Value>) -> Changes {
-        changes(of: observed(repeat each settings).map(\.key))
+        changes(of: observed(repeat each settings).flatMap(\.storedKeys.all))
     }
 
     /// The changes of a suite over time: see ``SettingsSuite/changes``.

@@ -21,7 +21,7 @@ extension SettingsSuite {
         of settings: repeat Setting<each Value>
     ) -> TupleValues<(repeat each Value)> {
         let engine = engine
-        let keys = Set(observed(repeat each settings).map(\.key))
+        let keys = Set(observed(repeat each settings).flatMap(\.storedKeys.all))
         return TupleValues(engine: engine, keys: keys) { contents in
             let trackers = (repeat TrackedSetting(each settings, in: contents, of: engine))
             var all: [any ChangeTracking] = []
@@ -100,14 +100,16 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
         self.setting = setting
         box = setting.box
         isOwn = setting.engine === engine
-        let stored = isOwn ? contents[setting.key] : setting.engine.value(forKey: setting.key)
+        let stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
         reading = setting.box.reading(of: stored)
     }
 
     var value: Value { reading.value }
 
     func apply(_ change: NewStoredValues) -> Bool {
-        guard isOwn, let stored = change.values[setting.key] else { return false }
+        guard isOwn, setting.storedKeys.all.contains(where: { change.values[$0] != nil }) else { return false }
+        // Only a renamed setting has several keys. One that has not changed has its current value.
+        let stored = setting.storedKeys.value { change.values[$0] ?? setting.engine.value(forKey: $0) }
         let new = box.reading(of: stored)
         guard box.identity(of: new) != box.identity(of: reading) else { return false }
         reading = new

@@ -24,9 +24,14 @@ struct CommandLineOptions {
     let arguments: [String]
 
     /// Returns all flags of a key, in order.
-    func occurrences(ofKey key: String) -> [Occurrence] {
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - flag: The name of its flag, without dashes; `nil` for the one that is derived from the key.
+    /// - Returns: The flags.
+    func occurrences(ofKey key: String, flag: String? = nil) -> [Occurrence] {
         guard !key.isEmpty else { return [] }
-        let name = OverrideName.flag(forKey: key)
+        let name = flag ?? OverrideName.flag(forKey: key)
         let flags = (name.isEmpty ? [] : ["--" + name]) + ["-" + key]
         let options = arguments.prefix { $0 != "--" }
         return options.indices.compactMap { index in

@@ -20,6 +20,11 @@ extension SystemCalls {
         getenv(name).map { String(cString: $0) }
     }
 
+    /// Returns the names of all variables of the process's environment.
+    static func environmentNames() -> [String] {
+        Array(ProcessInfo.processInfo.environment.keys)
+    }
+
     /// Returns the path in a variable of the process's environment, which need not be valid UTF-8.
     static func environmentPath(_ name: String) -> FilePath? {
         getenv(name).map { FilePath(cString: $0) }

@@ -111,6 +111,18 @@ struct ObservingSeveralTests {
         _ = consume observation
     }
 
+    @Test("an observer of several settings is called for every set of a file, without another subscriber")
+    func everySet() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = SettingsSuite(fileAt: "\(directory)/settings.json")
+            let observation = suite.observe([SettingKey("n", default: 0)]) { [counter] in counter.add() }
+            for number in 1...Int128(100) { try suite.setStoredValue(.integer(number), forKey: "n") }
+            #expect(counter.count == 100)
+            observation.invalidate()
+            suite.finish()
+        }
+    }
+
     @Test("an observer of several settings can be tied to an object")
     func ties() {
         final class Owner: Sendable {}

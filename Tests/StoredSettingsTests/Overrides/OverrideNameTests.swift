@@ -17,6 +17,7 @@ struct OverrideNameTests {
             ("Log Level", "log-level", "ACME_LOG_LEVEL"),
             ("LOG_LEVEL", "log-level", "ACME_LOG_LEVEL"),
             ("maxURLLength", "max-url-length", "ACME_MAX_URL_LENGTH"),
+            ("userURLId", "user-url-id", "ACME_USER_URL_ID"),
             ("URL", "url", "ACME_URL"),
             ("http2Port", "http2-port", "ACME_HTTP2_PORT"),
             ("port2", "port2", "ACME_PORT2"),

@@ -253,8 +253,8 @@ struct SlowCheckpointTests {
             try #require(LockHolder.current).store(as: .journal, in: page)
             let before = counter.count(.lock)
             await onThread { store.close() }
-            // Two seconds are about 1,000 attempts, and two minutes 60,000.
-            #expect((500..<10_000).contains(counter.count(.lock) - before))
+            // Two seconds are about 1,000 attempts, fewer on a busy machine, and two minutes 60,000.
+            #expect((50..<10_000).contains(counter.count(.lock) - before))
             lock.release()
         }
     }

@@ -50,11 +50,15 @@ struct LongJournalTests {
             #expect(reader.contents() == ["before": 1])
             let long = StoredValue.string(String(repeating: "x", count: length))
             try store.commit { $0["long"] = long }
-            try store.commit { $0["after"] = 2 }
-            let contents: [String: StoredValue] = ["before": 1, "long": long, "after": 2]
-            // One that has followed the journal, and one that begins to read it.
-            #expect(reader.contents() == contents)
-            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == contents)
+            // The long record is the last one at first.
+            var contents: [String: StoredValue] = ["before": 1, "long": long]
+            for value in [nil, 2] as [StoredValue?] {
+                if let value { try store.commit { $0["after"] = value } }
+                contents["after"] = value
+                // One that has followed the journal, and one that begins to read it.
+                #expect(reader.contents() == contents)
+                #expect(FileStore(path: path, checkpointsInBackground: false).contents() == contents)
+            }
         }
     }
 

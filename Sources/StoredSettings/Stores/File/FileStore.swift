@@ -30,10 +30,8 @@ final class FileStore: VersionedStore, LocatingStore {
     let lockPatience: Duration
     /// How long a commit waits for the journal's lock.
     let writePatience: Patience
-    /// The thread that closes the store; 0 while no thread does.
-    private let closer = Atomic<UInt>(0)
-    /// The number of forks when that thread began.
-    private let closingForks = Atomic<UInt64>(0)
+    /// The thread that closes the store.
+    private let closer = FirstThread()
 
     /// Creates a store without accessing the file yet.
     ///
@@ -332,29 +330,18 @@ extension FileStore {
 
     /// Makes a last checkpoint, and releases files and watches.
     ///
-    /// If another thread is already closing the store, the caller waits for it. On the thread that watches files for all
-    /// suites, which may release the last reference to a suite, another thread closes the store later, unless the system
-    /// starts none.
+    /// If another thread is closing the store, the caller waits for it. The thread that watches files for all suites, which
+    /// may release the last reference to a suite, leaves it to another thread.
     func close() {
         guard !DirectoryWatcher.shared.isCurrentThread else { return WorkScheduler.shared.soon { self.closeNow() } }
         closeNow()
     }
 
     private func closeNow() {
-        let thread = SystemCalls.currentThread()
-        let forks = UInt64(Forks.count)
-        let abandoned = closer.load(ordering: .relaxed)
-        // The thread that closed the store when the process was forked does not exist in the child.
-        if abandoned != 0, closingForks.exchange(forks, ordering: .relaxed) != forks {
-            _ = closer.compareExchange(expected: abandoned, desired: 0, ordering: .relaxed)
-        }
-        closingForks.store(forks, ordering: .relaxed)
-        let (isFirst, closer) = closer.compareExchange(expected: 0, desired: thread, ordering: .acquiringAndReleasing)
-        guard isFirst else {
-            // A reporter that runs during the close must not wait for its own thread.
-            while closer != thread, !peek({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
-            return
-        }
+        let claim = closer.claim()
+        // A reporter that runs during the close must not wait for its own thread.
+        while claim == .other, !peek({ $0.isClosed }) { SystemCalls.sleep(seconds: 0.001) }
+        guard claim == .first else { return }
         checkpoints.runAtEnd()
         let released = state.withLock { $0.close() }
         // Not under the lock.

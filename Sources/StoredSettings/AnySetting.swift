@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A setting of any type, as an element of a ``SettingsCatalog``.
+///
+/// Values are strings here, in the form that flags and environment variables have: see <doc:OverridingSettings>. A string is
+/// itself, other values are JSON. ``set(text:)`` accepts every ``text``. The text of a setting with the trait
+/// ``SettingTraits/secret`` is `••••`.
+public struct AnySetting: Sendable {
+    let base: any CatalogSetting
+    /// Where the setting is declared, such as `ServerSettings.port`.
+    public let declaration: String
+
+    init(_ base: any CatalogSetting, declaration: String) {
+        self.base = base
+        self.declaration = declaration
+    }
+
+    /// The key.
+    public var key: String { base.key }
+
+    /// The suite that stores the setting.
+    public var suite: SettingsSuite { base.suite }
+
+    /// What the setting is for.
+    public var help: SettingHelp { base.metadata.help }
+
+    /// Further properties of the setting.
+    public var traits: SettingTraits { base.metadata.traits }
+
+    /// Whether the value is secret, so that no text contains it.
+    public var isSecret: Bool { traits.isSecret }
+
+    /// The name of the type of the values, such as `Int` or `Optional<LogLevel>`.
+    public var typeName: String { base.typeName }
+
+    /// The valid values as they are written in source, such as `1...65535`; `nil` when all are valid, or only a closure
+    /// decides.
+    public var validValues: String? { base.valid?.text }
+
+    /// The texts of all values of an enum; `nil` for another type.
+    public var choices: [String]? { base.choices }
+
+    /// The text of the default; `nil` when it is `nil`, or has no stored form.
+    public var defaultText: String? { shown(base.defaultStoredValue) }
+
+    /// The text of the value; `nil` when it is `nil`, or has no stored form.
+    public var text: String? { shown(base.currentStoredValue) }
+
+    /// The layer that the value comes from.
+    public var layer: SettingsLayer { base.summary.layer }
+
+    /// Whether a value is stored, even one that cannot be decoded.
+    public var isSet: Bool { base.isSet }
+
+    /// One sentence on where the value comes from, what it hides, and what is wrong: see ``Setting/explain()``.
+    public func explain() -> String { base.summary.text }
+
+    /// Stores the value of a text.
+    ///
+    /// - Parameter text: The text, in the form of a flag's value.
+    /// - Throws: ``SettingsError`` when the text is no valid value, or when the value cannot be saved. Then nothing has
+    ///   changed.
+    public func set(text: String) throws {
+        try base.set(text: text)
+    }
+
+    /// Checks a text without storing it.
+    ///
+    /// - Parameter text: The text, in the form of a flag's value.
+    /// - Throws: ``SettingsError`` when the text is no valid value.
+    public func check(text: String) throws {
+        _ = try base.storedValue(ofText: text)
+    }
+
+    /// Removes the stored value, so that the default is used.
+    ///
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    public func reset() throws {
+        try base.remove()
+    }
+
+    /// Returns everything that is wrong with the setting's values in the store and in overrides, whether they are used or not.
+    ///
+    /// A file that cannot be read is not a problem of one setting: see ``SettingsCatalog/findProblems(unknownKeys:)``.
+    public func problems() -> [SettingsError] {
+        base.problems()
+    }
+
+    /// The texts of the current value and of every change: see ``Setting/values``.
+    public var texts: Texts { Texts(setting: self) }
+
+    /// The texts of a setting's values over time: see ``texts``.
+    public struct Texts: AsyncSequence, Sendable {
+        fileprivate let setting: AnySetting
+
+        /// Starts with the current value.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(setting: setting, values: setting.base.makeStoredValues())
+        }
+
+        /// The texts for one loop.
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let setting: AnySetting
+            fileprivate let values: any StoredValueIterator
+
+            /// The next text, which is `nil` for a value that is `nil`; `nil` when the task is canceled or the suite is
+            /// finished.
+            public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> String?? {
+                guard let value = await values.next(isolation: actor) else { return nil }
+                return .some(setting.shown(value))
+            }
+        }
+    }
+
+    private func shown(_ value: StoredValue?) -> String? {
+        value.map { isSecret ? SettingTraits.redactedText : base.text(of: $0) }
+    }
+}
+
+@available(*, unavailable, message: "An iterator belongs to one loop; give each task its own loop over the sequence.")
+extension AnySetting.Texts.Iterator: Sendable {}
+
+extension AnySetting: CustomStringConvertible {
+    /// The setting's key and the name of its suite, without the value.
+    public var description: String { "setting '\(key)' of suite '\(suite.name)'" }
+}
+
+extension AnySetting: CustomReflectable {
+    /// A mirror without children, so that `dump` prints only the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The requirements of a catalog for a setting of any type.
+protocol CatalogSetting: Sendable {
+    var key: String { get }
+    var suite: SettingsSuite { get }
+    var metadata: SettingMetadata { get }
+    var typeName: String { get }
+    var valueType: Any.Type { get }
+    var valid: ValidDescription? { get }
+    var choices: [String]? { get }
+    var isSet: Bool { get }
+    /// The stored form of the default; `nil` when there is none.
+    var defaultStoredValue: StoredValue? { get }
+    /// The stored form of the value; `nil` when there is none.
+    var currentStoredValue: StoredValue? { get }
+    var storedKeys: StoredKeys { get }
+    /// The flags and variables that give the setting a value, or try to.
+    var overrideNames: [String] { get }
+    /// The layer of the value, and the explanation.
+    var summary: (layer: SettingsLayer, text: String) { get }
+    func set(text: String) throws
+    /// Converts and checks a text.
+    ///
+    /// - Throws: ``SettingsError`` that names the setting.
+    func storedValue(ofText text: String) throws -> StoredValue?
+    func remove() throws
+    func text(of value: StoredValue) -> String
+    func problems() -> [SettingsError]
+    func makeStoredValues() -> any StoredValueIterator
+}
+
+/// The stored forms of a setting's values over time, for one loop.
+protocol StoredValueIterator: AnyObject {
+    func next(isolation: isolated (any Actor)?) async -> StoredValue??
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Setting: CatalogSetting {
+    var metadata: SettingMetadata { box.key.metadata }
+    var valueType: Any.Type { Value.self }
+    var typeName: String { "\(Value.self)" }
+    var valid: ValidDescription? { box.key.validator.valid }
+    var choices: [String]? { Choices.texts(of: Value.self) }
+    var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
+    var currentStoredValue: StoredValue? { box.encoded(value) }
+
+    var summary: (layer: SettingsLayer, text: String) {
+        let explanation = explain()
+        return (explanation.layer, explanation.description)
+    }
+
+    var overrideNames: [String] { box.overrideReadings.map(\.source) }
+
+    func set(text: String) throws {
+        try set(value(ofText: text))
+    }
+
+    func storedValue(ofText text: String) throws -> StoredValue? {
+        try box.encode(value(ofText: text))
+    }
+
+    private func value(ofText text: String) throws -> Value {
+        do {
+            return try box.value(ofText: text)
+        } catch {
+            var error = box.naming(error, as: .invalidValue)
+            error.consequence = "the setting keeps the value it had"
+            if error.remedy.isEmpty { error.remedy = "use \(box.validForm)" }
+            throw error
+        }
+    }
+
+    func text(of value: StoredValue) -> String {
+        // A setting of any stored value reads JSON first.
+        Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
+    }
+
+    func problems() -> [SettingsError] {
+        var problems = box.overrideReadings.compactMap { override in
+            if case .failure(let error) = override.result { error } else { nil }
+        }
+        guard let stored = box.storedValue else { return problems }
+        do {
+            _ = try box.decode(stored)
+        } catch {
+            var error = box.unreadable(error)
+            error.consequence = "the default is used, and the stored value is left as it is"
+            problems.append(error)
+        }
+        return problems
+    }
+
+    func makeStoredValues() -> any StoredValueIterator {
+        EncodedValues(self)
+    }
+}
+
+/// The stored forms of a setting's values.
+private final class EncodedValues<Value: Sendable>: StoredValueIterator {
+    private var values: Setting<Value>.Values.Iterator
+    private let box: SettingBox<Value>
+
+    init(_ setting: Setting<Value>) {
+        values = setting.values.makeAsyncIterator()
+        box = setting.box
+    }
+
+    func next(isolation: isolated (any Actor)?) async -> StoredValue?? {
+        var iterator = values
+        defer { values = iterator }
+        guard let value = await iterator.next(isolation: isolation) else { return nil }
+        return .some(box.encoded(value))
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Keys-and-declarations.md, "A renamed setting is read under its old key".
+
+/// The keys under which the value of a setting may be stored: its own, and those that it had before it was renamed.
+struct StoredKeys: Sendable {
+    /// The key of the setting.
+    let current: String
+    /// The keys that it had before, newest first.
+    let old: [String]
+
+    init(_ current: String, old: [String] = []) {
+        self.current = current
+        self.old = old.contains(current) ? old.filter { $0 != current } : old
+    }
+
+    /// All keys, those that take precedence first.
+    var all: [String] { [current] + old }
+
+    /// Returns the stored value of the first key that has one.
+    func value(_ stored: (String) throws -> StoredValue?) rethrows -> StoredValue? {
+        if let value = try stored(current) { return value }
+        for key in old {
+            if let value = try stored(key) { return value }
+        }
+        return nil
+    }
+
+    /// The assignments that store a value under the current key alone, or remove it.
+    func edits(_ value: StoredValue?) -> [(key: String, value: StoredValue?)] {
+        [(current, value)] + old.map { ($0, nil) }
+    }
+}
+
+extension SettingsEngine {
+    /// The newest value of a setting, saved or pending.
+    func value(for keys: StoredKeys) -> StoredValue? {
+        keys.value { value(forKey: $0) }
+    }
+
+    /// The newest value of a setting, saved or pending, and its version.
+    func valueAndVersion(
+        for keys: StoredKeys,
+        _ versionStamp: VersionStamp
+    ) -> (value: StoredValue?, version: VersionStamp.Version) {
+        var (value, version) = valueAndVersion(forKey: keys.current, versionStamp)
+        guard value == nil, !keys.old.isEmpty else { return (value, version) }
+        // A value that is moved meanwhile may be missed under each key.
+        for _ in 0..<Self.maximumReads {
+            value = self.value(for: keys)
+            // With an older version, the value is not cached.
+            if value != nil || versionStamp.isCurrent(version) { break }
+            version = valueAndVersion(forKey: keys.current, versionStamp).version
+        }
+        return (value, version)
+    }
+
+    /// The number of times that a value is searched for while other values change all the time.
+    private static let maximumReads = 8
+
+    /// Whether a value is stored under an old key.
+    func isStoredUnderOldKey(_ keys: StoredKeys) -> Bool {
+        keys.old.contains { value(forKey: $0) != nil }
+    }
+}

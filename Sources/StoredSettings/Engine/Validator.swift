@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A check of a setting's values.
+struct Validator<Value: Sendable>: Sendable {
+    /// `nil` where every value is valid.
+    private let check: (@Sendable (Value) throws -> Void)?
+    /// The description of the valid values, apart from those that a closure rejects; `nil` where it rejects all others.
+    let valid: ValidDescription?
+
+    private init(_ valid: ValidDescription?, check: (@Sendable (Value) throws -> Void)?) {
+        self.valid = valid
+        self.check = check
+    }
+
+    /// Creates a validator.
+    ///
+    /// - Parameters:
+    ///   - valid: The valid values; `nil` for all.
+    ///   - conversion: The conversion of the limits of a range.
+    ///   - validate: Returns whether one of them is valid.
+    init(
+        in valid: (any ValidValues<Value> & Sendable)?,
+        _ conversion: SettingConversion<Value>,
+        _ validate: (@Sendable (Value) throws -> Bool)?
+    ) {
+        let check = validate.map { Self.check($0) }
+        guard let valid else {
+            self.init(nil, check: check)
+            return
+        }
+        let description = ValidDescription {
+            ValidDescription.Limits(valid, conversion)
+        } text: {
+            valid.sourceText
+        }
+        self.init(description) { value in
+            guard valid.contains(value) else { throw SettingsError.outside(valid.sourceText) }
+            try check?(value)
+        }
+    }
+
+    /// A validator for optionals, which accepts `nil`.
+    var optional: Validator<Value?> {
+        guard let check else { return Validator<Value?>(valid, check: nil) }
+        return Validator<Value?>(valid) { value in
+            if let value { try check(value) }
+        }
+    }
+
+    func callAsFunction(_ value: Value) throws {
+        try check?(value)
+    }
+
+    private static func check(
+        _ validate: @escaping @Sendable (Value) throws -> Bool
+    ) -> @Sendable (Value) throws -> Void {
+        { value in
+            guard try verdict(of: validate, on: value) else { throw SettingsError.rejectedByValidator }
+        }
+    }
+
+    private static func verdict(of validate: @Sendable (Value) throws -> Bool, on value: Value) throws -> Bool {
+        do {
+            return try validate(value)
+        } catch let error as SettingsError {
+            throw error
+        } catch {
+            throw SettingsError.thrownByValidator(error)
+        }
+    }
+}
+
+/// A description of valid values, which is made when it is needed.
+struct ValidDescription: Sendable {
+    /// The limits of a range, as stored values.
+    struct Limits: Sendable {
+        var lower: StoredValue?
+        var upper: StoredValue?
+        /// Whether the upper limit is not valid itself.
+        var isUpperExcluded: Bool
+
+        /// Creates the limits; `nil` for values that are no range, or whose limits cannot be stored.
+        init?<Value>(_ valid: any ValidValues<Value>, _ conversion: SettingConversion<Value>) {
+            guard let limits = valid.limits else { return nil }
+            do {
+                lower = try limits.lower.flatMap(conversion.encode)
+                upper = try limits.upper.flatMap(conversion.encode)
+            } catch {
+                // Such a limit has no form that another program could compare.
+                return nil
+            }
+            isUpperExcluded = limits.isUpperExcluded
+        }
+    }
+
+    private let makeLimits: @Sendable () -> Limits?
+    private let makeText: @Sendable () -> String
+
+    fileprivate init(limits: @escaping @Sendable () -> Limits?, text: @escaping @Sendable () -> String) {
+        (makeLimits, makeText) = (limits, text)
+    }
+
+    /// The limits; `nil` for values that are no range.
+    var limits: Limits? { makeLimits() }
+
+    /// The valid values as they are written in source.
+    var text: String { makeText() }
+}

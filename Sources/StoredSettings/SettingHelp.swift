@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a setting is for, in words for the people who operate the program.
+///
+/// A string literal is the summary:
+///
+/// ```swift
+/// @DefaultStorage(key: "port", help: "Port to listen on.") var port = 8080
+/// @DefaultStorage(key: "timeout", help: SettingHelp("Time for one request.", unit: "seconds")) var timeout = 30
+/// ```
+///
+/// It is part of every output of a ``SettingsCatalog``. It costs nothing when the setting is read.
+public struct SettingHelp: Sendable, Hashable {
+    /// One sentence; empty for a setting without help.
+    public var summary: String
+    /// Further sentences, for the output that has room for them.
+    public var discussion: String
+    /// A name for the value, such as `host`; empty for the name of its type.
+    public var valueName: String
+    /// The unit of the value, such as `seconds`; empty for a value without a unit.
+    public var unit: String
+
+    /// Creates a help.
+    ///
+    /// - Parameters:
+    ///   - summary: One sentence.
+    ///   - discussion: Further sentences.
+    ///   - valueName: A name for the value.
+    ///   - unit: The unit of the value.
+    public init(_ summary: String, discussion: String = "", valueName: String = "", unit: String = "") {
+        self.summary = summary
+        self.discussion = discussion
+        self.valueName = valueName
+        self.unit = unit
+    }
+}
+
+extension SettingHelp: ExpressibleByStringLiteral {
+    /// Creates a help that has only a summary.
+    public init(stringLiteral summary: String) {
+        self.init(summary)
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Keys-and-declarations.md, "Help and traits are values of the declaration".
+
+/// Properties of a setting beyond its type and its default.
+///
+/// One trait, or several in an array:
+///
+/// ```swift
+/// @DefaultStorage(key: "port", traits: .requiresRestart) var port = 8080
+/// @DefaultStorage(key: "maxConnections", traits: [.renamed(from: "max_conn"), .flag("connections")]) var maxConnections = 100
+/// @DefaultStorageOptional(key: "apiToken", traits: .secret) var apiToken: String?
+/// ```
+///
+/// They cost nothing when the setting is read.
+public struct SettingTraits: Sendable, Hashable {
+    private struct Flags: OptionSet, Hashable {
+        let rawValue: UInt8
+
+        static let secret = Flags(rawValue: 1)
+        static let requiresRestart = Flags(rawValue: 2)
+    }
+
+    private var flags: Flags = []
+    /// The keys that the setting had before, newest first.
+    public private(set) var oldKeys: [String] = []
+    /// What to use instead of a deprecated setting; `nil` for one that is not deprecated.
+    public private(set) var deprecation: String?
+    /// The name of the flag, without dashes; `nil` for the one that is derived from the key.
+    public private(set) var flag: String?
+    /// The name of the environment variable; `nil` for the one that is derived from the key.
+    public private(set) var environmentVariable: String?
+
+    /// Creates no traits.
+    public init() {}
+
+    /// Whether the value is secret: no text that the library makes for people contains it.
+    public var isSecret: Bool { flags.contains(.secret) }
+
+    /// The text in place of a secret value.
+    static let redactedText = "••••"
+
+    /// Whether a change takes effect only when the program is started again.
+    public var requiresRestart: Bool { flags.contains(.requiresRestart) }
+}
+
+extension SettingTraits {
+    /// The value is secret: explanations and catalogs show `••••` instead.
+    public static var secret: SettingTraits {
+        var traits = SettingTraits()
+        traits.flags = .secret
+        return traits
+    }
+
+    /// The program uses a change only after a restart, so explanations name changes that are not in use yet.
+    public static var requiresRestart: SettingTraits {
+        var traits = SettingTraits()
+        traits.flags = .requiresRestart
+        return traits
+    }
+
+    /// The setting had another key before.
+    ///
+    /// While nothing is stored under the new key, the value of the old one is used. The first write stores the value under the
+    /// new key and removes the old one, in one change; a reset removes both. If values are stored under both keys, the one
+    /// under the new key is used, and that is reported.
+    ///
+    /// - Parameter keys: The old keys, newest first.
+    /// - Returns: The trait.
+    public static func renamed(from keys: String...) -> SettingTraits {
+        var traits = SettingTraits()
+        traits.oldKeys = keys
+        return traits
+    }
+
+    /// The setting should no longer be used; ``SettingsCatalog/validate(unknownKeys:)`` reports a value that is set.
+    ///
+    /// - Parameter message: What to use instead, in one sentence.
+    /// - Returns: The trait.
+    public static func deprecated(_ message: String) -> SettingTraits {
+        var traits = SettingTraits()
+        traits.deprecation = message
+        return traits
+    }
+
+    /// The setting has this flag on the command line instead of the one that is derived from its key.
+    ///
+    /// - Parameter name: The name, without dashes, such as `listen-port`.
+    /// - Returns: The trait.
+    public static func flag(_ name: String) -> SettingTraits {
+        var traits = SettingTraits()
+        traits.flag = name
+        return traits
+    }
+
+    /// The setting has this environment variable instead of the one that is derived from its key.
+    ///
+    /// - Parameter name: The whole name, such as `PORT`. The prefix of the suite's override is not added.
+    /// - Returns: The trait.
+    public static func environment(_ name: String) -> SettingTraits {
+        var traits = SettingTraits()
+        traits.environmentVariable = name
+        return traits
+    }
+}
+
+extension SettingTraits: ExpressibleByArrayLiteral {
+    /// Creates the traits of all elements; of two names of one kind, the last is used.
+    public init(arrayLiteral elements: SettingTraits...) {
+        for element in elements {
+            flags.formUnion(element.flags)
+            oldKeys += element.oldKeys
+            deprecation = element.deprecation ?? deprecation
+            flag = element.flag ?? flag
+            environmentVariable = element.environmentVariable ?? environmentVariable
+        }
+    }
+}
+
+/// The description of a setting for people.
+struct SettingMetadata: Equatable {
+    var help = SettingHelp("")
+    var traits = SettingTraits()
+}

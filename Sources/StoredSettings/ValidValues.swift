@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The valid values of a setting: a range of the standard library, or a `Sendable` type of your own.
+///
+/// ```swift
+/// struct EvenNumbers: ValidValues {
+///     func contains(_ value: Int) -> Bool { value.isMultiple(of: 2) }
+/// }
+///
+/// @DefaultStorage(key: "port", in: 1...65_535) var port = 8080
+/// @DefaultStorage(key: "threads", in: EvenNumbers()) var threads = 4
+/// ```
+///
+/// Values outside are neither stored nor returned. The error of a rejected value names the valid values by their description,
+/// so a type of your own should be `CustomStringConvertible`. Declarations with equal valid values share their setting if the
+/// type is small and is copied bit by bit, as the ranges of numbers are.
+public protocol ValidValues<Value> {
+    /// The type of the values.
+    associatedtype Value
+
+    /// Returns whether a value is valid.
+    func contains(_ value: Value) -> Bool
+}
+
+extension ClosedRange: ValidValues {
+    /// The type of the values.
+    public typealias Value = Bound
+}
+
+extension Range: ValidValues {
+    /// The type of the values.
+    public typealias Value = Bound
+}
+
+extension PartialRangeFrom: ValidValues {
+    /// The type of the values.
+    public typealias Value = Bound
+}
+
+extension PartialRangeThrough: ValidValues {
+    /// The type of the values.
+    public typealias Value = Bound
+}
+
+extension PartialRangeUpTo: ValidValues {
+    /// The type of the values.
+    public typealias Value = Bound
+}
+
+/// The limits of valid values that are a range.
+struct RangeLimits<Value> {
+    var lower: Value?
+    var upper: Value?
+    /// Whether the upper limit is not valid itself.
+    var isUpperExcluded = false
+}
+
+extension ValidValues {
+    /// The limits; `nil` for values that are no range.
+    var limits: RangeLimits<Value>? {
+        (self as? any LimitedValues).flatMap { $0.anyLimits as? RangeLimits<Value> }
+    }
+
+    /// The valid values as they are written in source.
+    var sourceText: String {
+        (self as? any LimitedValues)?.sourceText ?? "\(self)"
+    }
+}
+
+/// A range of the standard library.
+private protocol LimitedValues {
+    /// ``RangeLimits`` of the type of its values.
+    var anyLimits: Any { get }
+    var sourceText: String { get }
+}
+
+extension ClosedRange: LimitedValues {
+    fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: upperBound) }
+    fileprivate var sourceText: String { "\(self)" }
+}
+
+extension Range: LimitedValues {
+    fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: upperBound, isUpperExcluded: true) }
+    fileprivate var sourceText: String { "\(self)" }
+}
+
+extension PartialRangeFrom: LimitedValues {
+    fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: nil) }
+    fileprivate var sourceText: String { "\(lowerBound)..." }
+}
+
+extension PartialRangeThrough: LimitedValues {
+    fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound) }
+    fileprivate var sourceText: String { "...\(upperBound)" }
+}
+
+extension PartialRangeUpTo: LimitedValues {
+    fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound, isUpperExcluded: true) }
+    fileprivate var sourceText: String { "..<\(upperBound)" }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Validating a catalog")
+struct CatalogValidationTests {
+    enum Level: String, CaseIterable, StoredValueConvertible { case debug, info }
+
+    struct Server {
+        @DefaultStorage(key: "port", in: 1...65_535) var port = 8080
+        @DefaultStorage(key: "level") var level = Level.info
+        @DefaultStorage(key: "hosts") var hosts = ["localhost"]
+        @DefaultStorage(key: "workers", validate: { $0 != 3 }) var workers = 4
+        @DefaultStorage(key: "limit", traits: [.renamed(from: "max"), .deprecated("Set 'workers'.")]) var limit = 1
+    }
+
+    private let reporter = RecordingReporter()
+
+    /// The problems with a settings file, variables and flags.
+    private func problems(
+        _ file: String,
+        _ variables: [String: String] = [:],
+        _ arguments: String...,
+        unknownKeys: SettingsCatalog.UnknownKeys = .reject
+    ) async throws -> [String] {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try path.replaceFile(with: file)
+            let suite = SettingsSuite(
+                fileAt: path,
+                overrides: [.commandLine(arguments), .environment(variables, prefix: "ACME_")],
+                reporter: reporter
+            )
+            let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Server()) }
+            defer { suite.finish() }
+            do {
+                try catalog.validate(unknownKeys: unknownKeys)
+                return []
+            } catch let error as SettingsValidationError {
+                #expect(error.description.split(separator: "\n").count == error.problems.count + 1)
+                return error.problems.map { $0.message.replacing(path, with: "FILE") }
+            }
+        }
+    }
+
+    @Test("is silent without a problem")
+    func valid() async throws {
+        let file = #"{"port": 1, "level": "debug", "hosts": [], "storedSettings.migrations": ["one"]}"#
+        #expect(try await problems(file, ["ACME_WORKERS": "2", "OTHER": "x"], "--port", "3") == [])
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("throws one error with all problems and their places")
+    func all() async throws {
+        let file = """
+            {
+              "prot": 1,
+              "port": 70000,
+              "level": 5,
+              "workers": 3
+            }
+            """
+        let found = try await problems(file, ["ACME_HOSTS": "[\"a\"", "ACME_WORKRES": "2"], "--port", "none")
+        #expect(
+            found.map { $0.prefix { $0 != "." } } == [
+                "setting 'port' of suite 'FILE': --port cannot be used: expected an integer, found a string",
+                "setting 'port' (FILE:3:11): the value is outside 1",
+                "setting 'level' (FILE:4:12): expected a string, found an integer",
+                "setting 'hosts' of suite 'FILE': ACME_HOSTS cannot be used: the value begins like JSON, but is not valid JSON: "
+                    + "unexpected end of input (line 1, column 5)",
+                "setting 'workers' (FILE:5:14): the setting's validator rejected the value",
+                "setting 'prot' (FILE:2:11): no setting has this key",
+                "suite 'FILE': no setting has the environment variable ACME_WORKRES",
+            ]
+        )
+        #expect(found[5].contains("Rename it to 'port' if that is meant"))
+        #expect(found[6].contains("Set ACME_WORKERS if that is meant"))
+        for message in found { #expect(!message.contains("70000") && !message.contains("none ")) }
+    }
+
+    @Test("finds a problem that another layer hides")
+    func hidden() async throws {
+        #expect(try await problems(#"{"port": 0}"#, [:], "--port", "3").count == 1)
+        #expect(try await problems("{}", ["ACME_PORT": "0"], "--port", "3").count == 1)
+    }
+
+    @Test("reports a file that cannot be read once, with its line")
+    func broken() async throws {
+        let found = try await problems("{\n  \"port\": }")
+        #expect(found.count == 1)
+        #expect(found.first?.contains("FILE:2:11") == true)
+    }
+
+    @Test("accepts unknown keys and variables, or reports them as warnings, by choice")
+    func unknown() async throws {
+        #expect(try await problems(#"{"x": 0}"#, ["ACME_X": ""], unknownKeys: .accept) == [])
+        #expect(reporter.errors.isEmpty)
+        #expect(try await problems(#"{"x": 0}"#, ["ACME_X": ""], unknownKeys: .warn) == [])
+        #expect(reporter.errors.map(\.code) == [.unknownKey, .unknownVariable])
+    }
+
+    @Test("warns of deprecated settings that have a value, and of old keys beside new ones")
+    func warnings() async throws {
+        #expect(try await problems("{}") == [])
+        #expect(reporter.errors.isEmpty)
+        #expect(try await problems(#"{"max": 1, "limit": 2}"#) == [])
+        #expect(reporter.errors.map(\.code) == [.oldKeyIgnored, .deprecatedKey])
+        #expect(reporter.errors.last?.fact == "the setting is deprecated, and has a value from the key 'limit'")
+        #expect(reporter.errors.last?.remedy == "Set 'workers'.")
+        #expect(try await problems("{}", ["ACME_LIMIT": "3"]) == [])
+        #expect(reporter.errors.last?.fact == "the setting is deprecated, and has a value from ACME_LIMIT")
+    }
+
+    @Test("reads the variables of the process if no others are given")
+    func processEnvironment() throws {
+        let suite = SettingsSuite.inMemory(overrides: [.environment(prefix: "PA")])
+        let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Server()) }
+        let facts = catalog.findProblems().errors.map(\.fact)
+        #expect(facts.contains("no setting has the environment variable PATH"))
+    }
+
+    @Test(
+        "the most similar name is suggested, and none if all are different",
+        arguments: [
+            ("prot", "port"), ("PORT", "port"), ("por", "port"), ("ports", "port"), ("maxConections", "maxConnections"),
+            ("x", nil), ("something", nil), ("", nil), ("max_connections", "maxConnections"),
+        ] as [(String, String?)]
+    )
+    func similarity(_ name: String, _ best: String?) {
+        #expect(Similarity.best(for: name, among: ["maxConnections", "port", "path"]) == best)
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Observation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A renamed setting")
+struct RenamedSettingTests {
+    private let reporter = RecordingReporter()
+    private let suite: SettingsSuite
+    private let limit: Setting<Int>
+
+    init() {
+        suite = .inMemory(["oldLimit": 5], reporter: reporter)
+        limit = Setting("limit", default: 1, suite: suite, traits: .renamed(from: "oldLimit", "oldestLimit"))
+    }
+
+    /// The ways to change a setting, with the contents that remain.
+    static let changes: [(String, @Sendable (Setting<Int>) throws -> Void, [String: StoredValue])] = [
+        ("set", { try $0.set(7) }, ["limit": 7]),
+        ("assignment", { $0.value = 7 }, ["limit": 7]),
+        ("update", { try $0.update { $0 += 2 } }, ["limit": 7]),
+        ("update without a change", { try $0.update { _ in } }, ["limit": 5]),
+        ("transaction", { setting in try setting.suite.transaction { $0[setting] += 2 } }, ["limit": 7]),
+        ("reset", { $0.reset() }, [:]),
+        ("remove", { try $0.remove() }, [:]),
+        ("reset in a transaction", { setting in try setting.suite.transaction { $0.reset(setting) } }, [:]),
+        ("reset by the suite", { try $0.suite.reset($0) }, [:]),
+        ("reset of a key", { try $0.suite.reset(key) }, [:]),
+        ("reset of a key in a transaction", { try $0.suite.transaction { $0.reset(key) } }, [:]),
+    ]
+
+    private static let key = SettingKey("limit", default: 1, traits: .renamed(from: "oldLimit", "oldestLimit"))
+
+    @Test("has the value of its old key while none is stored under the new one")
+    func reading() throws {
+        #expect(limit.value == 5)
+        #expect(limit.value == 5)
+        #expect(limit.isSet)
+        #expect(try limit.load() == 5)
+        #expect(limit.explain().layer == .store)
+        #expect(suite[Self.key] == 5)
+        #expect(suite.contains(Self.key))
+        #expect(suite.snapshot() == ["oldLimit": 5])
+        try suite.setStoredValue(6, forKey: "oldLimit")
+        #expect(limit.value == 6)
+        try suite.setStoredValue(nil, forKey: "oldLimit")
+        #expect(limit.value == 1)
+        try suite.setStoredValue(9, forKey: "oldestLimit")
+        #expect(limit.value == 9)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("is moved to its new key by the first change", arguments: 0..<changes.count)
+    func changing(_ index: Int) throws {
+        let (name, change, contents) = Self.changes[index]
+        try change(limit)
+        #expect(suite.snapshot() == contents, "\(name)")
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("is moved by an async set")
+    func asyncSet() async throws {
+        try await limit.async.set(7)
+        #expect(suite.snapshot() == ["limit": 7])
+    }
+
+    @Test("is moved in one commit by a set")
+    func oneCommit() async throws {
+        let changes = suite.changes
+        try limit.set(7)
+        var iterator = changes.makeAsyncIterator()
+        let change = await iterator.next()
+        #expect(change?.changes.keys.sorted() == ["limit", "oldLimit"])
+    }
+
+    @Test("uses the new key, and reports that once, when both keys have a value")
+    func both() throws {
+        try suite.setStoredValue(2, forKey: "limit")
+        #expect(limit.value == 2)
+        try suite.setStoredValue(3, forKey: "limit")
+        #expect(limit.value == 3)
+        #expect(reporter.errors.map(\.code) == [.oldKeyIgnored])
+        #expect(reporter.errors.first?.message.contains("'oldLimit'") == true)
+        try limit.set(4)
+        #expect(suite.snapshot() == ["limit": 4])
+    }
+
+    @Test("is observed under all of its keys, and its move is no change")
+    func observing() throws {
+        let seen = Mutex<[[Int]]>([])
+        let observation = limit.observe(initial: true) { change in
+            seen.withLock { $0.append([change.old, change.new]) }
+        }
+        try suite.setStoredValue(6, forKey: "oldLimit")
+        try limit.set(6)
+        try limit.set(7)
+        try suite.setStoredValue(8, forKey: "oldLimit")
+        limit.reset()
+        #expect(seen.withLock(\.self) == [[5, 5], [5, 6], [6, 7], [7, 1]])
+        observation.invalidate()
+    }
+
+    @Test("is observed together with others under all of its keys")
+    func observingSeveral() throws {
+        let other = Setting("other", default: 0, suite: suite)
+        let count = Mutex(0)
+        let observation = suite.observe(limit, other) { count.withLock { $0 += 1 } }
+        try suite.setStoredValue(6, forKey: "oldLimit")
+        #expect(count.withLock(\.self) == 1)
+        try limit.set(6)
+        #expect(count.withLock(\.self) == 1)
+        try limit.set(7)
+        try other.set(1)
+        #expect(count.withLock(\.self) == 3)
+        observation.invalidate()
+    }
+
+    @Test("streams its values from all of its keys")
+    func streaming() async throws {
+        let other = Setting("other", default: 0, suite: suite)
+        var values = limit.values.makeAsyncIterator()
+        var tuples = suite.values(of: limit, other).makeAsyncIterator()
+        #expect(await values.next() == 5)
+        #expect(await tuples.next().map { [$0, $1] } == [5, 0])
+        try suite.setStoredValue(6, forKey: "oldLimit")
+        #expect(await values.next() == 6)
+        #expect(await tuples.next().map { [$0, $1] } == [6, 0])
+        try limit.set(6)
+        try limit.set(7)
+        #expect(await values.next() == 7)
+        #expect(await tuples.next().map { [$0, $1] } == [7, 0])
+        limit.reset()
+        #expect(await values.next() == 1)
+        #expect(await tuples.next().map { [$0, $1] } == [1, 0])
+    }
+
+    @Test("is tracked by Observation under all of its keys")
+    func tracking() throws {
+        let suite = SettingsSuite.inMemory(["oldLimit": 5]).observable()
+        let limit = Setting("limit", default: 1, suite: suite, traits: .renamed(from: "oldLimit"))
+        let count = Mutex(0)
+        withObservationTracking {
+            #expect(limit.value == 5)
+        } onChange: {
+            count.withLock { $0 += 1 }
+        }
+        try suite.setStoredValue(6, forKey: "oldLimit")
+        #expect(count.withLock(\.self) == 1)
+    }
+
+    @Test("never shows another value while another thread changes and moves it")
+    func racing() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = SettingsSuite(fileAt: "\(directory)/settings.json", reporter: reporter)
+            let limit = Setting("limit", default: 0, suite: suite, traits: .renamed(from: "oldLimit"))
+            try suite.setStoredValue(1, forKey: "oldLimit")
+            let isDone = Atomic(false)
+            async let writer: Void = onThread {
+                defer { isDone.store(true, ordering: .releasing) }
+                do {
+                    for number in 1...2_000 {
+                        // Moves the value to the new key, and back to the old one.
+                        try limit.set(number)
+                        try suite.transaction {
+                            $0[storedValueFor: "oldLimit"] = $0[storedValueFor: "limit"]
+                            $0[storedValueFor: "limit"] = nil
+                        }
+                    }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            var last = 0
+            while !isDone.load(ordering: .acquiring) {
+                let value = limit.value
+                #expect(value >= max(last, 1), "a value is stored at any time")
+                last = max(last, value)
+            }
+            await writer
+            #expect(limit.value == 2_000)
+            suite.finish()
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Help and traits")
+struct SettingTraitsTests {
+    @Test("an array has the traits of all elements")
+    func array() {
+        let traits: SettingTraits = [
+            .secret, .requiresRestart, .renamed(from: "a"), .renamed(from: "b", "c"), .deprecated("Use x."), .flag("f"),
+            .environment("E"),
+        ]
+        #expect(traits.isSecret && traits.requiresRestart)
+        #expect(traits.oldKeys == ["a", "b", "c"])
+        #expect(traits.deprecation == "Use x.")
+        #expect(traits.flag == "f")
+        #expect(traits.environmentVariable == "E")
+        let none: SettingTraits = []
+        #expect(none == SettingTraits())
+        #expect(!none.isSecret && !none.requiresRestart && none.oldKeys.isEmpty)
+        #expect(SettingTraits.secret != .requiresRestart)
+    }
+
+    @Test("a string is a help with only a summary")
+    func help() {
+        let help: SettingHelp = "Port to listen on."
+        #expect(help == SettingHelp("Port to listen on."))
+        #expect(help != SettingHelp("Port to listen on.", unit: "seconds"))
+    }
+
+    @Test("declarations that differ only in help or traits have the same value")
+    func sharing() throws {
+        let suite = SettingsSuite.inMemory()
+        let settings = [
+            Setting("n", default: 1, suite: suite), Setting("n", default: 1, suite: suite, help: "A number."),
+            Setting("n", default: 1, suite: suite, traits: .secret),
+        ]
+        try settings[0].set(2)
+        #expect(settings.map(\.value) == [2, 2, 2])
+        #expect(settings.map { $0.box.key.metadata.help.summary } == ["", "A number.", ""])
+        #expect(settings.map { $0.box.key.metadata.traits.isSecret } == [false, false, true])
+        let again = Setting("n", default: 1, suite: suite, help: "A number.")
+        #expect(again.box === settings[1].box, "equal declarations share a box")
+    }
+
+    @Test("every kind of declaration has help and traits")
+    func declarations() {
+        struct Settings {
+            @DefaultStorage(key: "a", in: 1...3, help: "A", traits: .secret) var a = 1
+            @DefaultStorageOptional(key: "b", in: 1...3, help: "B", traits: .secret) var b: Int?
+            @DefaultStorage(SettingKey("c", default: 1, in: 1...3, help: "C", traits: .secret)) var c
+            @DefaultStorageOptional(SettingKey<Int?>("d", help: "D", traits: .secret)) var d
+        }
+        SettingsSuite.withStandard(.inMemory()) {
+            let settings = Settings()
+            let metadata = [
+                settings.$a.box.key.metadata, settings.$b.box.key.metadata, settings.$c.box.key.metadata,
+                settings.$d.box.key.metadata,
+            ]
+            #expect(metadata.map(\.help.summary) == ["A", "B", "C", "D"])
+            #expect(metadata.map(\.traits.isSecret) == [true, true, true, true])
+        }
+    }
+
+    @Test("a flag and a variable of its own replace the names that are derived from the key")
+    func names() {
+        let suite = SettingsSuite.inMemory(overrides: [
+            .commandLine(["--listen", "2", "--port", "3"]),
+            .environment(["LIMIT": "4", "ACME_MAX": "5"], prefix: "ACME_"),
+        ])
+        let port = Setting("port", default: 1, suite: suite, traits: .flag("listen"))
+        let max = Setting("max", default: 1, suite: suite, traits: .environment("LIMIT"))
+        #expect(port.value == 2)
+        #expect(port.explain().source == "--listen")
+        #expect(max.value == 4)
+        #expect(max.explain().source == "LIMIT")
+    }
+
+    @Test("an explanation contains no secret value, neither the one in use nor a shadowed one")
+    func secret() throws {
+        let suite = SettingsSuite.inMemory(
+            ["token": "stored-secret", "codes": ["c-secret"]],
+            overrides: [.environment(["TOKEN": "given-secret"], prefix: "")]
+        )
+        let token = Setting("token", default: "default-secret", suite: suite, traits: .secret)
+        let codes = Setting<[String]?>("codes", suite: suite, traits: .secret)
+        #expect(
+            token.explain().description
+                == "token = ••••, given by TOKEN, over the stored ••••, over the default ••••"
+        )
+        for text in [codes.explain().description, "\(token)", String(reflecting: token)] {
+            #expect(!text.contains("secret"), "\(text)")
+        }
+        var dumped = ""
+        dump(DefaultStorage(wrappedValue: "x-secret", key: "token", suite: suite, traits: .secret), to: &dumped)
+        #expect(!dumped.contains("secret"), "\(dumped)")
+        try codes.remove()
+        #expect(codes.explain().description.hasPrefix("codes = nil"))
+    }
+
+    @Test("a change that needs a restart is pending until the value is again the one that was read first")
+    func restart() throws {
+        let suite = SettingsSuite.inMemory(["port": 1])
+        let port = Setting("port", default: 8080, suite: suite, traits: .requiresRestart)
+        #expect(!port.explain().isRestartPending, "nothing has read it")
+        #expect(port.value == 1)
+        #expect(!port.explain().isRestartPending)
+        try port.set(2)
+        #expect(port.explain().isRestartPending)
+        #expect(port.explain().description.contains("it takes effect when the program is started again"))
+        #expect(port.value == 2)
+        #expect(port.explain().isRestartPending, "a later read is not the first")
+        try port.set(1)
+        #expect(!port.explain().isRestartPending)
+        let other = Setting("port", default: 8080, suite: suite)
+        #expect(other.value == 1)
+        try other.set(3)
+        #expect(!other.explain().isRestartPending)
+    }
+}
