@@ -140,12 +140,38 @@ extension SettingBox {
     private func firstDecoded(_ candidates: [StoredValue], _ failures: inout [SettingsError]) -> Value? {
         for candidate in candidates {
             do {
-                return try key.conversion.decode(candidate)
+                return try convertOverride(candidate)
             } catch {
                 failures.append(.wrapping(error, as: .invalidValue))
             }
         }
         return nil
+    }
+
+    /// Decodes an override over the default, not over the stored value: an override hides the layers below it.
+    private func convertOverride(_ candidate: StoredValue) throws -> Value {
+        do {
+            return try key.conversion.decode(candidate)
+        } catch {
+            // An empty string is an empty dictionary. It must not hide the stored value by the default.
+            guard candidate != [:] else { throw error }
+            let value = try key.conversion.decode(candidate, after: error) { key.defaultValue }
+            try checkNames(in: candidate, against: value)
+            return value
+        }
+    }
+
+    /// Throws when a partial override has a name that the value does not have.
+    ///
+    /// The type ignores such a name. With a mistyped name, the value would be the default, and hide the stored value.
+    private func checkNames(in candidate: StoredValue, against value: Value) throws {
+        guard case .dictionary(let given) = candidate, case .dictionary(let parts)? = encoded(value) else { return }
+        // A part that is null can be omitted from the encoded value.
+        guard given.contains(where: { parts[$0.key] == nil && $0.value.kind != .null }) else { return }
+        var error = SettingsError.invalidValue("it contains a name that is not the name of a part")
+        let names = parts.keys.sorted()
+        if names.count <= 10 { error.remedy = "use only the names \(names.joined(separator: ", "))" }
+        throw error
     }
 
     private func canDecode(_ value: StoredValue) -> Bool {
@@ -188,7 +214,7 @@ extension SettingBox {
         case .double: "a number that the setting accepts"
         case .array: "a list such as a,b, or a JSON array"
         case .dictionary where Mirror(reflecting: key.defaultValue).displayStyle == .dictionary: "a JSON object"
-        case .dictionary: "a JSON object with all of its parts"
+        case .dictionary: "a JSON object that the setting accepts, or pairs such as name=value"
         default: "a value that the setting accepts"
         }
     }

@@ -249,12 +249,12 @@ extension SettingBox {
         encoded(reading.value) ?? reading.stored
     }
 
-    /// Decodes and validates a stored value.
+    /// Decodes a stored value over the default, and validates the result.
     ///
     /// - Throws: ``SettingsError`` that names the setting.
     func decode(_ stored: StoredValue) throws -> Value {
         do {
-            let value = try key.conversion.decode(stored)
+            let value = try convert(stored)
             try key.validator(value)
             return value
         } catch {
@@ -262,15 +262,19 @@ extension SettingBox {
         }
     }
 
+    private func convert(_ stored: StoredValue) throws -> Value {
+        do {
+            return try key.conversion.decode(stored)
+        } catch {
+            return try key.conversion.decode(stored, after: error) { key.defaultValue }
+        }
+    }
+
     /// The stored form of a value; `nil` when there is none.
     ///
     /// A default need not be storable. Two of those count as equal, which is right: there is one default.
     func encoded(_ value: Value) -> StoredValue? {
-        do {
-            return try key.conversion.encode(value)
-        } catch {
-            return nil
-        }
+        key.conversion.encodedOrNil(value)
     }
 
     private func unusable(_ error: any Error) -> SettingsError {

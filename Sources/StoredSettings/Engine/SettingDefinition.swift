@@ -121,31 +121,33 @@ struct SettingConversion<Value: Sendable>: Sendable {
     let decode: @Sendable (StoredValue) throws -> Value
     /// Returns `nil` for a value that means that nothing is stored.
     let encode: @Sendable (Value) throws -> StoredValue?
+    /// The type that converts: the values' own type, or the bridge.
+    let converter: Any.Type
 
-    static func bridged(by bridge: some StoredValueBridge<Value>) -> Self {
-        SettingConversion {
-            try bridge.value(from: $0)
-        } encode: {
-            try bridge.storedValue(from: $0)
-        }
+    static func bridged<Bridge: StoredValueBridge<Value>>(by bridge: Bridge) -> Self {
+        SettingConversion(
+            decode: { try bridge.value(from: $0) },
+            encode: { try bridge.storedValue(from: $0) },
+            converter: Bridge.self
+        )
     }
 
     /// The conversion of an optional whose `nil` means that nothing is stored.
     fileprivate var optional: SettingConversion<Value?> {
-        SettingConversion<Value?> {
-            try decode($0)
-        } encode: {
-            try $0.flatMap(encode)
-        }
+        SettingConversion<Value?>(
+            decode: { try decode($0) },
+            encode: { try $0.flatMap(encode) },
+            converter: converter
+        )
     }
 }
 
 extension SettingConversion where Value: StoredValueConvertible {
     static func convertible() -> Self {
-        SettingConversion {
-            try Value(storedValue: $0)
-        } encode: {
-            try $0.storedValue()
-        }
+        SettingConversion(
+            decode: { try Value(storedValue: $0) },
+            encode: { try $0.storedValue() },
+            converter: Value.self
+        )
     }
 }

@@ -42,6 +42,9 @@ public struct SettingsError: Error, Sendable {
     /// The fix, in one sentence without a period.
     public var remedy: String
 
+    /// The member that a `Codable` type requires and the stored value lacks; `nil` for other errors.
+    var missingMember: MissingMember?
+
     /// Creates an error.
     ///
     /// - Parameters:

@@ -49,7 +49,8 @@ extension StoredRepresentable {
     }
 
     fileprivate static func value(in storedValue: StoredValue) throws -> Self {
-        try Self(stored: Stored(storedValue: storedValue))
+        let stored = try SettingsError.forwarding(Stored.self, as: Self.self) { try Stored(storedValue: storedValue) }
+        return try Self(stored: stored)
     }
 }
 

@@ -217,14 +217,14 @@ struct OverrideTextTests {
         #expect(reporter.errors.last?.remedy.contains("one of 1, true") == true)
     }
 
-    @Test("the error for a structure asks for all of its parts, and that for a dictionary asks for an object")
-    func missingPart() {
+    @Test("the error for a structure asks for an object or pairs, and that for a dictionary asks for an object")
+    func wrongObject() {
         let numbers = ["b": 1]
-        #expect(read(#"{"name": "a"}"#, default: Rule(name: "", limit: 0)).name == "")
+        #expect(read(#"{"name": 1}"#, default: Rule(name: "", limit: 0)).name == "")
         #expect(read(#"{"name": "a"}"#, default: numbers) == numbers)
         #expect(
             reporter.errors.map(\.remedy) == [
-                "give --key a JSON object with all of its parts, or omit it",
+                "give --key a JSON object that the setting accepts, or pairs such as name=value, or omit it",
                 "give --key a JSON object, or omit it",
             ]
         )

@@ -86,7 +86,9 @@ private struct OptionalBridge<Wrapped: StoredValueBridge>: StoredValueBridge {
     let wrapped: Wrapped
 
     func value(from storedValue: StoredValue) throws -> Wrapped.Value? {
-        try Wrapped.Value?(storedValue) { try wrapped.value(from: $0) }
+        try Wrapped.Value?(storedValue) { inner in
+            try SettingsError.forwarding(Wrapped.self, as: Self.self) { try wrapped.value(from: inner) }
+        }
     }
 
     func storedValue(from value: Wrapped.Value?) throws -> StoredValue {

@@ -53,8 +53,10 @@ public struct CodableBridge<Value: Codable & Sendable>: StoredValueBridge {
     public init() {}
 
     /// Decodes a value with a ``StoredValueDecoder``.
+    ///
+    /// A setting decodes the value over its default, as for a `Codable` type without a bridge.
     public func value(from storedValue: StoredValue) throws -> Value {
-        try StoredValueDecoder().decode(Value.self, from: storedValue)
+        try StoredValueDecoder().decode(Value.self, from: storedValue, for: Self.self)
     }
 
     /// Encodes a value with a ``StoredValueEncoder``.

@@ -91,14 +91,17 @@ extension DecodingError {
 
     static func mismatch(_ type: Any.Type, expected: String, found: StoredValue, at place: CodingPlace) -> DecodingError
     {
-        let error = SettingsError.typeMismatch(expected: expected, found: found)
+        var error = SettingsError.typeMismatch(expected: expected, found: found)
         guard case .null = found else { return stating(error, reading: type, at: place) }
+        // The part of a superclass is read as null where it is missing.
+        error.missingMember = MissingMember(path: place.memberPath)
         let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
         return .valueNotFound(type, context)
     }
 
     static func missing(_ key: any CodingKey, at place: CodingPlace) -> DecodingError {
-        let error = SettingsError.invalidValue(.missing(key, in: StoredValue.Kind.dictionary.phrase))
+        var error = SettingsError.invalidValue(.missing(key, in: StoredValue.Kind.dictionary.phrase))
+        error.missingMember = MissingMember(path: place.inside(key).memberPath)
         let context = Context(codingPath: place.codingPath, debugDescription: error.fact, underlyingError: error)
         return .keyNotFound(key, context)
     }

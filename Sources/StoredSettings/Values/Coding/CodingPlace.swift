@@ -13,13 +13,15 @@ struct CodingPlace: Sendable {
 
     private indirect enum Step: Sendable {
         case root
-        case key(any CodingKey, Step)
+        case key(any CodingKey, within: Any.Type?, Step)
     }
 
     // A linked list that shares its tail, because the path of most places is never read.
     private var step = Step.root
     private var depth = 0
     private var calls = 0
+    /// The type that is being decoded; `nil` for an encoder.
+    private var type: Any.Type?
 
     static let root = CodingPlace()
 
@@ -27,7 +29,7 @@ struct CodingPlace: Sendable {
     var codingPath: [any CodingKey] {
         var path: [any CodingKey] = []
         var step = step
-        while case .key(let key, let outer) = step {
+        while case .key(let key, _, let outer) = step {
             path.append(key)
             step = outer
         }
@@ -41,7 +43,7 @@ struct CodingPlace: Sendable {
         // The list is freed recursively, so its length is bounded even if a type nests containers without end.
         guard !isTooDeep else { return self }
         var place = self
-        place.step = .key(key, step)
+        place.step = .key(key, within: type, step)
         place.depth += 1
         return place
     }
@@ -55,6 +57,29 @@ struct CodingPlace: Sendable {
         var place = self
         place.calls += 1
         return place
+    }
+
+    /// The same place, inside the decoding of a type.
+    func entered(by type: Any.Type) -> CodingPlace {
+        var place = entered
+        place.type = type
+        return place
+    }
+
+    /// The names that lead to this place; `nil` for a place in an element of an array, a set or a dictionary.
+    ///
+    /// An element belongs to its own collection: the element of another collection at the same place is another one.
+    var memberPath: [String]? {
+        var path: [String] = []
+        var step = step
+        while case .key(let key, let type, let outer) = step {
+            guard case .key(let name) = SettingsError.PathComponent(key), !(type is any StablyOrdered.Type) else {
+                return nil
+            }
+            path.append(name)
+            step = outer
+        }
+        return path.reversed()
     }
 }
 

@@ -13,7 +13,7 @@ struct DecodingRun {
             return value
         }
         guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
-        return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered, run: self))
+        return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type), run: self))
     }
 
     func convert<Leaf: CodingLeaf>(_ type: Leaf.Type, _ storedValue: StoredValue, _ place: CodingPlace) throws -> Leaf {

@@ -33,10 +33,29 @@ public struct StoredValueDecoder: Sendable {
         _ type: Value.Type = Value.self,
         from storedValue: StoredValue
     ) throws -> Value {
+        try decode(type, from: storedValue, for: nil)
+    }
+
+    /// Decodes a value for a conversion, whose errors name the member that is missing.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - storedValue: The stored value to decode.
+    ///   - converter: The type that converts; `nil` for a decoding that is not the whole of a conversion.
+    /// - Returns: The decoded value.
+    /// - Throws: ``SettingsError`` with the path to the invalid part.
+    func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self,
+        from storedValue: StoredValue,
+        for converter: Any.Type?
+    ) throws -> Value {
         do {
             return try DecodingRun(userInfo: userInfo).value(type, from: storedValue, at: .root)
         } catch {
-            throw SettingsError.decoding(error, of: storedValue, as: type)
+            var stated = SettingsError.decoding(error, of: storedValue, as: type)
+            // An error of another decoding, which the type has started, has another root.
+            stated.missingMember = converter.flatMap { MissingMember(statedBy: error, for: $0) }
+            throw stated
         }
     }
 }

@@ -2,8 +2,11 @@
 
 extension StoredValueConvertible where Self: Codable {
     /// Decodes a value with a ``StoredValueDecoder``.
+    ///
+    /// A setting decodes the value over its default: a member that the type requires and the stored value lacks is taken
+    /// from the default.
     public init(storedValue: StoredValue) throws {
-        self = try StoredValueDecoder().decode(Self.self, from: storedValue)
+        self = try StoredValueDecoder().decode(Self.self, from: storedValue, for: Self.self)
     }
 
     /// Encodes the value with a ``StoredValueEncoder``, as a structure and not as a string of JSON.
@@ -71,7 +74,9 @@ extension CaseIterable where Self: RawRepresentable {
 extension Optional: StoredValueConvertible where Wrapped: StoredValueConvertible {
     /// Reads ``StoredValue/null`` as `nil`, and any other value as the wrapped type.
     public init(storedValue: StoredValue) throws {
-        try self.init(storedValue) { try Wrapped(storedValue: $0) }
+        try self.init(storedValue) { inner in
+            try SettingsError.forwarding(Wrapped.self, as: Self.self) { try Wrapped(storedValue: inner) }
+        }
     }
 
     /// Returns ``StoredValue/null`` for `nil`, and otherwise the stored value of the wrapped value.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Partial overrides")
+struct PartialOverrideTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ stored: [String: StoredValue] = [:], _ overrides: SettingsOverride...) -> SettingsSuite {
+        .inMemory(stored, overrides: overrides, reporter: reporter)
+    }
+
+    @Test(
+        "a part given by a variable or a flag is read over the default",
+        arguments: ["burst=1", #"{"burst":1}"#, " burst = 1 "]
+    )
+    func parts(text: String) throws {
+        let stored: [String: StoredValue] = ["pace": ["perSecond": 7, "burst": 8]]
+        let overrides: [SettingsOverride] = [
+            .environment(["ACME_PACE": text], prefix: "ACME_"), .commandLine(["--pace", text]),
+        ]
+        for override in overrides {
+            let suite = suite(stored, override)
+            @DefaultStorage(key: "pace", suite: suite) var pace = Pace()
+            // Over the default and not over the store, which an override hides as a whole.
+            #expect(pace == Pace(burst: 1))
+            #expect($pace.explain().layer == override.layer)
+            #expect($pace.explain().shadowed[.store] == Pace(perSecond: 7, burst: 8))
+            #expect(try $pace.load() == Pace(perSecond: 7, burst: 8))
+        }
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("nested parts, optional structs, enums and the bridge for Codable are read over the default")
+    func types() {
+        func read<Value: StoredValueConvertible>(_ text: String, _ value: Value) -> Value {
+            Setting("key", default: value, suite: suite([:], .commandLine(["--key", text]))).value
+        }
+        #expect(read(#"{"pace":{"burst":1}}"#, Service()) == Service(pace: Pace(burst: 1), night: nil))
+        #expect(read("burst=1", Optional(Pace())) == Pace(burst: 1))
+        #expect(read(#"{"paced":{"burst":1}}"#, Limit.paced(perSecond: 5, burst: 6)) == .paced(perSecond: 5, burst: 1))
+        #expect(read("mode=fast", Mixed()) == Mixed(mode: .fast))
+        let bridged = suite([:], .commandLine(["--key", "burst=1"]))
+        #expect(Setting("key", default: Pace(), suite: bridged, as: CodableBridge()).value == Pace(burst: 1))
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("parts given by repeated flags form one value")
+    func repeated() {
+        let suite = suite([:], .commandLine(["--pace", "burst=1", "--pace", "perSecond=5"]))
+        #expect(Setting("pace", default: Pace(), suite: suite).value == Pace(perSecond: 5, burst: 1))
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("the flag wins as a whole over the variable")
+    func layers() {
+        let suite = suite(
+            [:],
+            .commandLine(["--pace", "burst=1"]),
+            .environment(["ACME_PACE": "perSecond=5"], prefix: "ACME_")
+        )
+        let pace = Setting("pace", default: Pace(), suite: suite)
+        #expect(pace.value == Pace(burst: 1))
+        #expect(pace.explain().shadowed[.environment] == Pace(perSecond: 5))
+    }
+
+    @Test(
+        "a wrong part, an unknown name, no part and a null are reported, and the stored value is used",
+        arguments: [
+            ("burst=secret", .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
+            ("secret=1", .invalidValue, [], "use only the names burst, perSecond, or omit it"),
+            (#"{"burst":1,"secret":2}"#, .invalidValue, [], "use only the names burst, perSecond, or omit it"),
+            ("", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
+            ("{}", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
+            (#"{"burst":null}"#, .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
+        ] as [(String, SettingsError.Code, [SettingsError.PathComponent], String)]
+    )
+    func refused(text: String, code: SettingsError.Code, path: [SettingsError.PathComponent], remedy: String) throws {
+        let suite = suite(["pace": ["perSecond": 7, "burst": 8]], .commandLine(["--pace=\(text)"]))
+        #expect(Setting("pace", default: Pace(), suite: suite).value == Pace(perSecond: 7, burst: 8))
+        let error = try #require(reporter.errors.first)
+        #expect(reporter.errors.count == 1)
+        #expect(error.code == code)
+        #expect(error.path == path)
+        #expect(error.remedy.contains(remedy))
+        #expect(error.fact.hasPrefix("--pace cannot be used: "))
+        #expect(!error.message.contains("secret"))
+    }
+
+    @Test("an optional part can be given, also as null")
+    func optionalParts() {
+        func read(_ text: String) -> Pace {
+            Setting("pace", default: Pace(), suite: suite([:], .commandLine(["--pace", text]))).value
+        }
+        #expect(read("note=x") == Pace(note: "x"))
+        #expect(read(#"{"burst":1,"note":null}"#) == Pace(burst: 1))
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("without a default, an override needs all parts")
+    func noDefault() {
+        let suite = suite([:], .environment(["ACME_PACE": "burst=1"], prefix: "ACME_"))
+        @DefaultStorageOptional(key: "pace", suite: suite) var pace: Pace?
+        #expect(pace == nil)
+        #expect(reporter.errors.map(\.code) == [.invalidValue])
+    }
+
+    @Test("a part of a type with its own conversion is reported")
+    func ownConversion() {
+        let suite = suite([:], .commandLine(["--key", "burst=1"]))
+        #expect(Setting("key", default: OwnConversion(), suite: suite).value == OwnConversion())
+        #expect(reporter.errors.count == 1)
+    }
+}

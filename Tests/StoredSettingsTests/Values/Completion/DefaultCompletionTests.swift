@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Codable values over their defaults")
+struct DefaultCompletionTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ value: StoredValue) -> SettingsSuite {
+        .inMemory(["key": value], reporter: reporter)
+    }
+
+    @Test("a stored value in memory takes from the default what its type requires", arguments: CompletionCase.all)
+    func inMemory(example: CompletionCase) throws {
+        try example.check(in: suite(example.storedValue), reporter)
+    }
+
+    @Test("a stored value in a file takes from the default what its type requires", arguments: CompletionCase.all)
+    func inFile(example: CompletionCase) async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = "\(directory)/settings.json"
+            try path.overwriteFile(with: "{\"key\": \(example.json)}")
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            try example.check(in: suite, reporter)
+            suite.finish()
+            #expect(try path.fileContents == "{\"key\": \(example.json)}")
+        }
+    }
+
+    @Test("a hand edit of one member in a file is read, and an update stores all members")
+    func handEdit() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            @DefaultStorage(key: "pace", suite: suite) var pace = Pace()
+            pace.burst = 7
+            try suite.checkpoint()
+            #expect(try path.fileContents.contains("perSecond"))
+
+            var values = $pace.values.makeAsyncIterator()
+            #expect(await values.next() == Pace(burst: 7))
+            try path.overwriteFile(with: #"{"pace": {"perSecond": 5}}"#)
+            #expect(await values.next() == Pace(perSecond: 5, burst: 20))
+            #expect(pace == Pace(perSecond: 5, burst: 20))
+
+            #expect(try $pace.update { $0.perSecond += 1 } == Pace(perSecond: 6, burst: 20))
+            #expect(suite.storedValue(forKey: "pace") == ["perSecond": 6, "burst": 20])
+            #expect(reporter.errors.isEmpty)
+            suite.finish()
+        }
+    }
+
+    @Test("after a struct has gained a property, its stored values keep the other properties")
+    func gainedProperty() throws {
+        struct OldPace: Codable, StoredValueConvertible { var perSecond = 100 }
+        let suite = suite(["perSecond": 1])
+        try Setting("key", default: OldPace(), suite: suite).set(OldPace(perSecond: 50))
+        @DefaultStorage(key: "key", suite: suite) var pace = Pace(perSecond: 1, burst: 3)
+        #expect(pace == Pace(perSecond: 50, burst: 3))
+        pace.burst += 1
+        #expect(suite.storedValue(forKey: "key") == ["perSecond": 50, "burst": 4])
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("streams and observers receive completed values, and a stored member that equals the default is no change")
+    func streams() async throws {
+        let suite = suite(["perSecond": 5])
+        let pace = Setting("key", default: Pace(), suite: suite)
+        let observed = Mutex<[Pace]>([])
+        let observation = pace.observe { change in observed.withLock { $0.append(change.new) } }
+        var values = pace.values.makeAsyncIterator()
+        #expect(await values.next() == Pace(perSecond: 5))
+        try suite.setStoredValue(["perSecond": 5, "burst": 20], forKey: "key")
+        try suite.setStoredValue(["burst": 9], forKey: "key")
+        #expect(await values.next() == Pace(burst: 9))
+        #expect(observed.withLock { $0 } == [Pace(burst: 9)])
+        #expect(reporter.errors.isEmpty)
+        observation.invalidate()
+    }
+
+    @Test("a member that neither the stored value nor the default has is reported with its name")
+    func missingInBoth() throws {
+        let renamed = Setting("key", default: Renamed(), suite: suite(["size": 8]))
+        #expect(renamed.value == Renamed())
+        let error = try #require(reporter.errors.first)
+        #expect(reporter.errors.count == 1)
+        #expect(error.code == .invalidValue)
+        #expect(error.fact == "expected a value under 'oldLevel', found a dictionary without one")
+    }
+
+    @Test("the error of a value with a missing and a wrong member names the wrong one")
+    func wrongMember() throws {
+        let pace = Setting("key", default: Pace(), suite: suite(["burst": "secret"]))
+        #expect(pace.value == Pace())
+        let error = try #require(reporter.errors.first)
+        #expect(error.code == .typeMismatch)
+        #expect(error.path == [.key("burst")])
+        #expect(!error.message.contains("secret"))
+    }
+
+    @Test("a completed value is validated")
+    func validated() throws {
+        let suite = suite(["burst": 500])
+        let pace = Setting("key", default: Pace(), suite: suite) { $0.burst <= $0.perSecond }
+        #expect(pace.value == Pace())
+        #expect(reporter.errors.map(\.code) == [.validationFailed])
+    }
+
+    @Test("an optional setting without a default has nothing to take a member from")
+    func noDefault() {
+        let suite = suite(["burst": 3])
+        @DefaultStorageOptional(key: "key", suite: suite) var pace: Pace?
+        #expect(pace == nil)
+        #expect(reporter.errors.map(\.code) == [.invalidValue])
+        // A key with another default completes its values.
+        @DefaultStorage(SettingKey<Pace?>("key"), suite: suite) var other = Pace()
+        #expect(other == Pace(burst: 3))
+    }
+
+    @Test("two settings of one key complete values over their own defaults")
+    func ownDefaults() {
+        let suite = suite(["burst": 3])
+        let first = Setting("key", default: Pace(perSecond: 1), suite: suite)
+        let second = Setting("key", default: Pace(perSecond: 2), suite: suite)
+        #expect(first.value == Pace(perSecond: 1, burst: 3))
+        #expect(second.value == Pace(perSecond: 2, burst: 3))
+    }
+}

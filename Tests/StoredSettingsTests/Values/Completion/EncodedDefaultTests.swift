@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Encoded defaults")
+struct EncodedDefaultTests {
+    /// A type that counts how often its default is encoded, and refuses it on request.
+    private struct Counted: Codable, StoredValueConvertible {
+        final class Count: Sendable {
+            let encoded = Mutex(0)
+            let computed = Mutex(0)
+        }
+        struct Refused: Error {}
+        private enum CodingKeys: CodingKey { case a, b }
+
+        var a = 1
+        var b = 2
+        var count: Count?
+        var isRefused = false
+
+        init(count: Count, isRefused: Bool = false) { (self.count, self.isRefused) = (count, isRefused) }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            a = try container.decode(Int.self, forKey: .a)
+            b = try container.decode(Int.self, forKey: .b)
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            count?.encoded.withLock { $0 += 1 }
+            guard !isRefused else { throw Refused() }
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(a, forKey: .a)
+            try container.encode(b, forKey: .b)
+        }
+    }
+
+    private let reporter = RecordingReporter()
+    private let count = Counted.Count()
+
+    private func suite(_ value: StoredValue) -> SettingsSuite {
+        .inMemory(["key": value], reporter: reporter)
+    }
+
+    private var encoded: Int { count.encoded.withLock { $0 } }
+    private var computed: Int { count.computed.withLock { $0 } }
+
+    @Test(
+        "the default of a complete or a wrong value is not encoded",
+        arguments: [["a": 3, "b": 4], ["a": "x"], 5] as [StoredValue]
+    )
+    func notEncoded(stored: StoredValue) {
+        let setting = Setting("key", default: Counted(count: count), suite: suite(stored))
+        _ = setting.value
+        _ = settingsError { try setting.load() }
+        #expect(encoded == 0)
+    }
+
+    @Test("the default is encoded once for a value that lacks several members, and not again while the value is cached")
+    func encodedOnce() {
+        let setting = Setting("key", default: Counted(count: count), suite: suite([:]))
+        for _ in 0..<3 { #expect(setting.value.b == 2) }
+        #expect(encoded == 1)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("a computed default is called only for a value that lacks a member")
+    func computedDefault() throws {
+        let suite = suite(["a": 3, "b": 4])
+        let count = count
+        let makeDefault: @Sendable () -> Counted = {
+            count.computed.withLock { $0 += 1 }
+            return Counted(count: count)
+        }
+        let setting = Setting(SettingKey("key", default: makeDefault), suite: suite)
+        #expect(setting.value.b == 4)
+        #expect(computed == 0)
+        try suite.setStoredValue(["a": 3], forKey: "key")
+        #expect(setting.value.a == 3)
+        #expect(setting.value.b == 2)
+        #expect(computed == 1)
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("the error of a missing member remains if the default cannot be encoded")
+    func refusedDefault() throws {
+        let setting = Setting("key", default: Counted(count: count, isRefused: true), suite: suite(["a": 3]))
+        #expect(setting.value.a == 1)
+        let error = try #require(reporter.errors.first)
+        #expect(error.fact == "expected a value under 'b', found a dictionary without one")
+        #expect(encoded == 1)
+    }
+
+    @Test("the error of a missing member remains if the default's own form of it cannot be decoded")
+    func lossyDefault() throws {
+        struct Lossy: Codable, StoredValueConvertible {
+            private enum CodingKeys: CodingKey { case a, b }
+            var a = 1
+            var b = 2
+
+            init() {}
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: CodingKeys.self)
+                a = try container.decode(Int.self, forKey: .a)
+                b = try container.decode(Int.self, forKey: .b)
+            }
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(a, forKey: .a)
+                try container.encode("not a number", forKey: .b)
+            }
+        }
+        let setting = Setting("key", default: Lossy(), suite: suite(["a": 3]))
+        #expect(setting.value.a == 1)
+        let error = try #require(reporter.errors.first)
+        #expect(error.fact == "expected a value under 'b', found a dictionary without one")
+        #expect(error.path.isEmpty)
+    }
+
+    @Test("a type that decodes a part of its value by itself is not completed with a member of the whole")
+    func innerDecoding() throws {
+        struct Outer: Codable, StoredValueConvertible {
+            var perSecond = 1
+            var burst: Int? = 2
+            var inner: StoredValue = ["perSecond": 3, "burst": 4]
+
+            init() {}
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: CodingKeys.self)
+                perSecond = try container.decode(Int.self, forKey: .perSecond)
+                burst = try container.decodeIfPresent(Int.self, forKey: .burst)
+                inner = try container.decode(StoredValue.self, forKey: .inner)
+                _ = try Pace(storedValue: inner)
+            }
+        }
+        let setting = Setting("key", default: Outer(), suite: suite(["perSecond": 5, "inner": ["perSecond": 6]]))
+        #expect(setting.value.perSecond == 1)
+        #expect(reporter.errors.count == 1)
+    }
+
+    @Test("a value that lacks many members is completed, also deep inside")
+    func manyMembers() throws {
+        struct Level3: Codable, Equatable { var a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8 }
+        struct Level2: Codable, Equatable { var x = Level3(), y = Level3(), z = Level3() }
+        struct Level1: Codable, Equatable, StoredValueConvertible { var p = Level2(), q = Level2() }
+        let stored: StoredValue = ["p": ["x": ["a": 10]], "q": ["y": ["h": 20], "z": [:]]]
+        let setting = Setting("key", default: Level1(), suite: suite(stored))
+        var expected = Level1()
+        expected.p.x.a = 10
+        expected.q.y.h = 20
+        #expect(setting.value == expected)
+        #expect(reporter.errors.isEmpty)
+    }
+}
