@@ -167,6 +167,8 @@ struct DefaultsGuide {
         suite[any]["n"] = AnyCodable([1, "two"])
         #expect(suite[any]["n"]?.value == [1, "two"])
         try suite.setStoredValue(["age": 5], forKey: "user")
+        #expect(try Setting(.user, suite: suite).load()?.name == "nobody")
+        try suite.setStoredValue(["name": 5], forKey: "user")
         // snippet: row-27
         #expect(throws: SettingsError.self) { try Setting(.user, suite: suite).load() }
         // end

@@ -96,8 +96,22 @@ struct CodableParityTests {
         #expect(suite.storedValue(forKey: "dictionary") == ["a": 1, "b": "x"])
     }
 
-    @Test("Row 27: after a Codable type has gained a property, the default is used and the error contains the path")
+    @Test("Row 27: after a Codable type has gained a property, stored values take it from the default")
     func gainedProperty() throws {
+        let old = Setting("limits", default: Quota(), suite: suite)
+        try old.set(Quota(perSecond: 7))
+
+        let new = Setting("limits", default: QuotaWithProperty(perSecond: 1), suite: suite)
+        #expect(new.value == QuotaWithProperty(perSecond: 7, burst: 20))
+        #expect(reporter.errors.isEmpty)
+        #expect(suite.storedValue(forKey: "limits") == ["perSecond": 7])
+        try new.update { $0.burst += 1 }
+        #expect(suite.storedValue(forKey: "limits") == ["perSecond": 7, "burst": 21])
+        #expect(old.value == Quota(perSecond: 7))
+    }
+
+    @Test("Row 27: after an element's type has gained a property, the default is used and the error contains the path")
+    func gainedPropertyOfElement() throws {
         let old = Setting("limits", default: ["eu": Quota()], suite: suite)
         try old.set(["eu": Quota(perSecond: 7)])
 
