@@ -4,15 +4,16 @@
 extension SettingConversion {
     /// Decodes a stored value again, with the members that it lacks, after its decoding has failed.
     ///
-    /// A member is added only after the type has failed for want of it. So a value that the type can decode by itself, in
-    /// whatever way, is never changed by the default, and the default of a complete value is never encoded.
+    /// A member is added only after the decoding has failed because it is missing. So the default never changes a value that
+    /// the type can decode by itself, and the default of a complete value is never encoded.
     ///
     /// - Parameters:
     ///   - stored: The stored value.
     ///   - error: The error of its decoding.
     ///   - makeDefault: Returns the default. It is called at most once, and only if a member is missing.
     /// - Returns: The value.
-    /// - Throws: The error of the decoding that failed last: of a member that the default lacks, too, or of another part.
+    /// - Throws: The error of the last decoding. It is about a member that the default lacks, too, or about another part.
+    ///   An error in a part of the default is replaced by the error of the stored value.
     func decode(_ stored: StoredValue, after error: any Error, over makeDefault: () -> Value) throws -> Value {
         guard missingMember(in: error) != nil, let form = encodedOrNil(makeDefault()) else { throw error }
         var completed = stored
@@ -26,7 +27,7 @@ extension SettingConversion {
                 latest = error
             }
         }
-        // An error in a part of the default would name a part that is not stored.
+        // An error in an added member would name a part that is not stored.
         let place = (latest as? SettingsError)?.path ?? []
         throw added.contains { place.starts(with: $0) } ? error : latest
     }

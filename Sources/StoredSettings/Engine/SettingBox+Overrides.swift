@@ -163,14 +163,15 @@ extension SettingBox {
 
     /// Throws when a partial override has a name that the value does not have.
     ///
-    /// The type ignores such a name. With a mistyped name, the value would be the default, and hide the stored value.
+    /// A type ignores names that it does not know. So with a mistyped name the value would be the default, and would hide the
+    /// stored value.
     private func checkNames(in candidate: StoredValue, against value: Value) throws {
         guard case .dictionary(let given) = candidate, case .dictionary(let parts)? = encoded(value) else { return }
         // A part that is null can be omitted from the encoded value.
         guard given.contains(where: { parts[$0.key] == nil && $0.value.kind != .null }) else { return }
         var error = SettingsError.invalidValue("it contains a name that is not the name of a part")
-        let names = parts.keys.sorted()
-        if names.count <= 10 { error.remedy = "use only the names \(names.joined(separator: ", "))" }
+        // The encoded value has no names of parts that are nil, so the list may be incomplete.
+        error.remedy = "use only names of its parts, such as \(parts.keys.sorted().prefix(10).joined(separator: ", "))"
         throw error
     }
 

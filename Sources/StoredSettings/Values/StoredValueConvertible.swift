@@ -9,8 +9,11 @@
 /// struct Limits: Codable, StoredValueConvertible { var perSecond = 100 }
 /// ```
 ///
-/// A type that has raw values and is `Codable` is stored as its raw value. For any other type, implement the two
-/// conversions. They must satisfy one law: `try Value(storedValue: value.storedValue())` equals `value`.
+/// A type that has raw values and is `Codable` is stored as its raw value. A setting decodes a `Codable` type over its
+/// default: see <doc:StoringYourOwnTypes>.
+///
+/// For any other type, implement the two conversions. They must satisfy one law:
+/// `try Value(storedValue: value.storedValue())` equals `value`.
 ///
 /// ```swift
 /// struct Percentage: StoredValueConvertible {

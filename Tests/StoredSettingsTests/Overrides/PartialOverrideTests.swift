@@ -71,8 +71,8 @@ struct PartialOverrideTests {
         "a wrong part, an unknown name, no part and a null are reported, and the stored value is used",
         arguments: [
             ("burst=secret", .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
-            ("secret=1", .invalidValue, [], "use only the names burst, perSecond, or omit it"),
-            (#"{"burst":1,"secret":2}"#, .invalidValue, [], "use only the names burst, perSecond, or omit it"),
+            ("secret=1", .invalidValue, [], "names of its parts, such as burst, perSecond, or omit"),
+            (#"{"burst":1,"secret":2}"#, .invalidValue, [], "names of its parts, such as burst, perSecond, or omit"),
             ("", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
             ("{}", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
             (#"{"burst":null}"#, .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
