@@ -47,8 +47,8 @@ public struct Setting<Value: Sendable>: Sendable {
         describe: (inout SettingDescription) -> Void
     ) {
         let description = SettingDescription(describe)
-        let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator, metadata)
-        let box = suite.box(named: name, fingerprint) {
+        let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator)
+        let box = suite.box(named: name, fingerprint, metadata) {
             SettingKey(describing: name, default: .fixed(value), metadata, describe: describe)
         }
         self.init(box, in: suite)
@@ -62,8 +62,8 @@ public struct Setting<Value: Sendable>: Sendable {
         describe: (inout SettingDescription) -> Void
     ) where Value == Wrapped? {
         let description = SettingDescription(describe)
-        let fingerprint = SettingFingerprint(optional: description.conversion, description.validator, metadata)
-        let box = suite.box(named: name, fingerprint) {
+        let fingerprint = SettingFingerprint(optional: description.conversion, description.validator)
+        let box = suite.box(named: name, fingerprint, metadata) {
             SettingKey<Wrapped?>(optional: name, metadata, describe: describe)
         }
         self.init(box, in: suite)

@@ -12,13 +12,39 @@
 /// It is part of every output of a ``SettingsCatalog``. It costs nothing when the setting is read.
 public struct SettingHelp: Sendable, Hashable {
     /// One sentence; empty for a setting without help.
-    public var summary: String
+    public let summary: String
+    /// `nil` if all of them are empty, as in most declarations: then a declaration copies no more than the summary.
+    private let details: Details?
+
+    private final class Details: Sendable, Hashable {
+        let discussion: String
+        let valueName: String
+        let unit: String
+
+        init(_ discussion: String, _ valueName: String, _ unit: String) {
+            (self.discussion, self.valueName, self.unit) = (discussion, valueName, unit)
+        }
+
+        static func == (left: Details, right: Details) -> Bool {
+            left === right
+                || (left.discussion, left.valueName, left.unit) == (right.discussion, right.valueName, right.unit)
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(discussion)
+            hasher.combine(valueName)
+            hasher.combine(unit)
+        }
+    }
+
     /// Further sentences, for the output that has room for them.
-    public var discussion: String
+    public var discussion: String { details?.discussion ?? "" }
+
     /// A name for the value, such as `host`; empty for the name of its type.
-    public var valueName: String
+    public var valueName: String { details?.valueName ?? "" }
+
     /// The unit of the value, such as `seconds`; empty for a value without a unit.
-    public var unit: String
+    public var unit: String { details?.unit ?? "" }
 
     /// Creates a help.
     ///
@@ -29,9 +55,8 @@ public struct SettingHelp: Sendable, Hashable {
     ///   - unit: The unit of the value.
     public init(_ summary: String, discussion: String = "", valueName: String = "", unit: String = "") {
         self.summary = summary
-        self.discussion = discussion
-        self.valueName = valueName
-        self.unit = unit
+        let isShort = discussion.isEmpty && valueName.isEmpty && unit.isEmpty
+        details = isShort ? nil : Details(discussion, valueName, unit)
     }
 }
 

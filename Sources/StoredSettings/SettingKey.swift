@@ -129,10 +129,10 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     var fingerprint: SettingFingerprint? {
         let (conversion, validator) = (definition.conversionFingerprint, definition.validatorFingerprint)
         return switch source {
-        case .fixed(let value): SettingFingerprint(default: value, conversion, validator, metadata)
+        case .fixed(let value): SettingFingerprint(default: value, conversion, validator)
         case .computed: nil
         // The definition is the optional's already.
-        case .absent: SettingFingerprint(default: (), conversion, validator, metadata)
+        case .absent: SettingFingerprint(default: (), conversion, validator)
         }
     }
 }

@@ -20,18 +20,55 @@ public struct SettingTraits: Sendable, Hashable {
         static let requiresRestart = Flags(rawValue: 2)
     }
 
-    private var flags: Flags = []
-    /// The keys that the setting had before, newest first.
-    public private(set) var oldKeys: [String] = []
-    /// What to use instead of a deprecated setting; `nil` for one that is not deprecated.
-    public private(set) var deprecation: String?
-    /// The name of the flag, without dashes; `nil` for the one that is derived from the key.
-    public private(set) var flag: String?
-    /// The name of the environment variable; `nil` for the one that is derived from the key.
-    public private(set) var environmentVariable: String?
+    /// The traits that have strings.
+    private struct Names: Hashable {
+        var oldKeys: [String] = []
+        var deprecation: String?
+        var flag: String?
+        var environmentVariable: String?
+    }
+
+    private final class SharedNames: Sendable, Hashable {
+        let names: Names
+
+        init(_ names: Names) {
+            self.names = names
+        }
+
+        static func == (left: SharedNames, right: SharedNames) -> Bool {
+            left === right || left.names == right.names
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(names)
+        }
+    }
+
+    private let flags: Flags
+    /// `nil` if there are none, as in most declarations: then a declaration copies no strings.
+    private let shared: SharedNames?
+
+    private init(_ flags: Flags, _ names: Names?) {
+        self.flags = flags
+        shared = names.map(SharedNames.init)
+    }
 
     /// Creates no traits.
-    public init() {}
+    public init() {
+        self.init([], nil)
+    }
+
+    /// The keys that the setting had before, newest first.
+    public var oldKeys: [String] { shared?.names.oldKeys ?? [] }
+
+    /// What to use instead of a deprecated setting; `nil` for one that is not deprecated.
+    public var deprecation: String? { shared?.names.deprecation }
+
+    /// The name of the flag, without dashes; `nil` for the one that is derived from the key.
+    public var flag: String? { shared?.names.flag }
+
+    /// The name of the environment variable; `nil` for the one that is derived from the key.
+    public var environmentVariable: String? { shared?.names.environmentVariable }
 
     /// Whether the value is secret: no text that the library makes for people contains it.
     public var isSecret: Bool { flags.contains(.secret) }
@@ -45,18 +82,10 @@ public struct SettingTraits: Sendable, Hashable {
 
 extension SettingTraits {
     /// The value is secret: explanations and catalogs show `••••` instead.
-    public static var secret: SettingTraits {
-        var traits = SettingTraits()
-        traits.flags = .secret
-        return traits
-    }
+    public static var secret: SettingTraits { SettingTraits(.secret, nil) }
 
     /// The program uses a change only after a restart, so explanations name changes that are not in use yet.
-    public static var requiresRestart: SettingTraits {
-        var traits = SettingTraits()
-        traits.flags = .requiresRestart
-        return traits
-    }
+    public static var requiresRestart: SettingTraits { SettingTraits(.requiresRestart, nil) }
 
     /// The setting had another key before.
     ///
@@ -67,9 +96,7 @@ extension SettingTraits {
     /// - Parameter keys: The old keys, newest first.
     /// - Returns: The trait.
     public static func renamed(from keys: String...) -> SettingTraits {
-        var traits = SettingTraits()
-        traits.oldKeys = keys
-        return traits
+        SettingTraits([], Names(oldKeys: keys))
     }
 
     /// The setting should no longer be used; ``SettingsCatalog/validate(unknownKeys:)`` reports a value that is set.
@@ -77,9 +104,7 @@ extension SettingTraits {
     /// - Parameter message: What to use instead, in one sentence.
     /// - Returns: The trait.
     public static func deprecated(_ message: String) -> SettingTraits {
-        var traits = SettingTraits()
-        traits.deprecation = message
-        return traits
+        SettingTraits([], Names(deprecation: message))
     }
 
     /// The setting has this flag on the command line instead of the one that is derived from its key.
@@ -87,9 +112,7 @@ extension SettingTraits {
     /// - Parameter name: The name, without dashes, such as `listen-port`.
     /// - Returns: The trait.
     public static func flag(_ name: String) -> SettingTraits {
-        var traits = SettingTraits()
-        traits.flag = name
-        return traits
+        SettingTraits([], Names(flag: name))
     }
 
     /// The setting has this environment variable instead of the one that is derived from its key.
@@ -97,27 +120,36 @@ extension SettingTraits {
     /// - Parameter name: The whole name, such as `PORT`. The prefix of the suite's override is not added.
     /// - Returns: The trait.
     public static func environment(_ name: String) -> SettingTraits {
-        var traits = SettingTraits()
-        traits.environmentVariable = name
-        return traits
+        SettingTraits([], Names(environmentVariable: name))
     }
 }
 
 extension SettingTraits: ExpressibleByArrayLiteral {
     /// Creates the traits of all elements; of two names of one kind, the last is used.
     public init(arrayLiteral elements: SettingTraits...) {
+        guard !elements.isEmpty else {
+            self.init()
+            return
+        }
+        var flags: Flags = []
+        var names: Names?
         for element in elements {
             flags.formUnion(element.flags)
-            oldKeys += element.oldKeys
-            deprecation = element.deprecation ?? deprecation
-            flag = element.flag ?? flag
-            environmentVariable = element.environmentVariable ?? environmentVariable
+            guard let new = element.shared?.names else { continue }
+            let known = names ?? Names()
+            names = Names(
+                oldKeys: known.oldKeys + new.oldKeys,
+                deprecation: new.deprecation ?? known.deprecation,
+                flag: new.flag ?? known.flag,
+                environmentVariable: new.environmentVariable ?? known.environmentVariable
+            )
         }
+        self.init(flags, names)
     }
 }
 
 /// The description of a setting for people.
 struct SettingMetadata: Equatable {
-    var help = SettingHelp("")
-    var traits = SettingTraits()
+    let help: SettingHelp
+    let traits: SettingTraits
 }

@@ -18,16 +18,30 @@ struct TypicalSettings: Sendable {
     @DefaultStorageOptional var lastRun: Int?
 
     init(_ suite: SettingsSuite) {
-        _isVerbose = DefaultStorage(wrappedValue: false, key: "isVerbose", suite: suite)
-        _isCompressing = DefaultStorage(wrappedValue: true, key: "isCompressing", suite: suite)
-        _port = DefaultStorage(wrappedValue: 8_080, key: "port", suite: suite, in: 1...65_535)
-        _workers = DefaultStorage(wrappedValue: 4, key: "workers", suite: suite, in: 1...64)
-        _rate = DefaultStorage(wrappedValue: 0.5, key: "rate", suite: suite)
-        _host = DefaultStorage(wrappedValue: "localhost", key: "host", suite: suite)
-        _greeting = DefaultStorage(wrappedValue: Sample.text, key: "greeting", suite: suite)
-        _level = DefaultStorage(wrappedValue: .info, key: "level", suite: suite)
+        _isVerbose = DefaultStorage(wrappedValue: false, key: "isVerbose", suite: suite, help: "Log each request.")
+        _isCompressing = DefaultStorage(wrappedValue: true, key: "isCompressing", suite: suite, help: "Compress replies.")
+        _port = DefaultStorage(
+            wrappedValue: 8_080,
+            key: "port",
+            suite: suite,
+            in: 1...65_535,
+            help: "Port to listen on.",
+            traits: .requiresRestart
+        )
+        _workers = DefaultStorage(
+            wrappedValue: 4,
+            key: "workers",
+            suite: suite,
+            in: 1...64,
+            help: "Threads that serve requests.",
+            traits: .renamed(from: "threads")
+        )
+        _rate = DefaultStorage(wrappedValue: 0.5, key: "rate", suite: suite, help: "Fraction of requests to trace.")
+        _host = DefaultStorage(wrappedValue: "localhost", key: "host", suite: suite, help: "Address to listen on.")
+        _greeting = DefaultStorage(wrappedValue: Sample.text, key: "greeting", suite: suite, traits: .secret)
+        _level = DefaultStorage(wrappedValue: .info, key: "level", suite: suite, help: "Lowest severity to log.")
         _allowedHosts = DefaultStorage(wrappedValue: Sample.texts, key: "allowedHosts", suite: suite)
-        _lastRun = DefaultStorageOptional(key: "lastRun", suite: suite)
+        _lastRun = DefaultStorageOptional(key: "lastRun", suite: suite, help: "When it ran last.")
     }
 }
 

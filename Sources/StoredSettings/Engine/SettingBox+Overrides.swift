@@ -226,23 +226,28 @@ enum Choices {
     /// The texts of all values of a type, or of the type inside an optional; `nil` for a type without a list of its values.
     static func texts(of type: Any.Type) -> [String]? {
         if let optional = type as? any OptionalType.Type { return texts(of: optional.wrappedType) }
-        return (type as? any (CaseIterable & StoredValueConvertible).Type)?.texts
+        return storedValues(of: type)?.map(\.text)
+    }
+
+    /// The stored forms of all values of a type; `nil` for a type without a list of its values.
+    static func storedValues(of type: Any.Type) -> [StoredValue]? {
+        (type as? any (CaseIterable & StoredValueConvertible).Type)?.storedValues
     }
 }
 
-private protocol OptionalType {
+protocol OptionalType {
     static var wrappedType: Any.Type { get }
 }
 
 extension Optional: OptionalType {
-    fileprivate static var wrappedType: Any.Type { Wrapped.self }
+    static var wrappedType: Any.Type { Wrapped.self }
 }
 
 extension CaseIterable where Self: StoredValueConvertible {
-    /// The texts of all cases; `nil` when a case cannot be stored.
-    fileprivate static var texts: [String]? {
+    /// The stored forms of all cases; `nil` when a case cannot be stored.
+    fileprivate static var storedValues: [StoredValue]? {
         do {
-            return try allCases.map { try $0.storedValue().text }
+            return try allCases.map { try $0.storedValue() }
         } catch {
             return nil
         }

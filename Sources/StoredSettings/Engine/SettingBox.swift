@@ -14,6 +14,7 @@ class AnySettingBox: @unchecked Sendable {
     let keyID: ObjectIdentifier
     /// `nil` for a setting that is not shared.
     let fingerprint: SettingFingerprint?
+    let metadata: SettingMetadata
     /// The setting's identity for Observation, one part for each of its keys; empty in a suite that is not observable.
     let parts: [ObservedSettings.Part]
 
@@ -21,7 +22,8 @@ class AnySettingBox: @unchecked Sendable {
         _ suite: SettingsSuite,
         _ valueType: ObjectIdentifier,
         _ key: AnySettingKey,
-        _ fingerprint: SettingFingerprint?
+        _ fingerprint: SettingFingerprint?,
+        _ metadata: SettingMetadata
     ) {
         suiteName = suite.name
         reporter = suite.reporter
@@ -29,6 +31,7 @@ class AnySettingBox: @unchecked Sendable {
         self.valueType = valueType
         keyID = ObjectIdentifier(key)
         self.fingerprint = fingerprint
+        self.metadata = metadata
         parts = suite.isObservable ? key.storedKeys.all.map(ObservedSettings.part) : []
     }
 
@@ -76,7 +79,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
         overrideCache = suite.overrides == nil ? nil : OverrideCache()
         startValue = key.metadata.traits.requiresRestart ? StartValue() : nil
-        super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint)
+        super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
     }
 
     deinit {

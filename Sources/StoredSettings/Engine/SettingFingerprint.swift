@@ -9,35 +9,24 @@ struct SettingFingerprint: Equatable {
     let validator: ValidatorFingerprint
     /// The bits of the default, which the owner of this fingerprint keeps alive; `nil` if there are too many.
     let defaultBits: Fingerprint?
-    let metadata: SettingMetadata
 
-    init?<Value>(
-        default value: Value,
-        _ conversion: ConversionFingerprint?,
-        _ validator: ValidatorFingerprint?,
-        _ metadata: SettingMetadata
-    ) {
+    init?<Value>(default value: Value, _ conversion: ConversionFingerprint?, _ validator: ValidatorFingerprint?) {
         guard let conversion, let validator else { return nil }
         self.conversion = conversion
         self.validator = validator
-        self.metadata = metadata
         defaultBits = Fingerprint(bitsOf: value)
     }
 
     /// Creates the fingerprint of an optional setting without a default.
     ///
     /// The bits of `nil` are not all defined, so they are not part of it.
-    init?(
-        optional wrapped: ConversionFingerprint?,
-        _ validator: ValidatorFingerprint?,
-        _ metadata: SettingMetadata
-    ) {
-        self.init(default: (), wrapped?.optional, validator, metadata)
+    init?(optional wrapped: ConversionFingerprint?, _ validator: ValidatorFingerprint?) {
+        self.init(default: (), wrapped?.optional, validator)
     }
 
     /// Whether both stand for one setting if their defaults are the same.
     func isSame(exceptDefault other: SettingFingerprint) -> Bool {
-        conversion == other.conversion && validator == other.validator && metadata == other.metadata
+        conversion == other.conversion && validator == other.validator
     }
 
     /// Whether the defaults have the same bits.

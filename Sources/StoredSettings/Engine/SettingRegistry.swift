@@ -33,18 +33,20 @@ struct SettingRegistry {
     /// - Parameters:
     ///   - name: The setting's key.
     ///   - fingerprint: The declaration's fingerprint.
+    ///   - metadata: Its help and traits.
     ///   - valueType: The type of the setting's values.
     ///   - suite: The suite that stores the setting.
     /// - Returns: The box if it is certain, and otherwise the boxes that are the same apart from their default.
     func boxes(
         named name: String,
         _ fingerprint: SettingFingerprint,
+        _ metadata: SettingMetadata,
         valueType: ObjectIdentifier,
         in suite: SettingsSuite
     ) -> (found: AnySettingBox?, candidates: [AnySettingBox]) {
         var candidates: [AnySettingBox] = []
         for box in boxes[name] ?? [] where box.valueType == valueType && box.belongs(to: suite) {
-            guard let known = box.fingerprint, fingerprint.isSame(exceptDefault: known) else { continue }
+            guard let known = box.fingerprint, fingerprint.isSame(exceptDefault: known), box.metadata == metadata else { continue }
             if fingerprint.hasDefault(of: known) { return (box, []) }
             candidates.append(box)
         }
@@ -101,7 +103,7 @@ extension SettingsSuite {
             // The type of its values has been compared.
             return unsafeDowncast(found, to: SettingBox<Value>.self)
         }
-        return box(named: key.name, key.fingerprint) { key }
+        return box(named: key.name, key.fingerprint, key.metadata) { key }
     }
 
     /// The box that all declarations of a setting share; it exists while the engine does.
@@ -109,18 +111,20 @@ extension SettingsSuite {
     /// - Parameters:
     ///   - name: The setting's key.
     ///   - fingerprint: The declaration's fingerprint; `nil` for a setting that is not shared.
+    ///   - metadata: Its help and traits.
     ///   - makeKey: Creates the key of a setting that is new, or whose default has to be compared.
     /// - Returns: The box.
     func box<Value>(
         named name: String,
         _ fingerprint: SettingFingerprint?,
+        _ metadata: SettingMetadata,
         makeKey: () -> SettingKey<Value>
     ) -> SettingBox<Value> {
         // Closures may hold this suite, so the registry must not hold them.
         guard let fingerprint else { return SettingBox(makeKey(), suite: self) }
         let valueType = ObjectIdentifier(Value.self)
         let (found, candidates) = engine.settings.withLock {
-            $0.boxes(named: name, fingerprint, valueType: valueType, in: self)
+            $0.boxes(named: name, fingerprint, metadata, valueType: valueType, in: self)
         }
         // The type of its values has been compared.
         if let found { return unsafeDowncast(found, to: SettingBox<Value>.self) }

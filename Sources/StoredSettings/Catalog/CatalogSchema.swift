@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SettingsCatalog {
+    /// Returns a JSON Schema of the settings file of a suite, by which editors complete and check it.
+    ///
+    /// The schema follows draft-07 (https://json-schema.org/draft-07). It contains types, ranges of numbers, the cases of enums,
+    /// defaults, help and deprecations, and rejects unknown keys. It accepts every file that ``validate(unknownKeys:)`` accepts.
+    /// What a validator or a conversion rejects beyond that, only the library knows. It contains no default of a secret setting.
+    ///
+    /// A file names its schema in the member `"$schema"`, which is no setting.
+    ///
+    /// - Parameter suite: The suite; `nil` for the suite of the first setting.
+    /// - Returns: The schema as JSON, on several lines.
+    public func jsonSchema(for suite: SettingsSuite? = nil) -> String {
+        var properties: [String: StoredValue] = [
+            "$schema": ["type": "string"],
+            SettingsMigrator.defaultRecordKey: ["type": "array", "items": ["type": "string"]],
+        ]
+        let settings = settings(of: suite)
+        for setting in settings {
+            for old in setting.traits.oldKeys { properties[old] = .dictionary(setting.oldSchema) }
+        }
+        for setting in settings { properties[setting.key] = .dictionary(setting.schema) }
+        var schema: [String: StoredValue] = [
+            "$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+            "properties": .dictionary(properties), "additionalProperties": false,
+        ]
+        if let name = settings.first?.suite.name { schema["title"] = .string(name) }
+        do {
+            return String(decoding: try JSONWriter.text(of: schema), as: UTF8.self)
+        } catch {
+            // A default that is nested too deeply could not be stored either.
+            return "{}\n"
+        }
+    }
+
+    /// The settings of a suite, or of the first one.
+    func settings(of suite: SettingsSuite?) -> [AnySetting] {
+        guard let suite = suite ?? first?.suite else { return [] }
+        return filter { $0.suite.engine === suite.engine }
+    }
+}
+
+extension AnySetting {
+    fileprivate var schema: [String: StoredValue] {
+        var schema = Schemas.schema(of: base.schemaType, example: base.defaultStoredValue)
+        if let limits = base.valid?.limits { schema = schema.limited(by: limits) }
+        if !isSecret, let value = base.defaultStoredValue { schema["default"] = value }
+        let help = help.sentences
+        if !help.isEmpty { schema["description"] = .string(help) }
+        if let deprecation = traits.deprecation {
+            schema["deprecated"] = true
+            schema["deprecationMessage"] = .string(deprecation)
+        }
+        return schema
+    }
+
+    /// The schema of an old key.
+    fileprivate var oldSchema: [String: StoredValue] {
+        var schema = schema
+        schema["default"] = nil
+        schema["deprecated"] = true
+        schema["deprecationMessage"] = .string("Renamed to '\(key)'.")
+        return schema
+    }
+}
+
+extension [String: StoredValue] {
+    /// The schema with the limits of numbers.
+    fileprivate func limited(by limits: ValidDescription.Limits) -> [String: StoredValue] {
+        // Only the alternative of a number has limits.
+        if case .array(let alternatives) = self["anyOf"] {
+            let limited = alternatives.map { alternative -> StoredValue in
+                guard case .dictionary(let schema) = alternative else { return alternative }
+                return .dictionary(schema.limited(by: limits))
+            }
+            return merging(["anyOf": .array(limited)]) { $1 }
+        }
+        guard self["type"] == "integer" || self["type"] == "number" else { return self }
+        var schema = self
+        if let lower = limits.lower, lower.isNumber { schema["minimum"] = lower }
+        if let upper = limits.upper, upper.isNumber {
+            if limits.isUpperExcluded { schema["maximum"] = nil }
+            schema[limits.isUpperExcluded ? "exclusiveMaximum" : "maximum"] = upper
+        }
+        return schema
+    }
+}
+
+extension StoredValue {
+    fileprivate var isNumber: Bool {
+        switch storedAsJSON {
+        case .integer, .double: true
+        default: false
+        }
+    }
+}
+
+extension SettingHelp {
+    /// The summary, the unit and the discussion.
+    var sentences: String {
+        let unit = unit.isEmpty ? "" : "In \(unit)."
+        return [summary, unit, discussion].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+}

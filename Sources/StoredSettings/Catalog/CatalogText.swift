@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SettingsCatalog {
+    /// Returns where every value comes from, what it hides, and what is wrong, with a line for each setting.
+    ///
+    /// Secrets are `••••`.
+    public func explain() -> String {
+        suites.flatMap { suite in
+            ["\(suite):"] + filter { $0.suite == suite }.map { "  " + $0.explain() }
+        }
+        .map { $0 + "\n" }
+        .joined()
+    }
+
+    /// Returns a settings file with all settings of a suite, their defaults, and their help as comments.
+    ///
+    /// A setting without a default, and a secret one, is a comment. The file is valid as it is, and ``jsonSchema(for:)`` accepts
+    /// it.
+    ///
+    /// - Parameters:
+    ///   - suite: The suite; `nil` for the suite of the first setting.
+    ///   - schema: The value of the member `"$schema"`: the path or the URL of the schema; `nil` for none.
+    ///   - hasComments: Whether the file has comments. Without them, it is strict JSON.
+    /// - Returns: The file.
+    public func sampleFile(
+        for suite: SettingsSuite? = nil,
+        schema: String? = nil,
+        hasComments: Bool = true
+    ) -> String {
+        var entries: [SampleEntry] = []
+        if let schema {
+            entries.append(SampleEntry(comments: [], name: "$schema", value: .string(schema), isActive: true))
+        }
+        entries += settings(of: suite).map(SampleEntry.init)
+        if !hasComments { entries = entries.filter(\.isActive) }
+        let last = entries.lastIndex(where: \.isActive)
+        let blocks = entries.indices.map { entries[$0].text(isLast: $0 == last, hasComments: hasComments) }
+        return blocks.isEmpty ? "{}\n" : "{\n" + blocks.joined(separator: hasComments ? "\n" : "") + "}\n"
+    }
+
+    /// Returns a table of all settings in Markdown, for the documentation of a program.
+    ///
+    /// It contains key, type, default, flag and variable if the suite has such overrides, and help.
+    public func markdown() -> String {
+        suites.map { suite in
+            let settings = filter { $0.suite == suite }
+            let sources = suite.overrides?.overrides ?? []
+            let head = ["Key", "Type", "Default"] + sources.map(\.title) + ["Description"]
+            let rows = settings.map { setting in
+                [setting.key.code, setting.valueForm, setting.defaultText?.code ?? ""]
+                    + sources.map { setting.name(in: $0)?.code ?? "" } + [setting.helpCell]
+            }
+            return ([head, head.map { _ in "---" }] + rows).map { "| " + $0.joined(separator: " | ") + " |\n" }.joined()
+        }
+        .joined(separator: "\n")
+    }
+}
+
+/// A member of a sample file.
+private struct SampleEntry {
+    var comments: [String]
+    var name: String
+    var value: StoredValue
+    /// Whether the member is not a comment itself.
+    var isActive: Bool
+}
+
+extension SampleEntry {
+    init(_ setting: AnySetting) {
+        let help = setting.help
+        comments = [help.summary, help.discussion].filter { !$0.isEmpty }
+        var facts = [
+            setting.validValues ?? setting.choices?.joined(separator: ", "), help.unit.isEmpty ? nil : help.unit,
+        ]
+        if setting.traits.requiresRestart { facts.append("takes effect after a restart") }
+        if let deprecation = setting.traits.deprecation { facts.append("deprecated: \(deprecation)") }
+        let line = facts.compactMap { $0 }.joined(separator: "; ")
+        if !line.isEmpty { comments.append(line) }
+        name = setting.key
+        let value = setting.isSecret ? nil : setting.base.defaultStoredValue
+        self.value = value ?? .null
+        isActive = value != nil
+    }
+
+    func text(isLast: Bool, hasComments: Bool) -> String {
+        // A line break in a help must not end its comment.
+        let lines = comments.flatMap { $0.split(whereSeparator: \.isNewline) }.map { "  // \($0)\n" }
+        let separator = isLast ? "" : ","
+        let nameText = StoredValue.string(name).jsonText
+        let member =
+            isActive ? "  \(nameText): \(prettyValue)\(separator)\n" : "  // \(nameText): \u{2026}\n"
+        return (hasComments ? lines.joined() : "") + member
+    }
+
+    /// The value as JSON on several lines, indented as a member.
+    private var prettyValue: String {
+        do {
+            let lines = String(decoding: try JSONWriter.text(of: ["": value]), as: UTF8.self).split(separator: "\n")
+            // The braces, and the indentation and the name of the only member.
+            let text = lines.dropFirst().dropLast().joined(separator: "\n")
+            return String(text.dropFirst(#"  "": "#.count))
+        } catch {
+            return "null"
+        }
+    }
+}
+
+extension AnySetting {
+    /// The name of the setting's flag or variable in an override; `nil` for a key that has none.
+    fileprivate func name(in override: SettingsOverride) -> String? {
+        switch override.source {
+        case .commandLine:
+            let flag = traits.flag ?? OverrideName.flag(forKey: key)
+            return flag.isEmpty ? nil : "--" + flag
+        case .environment(_, let prefix):
+            return traits.environmentVariable ?? OverrideName.variable(forKey: key, prefix: prefix)
+        }
+    }
+
+    /// The type, or the choices and the range.
+    fileprivate var valueForm: String {
+        if let choices { return choices.map(\.code).joined(separator: ", ") }
+        let type = "\(base.schemaType)".code
+        return validValues.map { "\(type) in \($0.code)" } ?? type
+    }
+
+    /// The help, and the traits that matter to a person, in one cell of a table.
+    fileprivate var helpCell: String {
+        var sentences = [help.sentences]
+        if isSecret { sentences.append("Secret.") }
+        if traits.requiresRestart { sentences.append("Takes effect after a restart.") }
+        if let deprecation = traits.deprecation { sentences.append("Deprecated: \(deprecation)") }
+        return sentences.filter { !$0.isEmpty }.joined(separator: " ").inCell
+    }
+}
+
+extension SettingsOverride {
+    fileprivate var title: String {
+        switch source {
+        case .commandLine: "Flag"
+        case .environment: "Variable"
+        }
+    }
+}
+
+extension String {
+    /// The string as code in a cell of a table.
+    fileprivate var code: String {
+        let fence = contains("`") ? "``" : "`"
+        return isEmpty ? "" : "\(fence)\(contains("`") ? " \(self) " : self)\(fence)".inCell
+    }
+
+    fileprivate var inCell: String {
+        var text = ""
+        for character in self {
+            switch character {
+            case "|": text += "\\|"
+            case _ where character.isNewline: text += " "
+            default: text.append(character)
+            }
+        }
+        return text
+    }
+}
