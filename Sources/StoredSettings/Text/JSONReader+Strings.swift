@@ -45,7 +45,7 @@ extension JSONReader {
         switch byte(at: position + 1) {
         case JSONByte.quote: text.append(JSONByte.quote)
         case JSONByte.backslash: text.append(JSONByte.backslash)
-        case 0x2F: text.append(0x2F)  // the solidus
+        case JSONByte.solidus: text.append(JSONByte.solidus)
         case 0x62: text.append(0x08)  // b, the backspace
         case 0x66: text.append(0x0C)  // f, the form feed
         case 0x6E: text.append(JSONByte.lineFeed)
@@ -132,7 +132,7 @@ extension JSONReader {
     }
 
     /// The number of bytes of the UTF-8 scalar at an offset; 0 when it is not valid.
-    private func scalarLength(at offset: Int) -> Int {
+    func scalarLength(at offset: Int) -> Int {
         let first = byte(at: offset)
         if first < 0x80 { return 1 }
         // The range of the second byte is narrower after some first bytes, to exclude overlong forms, surrogates and

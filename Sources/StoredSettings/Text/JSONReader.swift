@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Values-and-JSON.md, "The library has its own JSON reader and writer".
 
-/// A strict JSON parser (RFC 8259) for the contents of `settings.json`, which may begin with a byte order mark.
+/// A JSON parser (RFC 8259) for the contents of `settings.json`, which may begin with a byte order mark.
 ///
-/// It rejects input that could not be written again without loss: an integer wider than `Int128`, a number that
+/// It is strict unless its ``Dialect`` is that of the settings file. It rejects input that could not be written again without loss: an integer wider than `Int128`, a number that
 /// overflows, and a duplicate name in an object. It does not recurse, so deep nesting needs no stack.
 ///
 /// The bytes are read through a pointer, which is fast in debug builds too. Two things make that safe. A reader exists
@@ -24,8 +24,18 @@ package struct JSONReader {
     /// The names of all open objects, those of the innermost object last.
     private var names: [Name] = []
     private let maximumDepth: Int
+    let dialect: Dialect
     /// The name of the member of the outermost object to find, and the offset of its value once it is found.
     private var sought: (name: String, offset: Int?)?
+
+    /// What a reader accepts.
+    package enum Dialect: Sendable {
+        /// Only JSON.
+        case strict
+        /// JSON with comments (`//` to the end of the line, `/* */`) and with commas after the last element of an array
+        /// or an object.
+        case settingsFile
+    }
 
     private struct Container {
         let isObject: Bool
@@ -38,8 +48,13 @@ package struct JSONReader {
         let offset: Int
     }
 
-    private init(_ bytes: UnsafeBufferPointer<UInt8>, maximumDepth: Int = JSONReader.maximumDepth) {
+    private init(
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        _ dialect: Dialect = .strict,
+        maximumDepth: Int = JSONReader.maximumDepth
+    ) {
         self.bytes = bytes
+        self.dialect = dialect
         self.maximumDepth = maximumDepth
         position = bytes.startsWithByteOrderMark ? 3 : 0
     }
@@ -75,26 +90,39 @@ extension JSONReader {
     ///
     /// - Parameters:
     ///   - bytes: The UTF-8 bytes.
+    ///   - dialect: What the reader accepts.
     ///   - maximumDepth: The maximum number of nested arrays and objects, including the outermost one.
     /// - Returns: The entries of the object.
     /// - Throws: ``JSONSyntaxError``.
     package static func readObject(
         _ bytes: UnsafeBufferPointer<UInt8>,
+        _ dialect: Dialect = .strict,
         maximumDepth: Int = JSONReader.maximumDepth
     ) throws(JSONSyntaxError) -> [String: StoredValue] {
-        var reader = JSONReader(bytes, maximumDepth: maximumDepth)
+        var reader = JSONReader(bytes, dialect, maximumDepth: maximumDepth)
         guard case .dictionary(let entries) = try reader.readDocument(isObject: true) else { return [:] }
         return entries
     }
 
     /// Parses one object.
-    package static func readObject(_ bytes: [UInt8]) throws(JSONSyntaxError) -> [String: StoredValue] {
-        try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in try readObject(bytes) }
+    package static func readObject(
+        _ bytes: [UInt8],
+        _ dialect: Dialect = .strict
+    ) throws(JSONSyntaxError) -> [String: StoredValue] {
+        try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in try readObject(bytes, dialect) }
     }
 }
 
 extension JSONReader {
-    /// Finds the value of a member of the outermost object.
+    /// Reads a string in quotation marks.
+    static func readName(_ bytes: ArraySlice<UInt8>) throws(JSONSyntaxError) -> String {
+        try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in
+            var reader = JSONReader(bytes)
+            return try reader.readString()
+        }
+    }
+
+    /// Finds the value of a member of the outermost object of a settings file.
     ///
     /// - Parameters:
     ///   - name: The name of the member.
@@ -102,7 +130,7 @@ extension JSONReader {
     /// - Returns: The line and the column of the value, from 1; `nil` when there is none, or the bytes are not valid.
     static func place(ofMember name: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
         bytes.withUnsafeBufferPointer { bytes in
-            var reader = JSONReader(bytes)
+            var reader = JSONReader(bytes, .settingsFile)
             reader.sought = (name, nil)
             do {
                 _ = try reader.readDocument(isObject: true)
@@ -118,13 +146,17 @@ extension JSONReader {
 
 extension JSONReader {
     private mutating func readDocument(isObject: Bool) throws(JSONSyntaxError) -> StoredValue {
-        skipWhitespace()
-        guard position < bytes.count else { throw JSONSyntaxError("the file is empty", at: 0, in: bytes) }
+        try skipWhitespace()
+        guard position < bytes.count else {
+            // Nothing but white space and comments has been read.
+            guard !bytes.contains(JSONByte.solidus) else { throw failure("", at: bytes.count) }
+            throw JSONSyntaxError("the file is empty", at: 0, in: bytes)
+        }
         if isObject, byte(at: position) != JSONByte.leftBrace {
             throw failure("expected '{', because the file must contain one object", at: position)
         }
         let value = try readValue()
-        skipWhitespace()
+        try skipWhitespace()
         guard position >= bytes.count else { throw failure("unexpected characters after the value", at: position) }
         return value
     }
@@ -132,7 +164,7 @@ extension JSONReader {
     /// Reads a value, including its contents.
     private mutating func readValue() throws(JSONSyntaxError) -> StoredValue {
         while true {
-            skipWhitespace()
+            try skipWhitespace()
             var value: StoredValue
             switch byte(at: position) {
             case JSONByte.leftBrace:
@@ -165,11 +197,13 @@ extension JSONReader {
     ///
     /// - Returns: `false` when the container ends here. Its closing bracket is not consumed.
     private mutating func readComma(inObject isObject: Bool) throws(JSONSyntaxError) -> Bool {
-        skipWhitespace()
+        try skipWhitespace()
         let next = byte(at: position)
         if next == JSONByte.comma {
             position += 1
-            skipWhitespace()
+            try skipWhitespace()
+            let closing = isObject ? JSONByte.rightBrace : JSONByte.rightBracket
+            if dialect == .settingsFile, byte(at: position) == closing { return false }
             if isObject {
                 try readName(else: "expected a name in double quotes after ','")
             } else if byte(at: position) == JSONByte.rightBracket {
@@ -187,11 +221,11 @@ extension JSONReader {
         guard byte(at: position) == JSONByte.quote else { throw failure(problem, at: position) }
         let offset = position
         names.append(Name(text: try readString(), offset: offset))
-        skipWhitespace()
+        try skipWhitespace()
         guard byte(at: position) == JSONByte.colon else { throw failure("expected ':' after a name", at: position) }
         position += 1
         if let sought, open.count == 1, names.last?.text == sought.name {
-            skipWhitespace()
+            try skipWhitespace()
             self.sought?.offset = position
         }
     }
@@ -202,7 +236,7 @@ extension JSONReader {
         }
         open.append(Container(isObject: isObject, firstValue: values.count, firstName: names.count))
         position += 1
-        skipWhitespace()
+        try skipWhitespace()
     }
 
     /// Consumes the closing bracket of the innermost container, and returns the container's value.
@@ -249,14 +283,5 @@ extension JSONReader {
 
     private func matches(_ first: UInt8, _ second: UInt8, _ third: UInt8, at offset: Int) -> Bool {
         byte(at: offset) == first && byte(at: offset + 1) == second && byte(at: offset + 2) == third
-    }
-
-    private mutating func skipWhitespace() {
-        while true {
-            switch byte(at: position) {
-            case JSONByte.space, JSONByte.lineFeed, JSONByte.carriageReturn, JSONByte.tab: position += 1
-            default: return
-            }
-        }
     }
 }

@@ -57,9 +57,11 @@ enum JSONByte {
     @inline(__always) static var space: UInt8 { 0x20 }
     @inline(__always) static var quote: UInt8 { 0x22 }
     @inline(__always) static var plus: UInt8 { 0x2B }
+    @inline(__always) static var asterisk: UInt8 { 0x2A }
     @inline(__always) static var comma: UInt8 { 0x2C }
     @inline(__always) static var minus: UInt8 { 0x2D }
     @inline(__always) static var point: UInt8 { 0x2E }
+    @inline(__always) static var solidus: UInt8 { 0x2F }
     @inline(__always) static var zero: UInt8 { 0x30 }
     @inline(__always) static var nine: UInt8 { 0x39 }
     @inline(__always) static var colon: UInt8 { 0x3A }
