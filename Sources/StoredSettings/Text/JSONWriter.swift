@@ -20,6 +20,16 @@ package struct JSONWriter {
     }
 
     private let maximumDepth: Int
+    /// How lines begin if not as in a file that the library writes.
+    private var layout: Layout?
+
+    /// How the lines of a value begin in a file that a person has formatted.
+    struct Layout {
+        /// The line break, and the indentation of the line in which the value begins.
+        var lineBreak: [UInt8]
+        /// The additional indentation of each level.
+        var unit: [UInt8]
+    }
 
     private init(isPretty: Bool, maximumDepth: Int = JSONReader.maximumDepth) {
         self.isPretty = isPretty
@@ -50,6 +60,29 @@ package struct JSONWriter {
     package static func compactText(of value: StoredValue) throws -> [UInt8] {
         var writer = JSONWriter(isPretty: false)
         try writer.write(value)
+        return writer.text
+    }
+
+    /// Returns one value as a part of a file.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - layout: How lines begin; `nil` for a value on one line.
+    ///   - level: The number of objects around the value.
+    /// - Returns: The UTF-8 bytes, which neither begin nor end with a line break.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
+    ///   again.
+    static func text(of value: StoredValue, _ layout: Layout?, level: Int) throws -> [UInt8] {
+        var writer = JSONWriter(isPretty: layout != nil, maximumDepth: JSONReader.maximumDepth - level)
+        writer.layout = layout
+        try writer.write(value)
+        return writer.text
+    }
+
+    /// Returns a name in quotation marks.
+    static func text(ofName name: String) -> [UInt8] {
+        var writer = JSONWriter(isPretty: false)
+        writer.write(name)
         return writer.text
     }
 
@@ -163,6 +196,11 @@ extension JSONWriter {
 
     private mutating func writeLineBreak() {
         guard isPretty else { return }
+        if let layout {
+            text.append(contentsOf: layout.lineBreak)
+            for _ in open { text.append(contentsOf: layout.unit) }
+            return
+        }
         text.append(JSONByte.lineFeed)
         for _ in 0..<2 * open.count { text.append(JSONByte.space) }
     }
@@ -172,7 +210,7 @@ extension Collection<String> {
     /// The strings in the order of their Unicode scalars.
     ///
     /// Sorting with `<` is much faster and mostly has the same result, so the slow comparison usually only verifies it.
-    fileprivate func sortedByScalars() -> [String] {
+    func sortedByScalars() -> [String] {
         let strings = sorted()
         for index in strings.indices.dropFirst() where strings[index].precedesInScalars(strings[index - 1]) {
             return strings.sorted { $0.precedesInScalars($1) }
@@ -185,7 +223,7 @@ extension String {
     /// Whether this string precedes another one in the order of their Unicode scalars.
     ///
     /// The order of the UTF-8 bytes is the same. `<` has a different order, because it compares normalized forms.
-    fileprivate func precedesInScalars(_ other: String) -> Bool {
+    func precedesInScalars(_ other: String) -> Bool {
         // Both pointers are used only inside the closures and within their bounds.
         let precedes = utf8.withContiguousStorageIfAvailable { left in
             other.utf8.withContiguousStorageIfAvailable { right in

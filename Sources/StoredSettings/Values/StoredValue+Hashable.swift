@@ -110,7 +110,7 @@ extension String {
     /// Whether the scalars are the same.
     ///
     /// `==` also holds for strings that are only canonically equivalent.
-    fileprivate func hasSameScalars(as other: String) -> Bool {
+    func hasSameScalars(as other: String) -> Bool {
         self == other && utf8.elementsEqual(other.utf8)
     }
 }
