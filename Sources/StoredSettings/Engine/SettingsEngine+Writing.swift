@@ -10,7 +10,7 @@ extension SettingsEngine {
         defer { scope.performPostponed() }
         return try commit { transaction in
             let result = try scope.run { try body(&transaction) }
-            try transaction.checkDepth()
+            try transaction.checkStorable()
             return result
         }
     }
@@ -19,7 +19,7 @@ extension SettingsEngine {
     func write(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         guard edits.allSatisfy({ !$0.key.isEmpty }) else { throw SettingsError.emptyKey }
         // First, because the other failures may be temporary: a value that no store can hold must not become a pending write.
-        for (key, value) in edits { try value?.checkDepth(forKey: key) }
+        for (key, value) in edits { try value?.checkStorable(forKey: key) }
         try retryingWithoutRejected {
             try commit(isBlind: true) { transaction in
                 for (key, value) in edits {
@@ -32,7 +32,7 @@ extension SettingsEngine {
     /// Stores a value; `nil` removes the value of the key.
     func write(_ value: StoredValue?, forKey key: String) throws {
         guard isFree, !key.isEmpty else { return try write(CollectionOfOne((key: key, value: value))) }
-        try value?.checkDepth(forKey: key)
+        try value?.checkStorable(forKey: key)
         try store.write(value, forKey: key)
     }
 
@@ -41,7 +41,7 @@ extension SettingsEngine {
     /// - Returns: Whether the value is stored.
     func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
         guard isFree, !key.isEmpty else { return false }
-        try value?.checkDepth(forKey: key)
+        try value?.checkStorable(forKey: key)
         return try store.writeWithoutWaiting(value, forKey: key)
     }
 

@@ -35,7 +35,7 @@ extension SettingsError {
         public static let unknownVariable = Code("unknownVariable")
         /// A deprecated setting has a value.
         public static let deprecatedKey = Code("deprecatedKey")
-        /// A key is empty.
+        /// A key is empty, or is the reserved name `$schema`.
         public static let invalidKey = Code("invalidKey")
         /// A settings file is malformed.
         ///

@@ -102,6 +102,17 @@ extension SettingsError {
         )
     }
 
+    static func uneditableText(_ path: FilePath, because error: JSONSyntaxError? = nil) -> SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "the text of the file cannot be edited, because of a defect of this library",
+            consequence: "the settings file is not written; all changes are safe in the journal",
+            remedy: "remove the comments and trailing commas from the file, and report its form as a defect",
+            location: Location(file: path.description),
+            underlying: error
+        )
+    }
+
     static func notAFile(_ path: FilePath) -> SettingsError {
         SettingsError(
             .writeFailed,

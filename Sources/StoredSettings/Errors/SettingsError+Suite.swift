@@ -70,4 +70,14 @@ extension SettingsError {
             remedy: "use a key of at least one character"
         )
     }
+
+    static var reservedKey: SettingsError {
+        SettingsError(
+            .invalidKey,
+            fact: "'\(StoredValue.reservedKey)' is not a key: in a settings file, it names the schema for editors",
+            consequence: "nothing is changed",
+            remedy: "use another key",
+            key: StoredValue.reservedKey
+        )
+    }
 }

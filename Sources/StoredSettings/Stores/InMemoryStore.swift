@@ -20,13 +20,13 @@ public final class InMemoryStore: SettingsStore {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - values: The initial values. A value that is nested too deeply is omitted and reported to the observer.
+    ///   - values: The initial values. A value that cannot be stored is omitted and reported to the observer.
     ///   - reason: The reason why values are in memory, for ``SettingsPersistence/ephemeral(reason:)``.
     public init(_ values: [String: StoredValue] = [:], reason: String = "the suite was created in memory") {
         var state = State(values: values)
         for (key, value) in values {
             do {
-                try value.checkDepth(forKey: key)
+                try value.checkStorable(forKey: key)
             } catch {
                 var problem = SettingsError.wrapping(error, as: .unstorable)
                 problem.consequence = "the value is not stored"
@@ -71,7 +71,7 @@ public final class InMemoryStore: SettingsStore {
         let (result, delivery) = try writer.withLock { _ in
             var transaction = StoreTransaction(base: contents())
             let result = try body(&transaction)
-            try transaction.checkDepth()
+            try transaction.checkStorable()
             return (result, publish(transaction.changes))
         }
         delivery.perform()
@@ -80,7 +80,7 @@ public final class InMemoryStore: SettingsStore {
 
     /// Stores the value of one key, unless another thread runs a transaction.
     public func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
-        try value?.checkDepth(forKey: key)
+        try value?.checkStorable(forKey: key)
         let delivery = writer.withLockIfAvailable { _ in
             var transaction = StoreTransaction(base: contents())
             transaction[key] = value

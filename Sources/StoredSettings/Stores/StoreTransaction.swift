@@ -62,9 +62,9 @@ public struct StoreTransaction: Sendable {
         }
     }
 
-    /// Throws ``SettingsError`` if an assigned value is nested too deeply to be stored.
-    package func checkDepth() throws {
-        for (key, value) in edits { try value?.checkDepth(forKey: key) }
+    /// Throws ``SettingsError`` if an assigned value cannot be stored under its key.
+    package func checkStorable() throws {
+        for (key, value) in edits { try value?.checkStorable(forKey: key) }
     }
 
     /// The assigned values, including those that equal the stored ones, sorted by key.

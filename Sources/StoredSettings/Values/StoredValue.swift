@@ -65,8 +65,15 @@ extension StoredValue {
         }
     }
 
-    /// Throws ``SettingsError`` if the value is nested too deeply to be stored.
-    func checkDepth(forKey key: String) throws {
+    /// The key that no value can have.
+    ///
+    /// In a settings file, the member of this name refers to the JSON schema of the file, for editors.
+    static let reservedKey = "$schema"
+
+    /// Throws ``SettingsError`` if the key is reserved, or the value is nested too deeply to be stored.
+    func checkStorable(forKey key: String) throws {
+        // Comparing the counts is faster.
+        if key.utf8.count == 7, key == Self.reservedKey { throw SettingsError.reservedKey }
         guard !isNested(within: Self.maximumDepth) else { return }
         throw SettingsError(
             .unstorable,

@@ -18,7 +18,7 @@ extension UserDefaultsStore {
             deliveries.append(external)
             var transaction = StoreTransaction(base: base)
             let result = try body(&transaction)
-            try transaction.checkDepth()
+            try transaction.checkStorable()
             deliveries.append(try save(transaction.changes))
             return result
         }

@@ -102,7 +102,7 @@ struct CheckpointTests {
     func mountPoint() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try path.overwriteFile(with: #"{"a": 1}"#)
+            try path.overwriteFile(with: "{\n  \"a\": 1\n}\n")
             let inode = try path.inode
             let system = SystemCalls { call, name in call == .rename && name == path ? EBUSY : nil }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)

@@ -243,7 +243,7 @@ struct JournalFormatTests {
             let store = FileStore(path: path, checkpointsInBackground: false)
             #expect(store.contents() == ["a": 10, "b": 2, "c": "é"])
             try store.checkpoint()
-            #expect(try path.fileContents == "{\n  \"a\": 10,\n  \"b\": 2,\n  \"c\": \"é\"\n}\n")
+            #expect(try path.fileContents == #"{"a": 10, "b": 2, "c": "é"}"#)
         }
     }
 

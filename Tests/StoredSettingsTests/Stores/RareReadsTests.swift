@@ -229,7 +229,7 @@ struct RareReadsTests {
     func overwritten() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try path.overwriteFile(with: #"{"a": 1}"#)
+            try path.overwriteFile(with: "{\n  \"a\": 1\n}\n")
             let inode = try path.inode
             // As for a file that is mounted alone.
             let system = SystemCalls(fault: { call, other in call == .rename && other == path ? EBUSY : nil })

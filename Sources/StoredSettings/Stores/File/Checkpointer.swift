@@ -59,8 +59,9 @@ struct Checkpointer {
             try reuse(plan)
             return true
         }
-        let draft = try file.draft(plan.contents, replacing: plan.status) { try makeRoom(plan) }
+        let draft = try file.draft(plan.contents, replacing: plan.base) { try makeRoom(plan) }
         noteProgress()
+        guard let draft else { return false }
         return try carryOut(plan, draft)
     }
 
@@ -123,13 +124,16 @@ extension Checkpointer {
         var journal: Journal
         var epoch: UInt32
         var contents: [String: StoredValue]
-        var status: FileStatus?
-        /// A checksum of the file, if its status may not show a change.
-        var checksum: UInt64?
+        /// The settings file, without its contents; `nil` when there is none.
+        var base: SettingsFile.Reading?
         /// The end of the records that are in the contents.
         var end: UInt32
         /// Whether the file or its last good copy has to be written.
         var isNeeded: Bool
+
+        var status: FileStatus? { base?.status }
+        /// A checksum of the file, if its status may not show a change.
+        var checksum: UInt64? { base?.checksum }
     }
 
     /// - Returns: `nil` when the file has to be read first.
@@ -153,8 +157,7 @@ extension Checkpointer {
                 journal: journal,
                 epoch: epoch.epoch,
                 contents: state.beginSnapshot(),
-                status: state.settings.reading?.status,
-                checksum: state.settings.reading?.checksum,
+                base: state.settings.reading,
                 end: end,
                 isNeeded: isNeeded
             )
@@ -321,7 +324,7 @@ extension Checkpointer {
     private mutating func placeCopy(of draft: SettingsFile.Draft) throws {
         var copy = LastGoodCopy(directory: draft.directory, knownInode: 0)
         // Not under the lock: this takes time in proportion to the file.
-        let copyDraft = try copy.draft(draft.bytes, like: draft.reading.status)
+        let copyDraft = try copy.draft(draft.copy, like: draft.reading.status)
         do {
             try withExclusiveJournal { [lock] journal, _ in
                 try lock.check()

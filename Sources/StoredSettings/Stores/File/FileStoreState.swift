@@ -254,13 +254,15 @@ extension FileStoreState {
         replayJournal()
         guard reload == nil, journal.unreadable == nil, !journal.isDamaged else { return false }
         do {
-            guard let reading = try file.open(), placed.isUnchanged(reading.status, in: page) else { return false }
+            guard var next = try file.open(), placed.isUnchanged(next.status, in: page) else { return false }
+            // A checkpoint preserves the form of the file.
+            next.isCanonical = reading.isCanonical
             effects.close(settings.reading)
-            (settings.reading, settings.lineage) = (reading, placed.lineage)
-            adjustPermissions(to: reading.status)
+            (settings.reading, settings.lineage) = (next, placed.lineage)
+            adjustPermissions(to: next.status)
             // The values that the journal overrides may have changed.
             settings.overridden = [:]
-            if !reading.isCertain { effects.isUnsettled = true }
+            if !next.isCertain { effects.isUnsettled = true }
             return true
         } catch {
             // Reading the file fails as well, and reports the error.

@@ -23,7 +23,7 @@ struct LastGoodCopy {
     /// Writes a new copy beside the old one.
     ///
     /// - Parameters:
-    ///   - bytes: The contents of the settings file.
+    ///   - bytes: The contents of the settings file, as they are written anew.
     ///   - model: The settings file, whose owner and permissions the copy receives.
     ///   - isSynchronized: Whether to wait for the disk.
     /// - Returns: The draft.
@@ -144,7 +144,7 @@ struct CopyReplacement {
             old = nil
         }
         do {
-            self.draft = try copy.draft(draft.bytes, like: draft.reading.status)
+            self.draft = try copy.draft(draft.copy, like: draft.reading.status)
         } catch {
             // The old copy is removed at the end, and the error of that is the one to report.
             isOutdated = true
@@ -173,7 +173,7 @@ struct CopyReplacement {
     /// - Parameter draft: The draft of the settings file.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another file is in the place of the copy.
     mutating func placeBeforeOverwriting(_ draft: SettingsFile.Draft) throws {
-        try copy.place(copy.draft(draft.bytes, like: draft.reading.status, isSynchronized: true))
+        try copy.place(copy.draft(draft.copy, like: draft.reading.status, isSynchronized: true))
         // The name is needed on the disk as well: the copy is the only valid file if the power fails during the write.
         try draft.directory.synchronize()
     }

@@ -28,6 +28,8 @@ struct SettingsFile: Sendable {
         var isCertain = true
         /// A checksum of the contents, if later changes may have the same status for more than a moment.
         var checksum: UInt64?
+        /// Whether a checkpoint may write the file anew: see ``SettingsFileText/isCanonical``.
+        var isCanonical = true
     }
 
     /// The longest expected tick of a file system's clock, in seconds.
@@ -86,14 +88,14 @@ struct SettingsFile: Sendable {
     /// - Returns: The file and its contents; `nil` when there is no file.
     /// - Throws: ``SystemError`` if it cannot be read, `JSONSyntaxError` if it is malformed, or ``SettingsError``.
     func read() throws -> Reading? {
-        try openFile().map(read)
+        try openFile().map { try read($0, .settingsFile) }
     }
 
     /// Reads the last good copy, for when the file cannot be read.
     func readLastGood() throws -> [String: StoredValue]? {
         let directory = try directory()
-        return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly).map(read)?
-            .contents
+        let copy = try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
+        return try copy.map { try read($0, .strict).contents }
     }
 
     /// Returns the place of a key's value; `nil` when the file has no value for the key, or is not valid.
@@ -167,11 +169,12 @@ struct SettingsFile: Sendable {
         return try system.openIfPresent(target, OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow)
     }
 
-    private func read(_ handle: FileHandle) throws -> Reading {
+    private func read(_ handle: FileHandle, _ dialect: JSONReader.Dialect) throws -> Reading {
         var reading = try examine(handle)
         let bytes = try system.contents(of: handle, limit: Self.longestFile)
         if !reading.isCertain, reading.status.hasCoarseTimes { reading.checksum = Self.checksum(of: bytes) }
-        reading.contents = try JSONReader.readObject(bytes)
+        let text = try SettingsFileText(bytes, dialect)
+        (reading.contents, reading.isCanonical) = (text.contents, text.isCanonical)
         return reading
     }
 
@@ -195,6 +198,8 @@ extension SettingsFile {
     struct Draft {
         var reading: Reading
         var bytes: [UInt8]
+        /// The contents as they are written anew, for the last good copy.
+        var copy: [UInt8]
         var name: FilePath
         var directory: SettingsDirectory
     }
@@ -203,32 +208,35 @@ extension SettingsFile {
     ///
     /// - Parameters:
     ///   - contents: The new contents.
-    ///   - current: The file to be replaced. The draft receives its permissions and owner, or those of
-    ///     ``SettingsDirectory/model()``.
+    ///   - current: The file to be replaced. Its text is edited unless that is canonical. The draft receives its
+    ///     permissions and owner, or those of ``SettingsDirectory/model()``.
     ///   - makeRoom: Frees space on a full disk.
-    /// - Returns: The draft, which can replace the file.
+    /// - Returns: The draft, which can replace the file; `nil` when the file has changed since, and is no longer valid.
     /// - Throws: ``SystemError`` if it cannot be written, or ``SettingsError`` if the contents have no JSON form.
     func draft(
         _ contents: [String: StoredValue],
-        replacing current: FileStatus?,
+        replacing current: Reading?,
         makeRoom: () throws -> Void
-    ) throws -> Draft {
+    ) throws -> Draft? {
         let directory = try directory()
         try removeAbandonedDrafts(in: directory)
-        let bytes = try JSONWriter.text(of: contents)
-        guard bytes.count <= Self.longestFile else {
+        let copy = try SettingsFileText.text(of: contents)
+        guard let bytes = try text(of: contents, copy, replacing: current) else { return nil }
+        guard max(bytes.count, copy.count) <= Self.longestFile else {
             throw SettingsError.contentsTooLong(path)
         }
         let (handle, name): (FileHandle, FilePath)
-        let model = try current ?? directory.model()
+        let model = try current?.status ?? directory.model()
         do {
             (handle, name) = try directory.writeDraft(bytes, like: model, isSynchronized: true)
         } catch let error as SystemError where [Errno.noSpace, Errno.diskQuotaExceeded].contains(error.number) {
             try makeRoom()
             (handle, name) = try directory.writeDraft(bytes, like: model, isSynchronized: true)
         }
-        let reading = Reading(contents: contents, status: try system.status(of: handle), handle: handle)
-        return Draft(reading: reading, bytes: bytes, name: name, directory: directory)
+        let status = try system.status(of: handle)
+        let isCanonical = current?.isCanonical ?? true
+        let reading = Reading(contents: contents, status: status, handle: handle, isCanonical: isCanonical)
+        return Draft(reading: reading, bytes: bytes, copy: copy, name: name, directory: directory)
     }
 
     /// Replaces the file by a draft.

@@ -18,7 +18,7 @@ struct SettingsFileCorruptionTests {
         for round in 0..<12_500 {
             let file = mutator.next()
             do throws(JSONSyntaxError) {
-                let entries = try JSONReader.readObject(file)
+                let entries = try JSONReader.readObject(file, .settingsFile)
                 readable += 1
                 if !roundTrips(entries) { Issue.record("round \(round) does not round-trip: \(file)") }
             } catch {
@@ -58,7 +58,7 @@ struct SettingsFileCorruptionTests {
         store.setObserver(recorder)
         let contents = store.contents()
         do throws(JSONSyntaxError) {
-            let expected = try JSONReader.readObject(file)
+            let expected = try JSONReader.readObject(file, .settingsFile)
             check(
                 contents == expected && recorder.errors.isEmpty,
                 label,
@@ -91,7 +91,7 @@ struct SettingsFileCorruptionTests {
         check(store.contents() == after, label, file, "after a set, read \(store.contents())")
         do {
             try store.checkpoint()
-            let checkpointed = try JSONReader.readObject(bytes(of: path))
+            let checkpointed = try JSONReader.readObject(bytes(of: path), .settingsFile)
             check(!isMalformed && checkpointed == after, label, file, "a checkpoint wrote \(checkpointed)")
         } catch let error as SettingsError {
             check(isMalformed && error.code == .malformedFile, label, file, "a checkpoint failed with \(error)")

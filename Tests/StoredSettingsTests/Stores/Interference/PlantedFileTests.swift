@@ -38,7 +38,7 @@ struct PlantedFileTests {
         try await withTemporaryDirectory { directory in
             let (path, target) = (directory + "/suite/settings.json", directory + "/target")
             try FileManager.default.createDirectory(atPath: directory + "/suite", withIntermediateDirectories: false)
-            try path.overwriteFile(with: #"{"a": 1}"#)
+            try path.overwriteFile(with: "{\n  \"a\": 1\n}\n")
             if plant != .linkToNothing { try target.overwriteFile(with: "short") }
             if plant == .hardLink {
                 try FileManager.default.linkItem(atPath: target, toPath: path + suffix)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Settings-file.md, "A checkpoint edits the text of the file".
+
+/// The text of a settings file, which people edit.
+struct SettingsFileText {
+    private let bytes: [UInt8]
+    /// The stored values, without the reserved member, which no checkpoint changes.
+    let contents: [String: StoredValue]
+    /// Whether the library writes the same text for these contents.
+    ///
+    /// Such a text need not be edited: it has no comments, and its order and format are those of a new text.
+    let isCanonical: Bool
+
+    /// Reads a text.
+    ///
+    /// - Parameters:
+    ///   - bytes: The contents of the file.
+    ///   - dialect: What the reader accepts.
+    /// - Throws: ``JSONSyntaxError`` if the text is not valid.
+    init(_ bytes: [UInt8], _ dialect: JSONReader.Dialect = .settingsFile) throws(JSONSyntaxError) {
+        self.bytes = bytes
+        var contents = try JSONReader.readObject(bytes, dialect)
+        let hasReservedMember = contents.removeValue(forKey: StoredValue.reservedKey) != nil
+        self.contents = contents
+        isCanonical = !hasReservedMember && JSONForm.isCanonical(bytes)
+    }
+
+    /// Returns the text of a file that is written anew.
+    static func text(of contents: [String: StoredValue]) throws -> [UInt8] {
+        var contents = contents
+        contents[StoredValue.reservedKey] = nil
+        return try JSONWriter.text(of: contents)
+    }
+
+    /// Returns the text with other values, in which nothing else has changed.
+    ///
+    /// - Parameters:
+    ///   - new: The new contents.
+    ///   - path: The path of the file, for errors.
+    /// - Returns: The new text, which is read as the new contents.
+    /// - Throws: ``SettingsError`` if a value has no JSON form.
+    func changed(to new: [String: StoredValue], path: FilePath) throws -> [UInt8] {
+        var new = new
+        new[StoredValue.reservedKey] = nil
+        if new == contents { return bytes }
+        var editor = JSONEditor(bytes, reservedName: StoredValue.reservedKey)
+        let text = try editor.text(changing: contents, to: new)
+        // The journal loses its records once the file is in place, so the result is read first.
+        let result: [String: StoredValue]
+        do {
+            result = try Self(text).contents
+        } catch {
+            throw SettingsError.uneditableText(path, because: error)
+        }
+        guard result == new.mapValues(\.storedAsJSON) else { throw SettingsError.uneditableText(path) }
+        return text
+    }
+}
+
+extension SettingsFile {
+    /// Returns the text of a draft.
+    ///
+    /// - Parameters:
+    ///   - contents: The new contents.
+    ///   - canonical: Their canonical text.
+    ///   - current: The file to be replaced; `nil` when there is none.
+    /// - Returns: The text; `nil` when the file has changed since it was read, and is no longer valid.
+    /// - Throws: ``SystemError`` if the file cannot be read, or ``SettingsError``.
+    func text(
+        of contents: [String: StoredValue],
+        _ canonical: [UInt8],
+        replacing current: Reading?
+    ) throws -> [UInt8]? {
+        guard let current, !current.isCanonical else { return canonical }
+        let bytes = try system.contents(of: current.handle, limit: Self.longestFile)
+        let text: SettingsFileText
+        do throws(JSONSyntaxError) {
+            text = try SettingsFileText(bytes)
+        } catch {
+            return nil
+        }
+        return try text.changed(to: contents, path: path)
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A settings file with comments")
+struct CommentedFileTests {
+    private let reporter = RecordingReporter()
+
+    private static let text = """
+        // The proxy.
+        {
+          "$schema": "./schema.json",
+
+          // Changed with every release.
+          "port": 80, // not 8080
+          "hosts": ["a", /* b */ "c",],
+          /* last */
+          "limits": { "burst": 1.50, },
+        }
+
+        """
+
+    @Test("a checkpoint changes only the members that were set")
+    func checkpoint() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: Self.text)
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            #expect(suite.snapshot() == ["port": 80, "hosts": ["a", "c"], "limits": ["burst": .double(1.5)]])
+            try suite.setStoredValue(81, forKey: "port")
+            try suite.setStoredValue(true, forKey: "verbose")
+            try suite.checkpoint()
+            let expected = Self.text.replacing("\"port\": 80,", with: "\"port\": 81,")
+                .replacing("{ \"burst\": 1.50, },\n", with: "{ \"burst\": 1.50, },\n  \"verbose\": true,\n")
+            #expect(try path.fileContents == expected)
+            // The copy is read by the library only.
+            #expect(
+                try JSONWriter.text(of: suite.snapshot()) == Array((path + ".last-good").fileContents.utf8)
+            )
+
+            // The file that this process has written is edited again.
+            try suite.setStoredValue(80, forKey: "port")
+            try suite.setStoredValue(nil, forKey: "verbose")
+            try suite.checkpoint()
+            #expect(try path.fileContents == Self.text)
+            suite.finish()
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a checkpoint of a process that has not read the file preserves its comments")
+    func adoptedFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let reads = Mutex(0)
+            let witness = SystemCalls(witness: { call, other in
+                if call == .read, other == path { reads.withLock { $0 += 1 } }
+            })
+            try path.overwriteFile(with: Self.text)
+            // The times of each file differ, so that it is known by its status.
+            let delayed = SystemCalls(fault: { call, _ in
+                if call == .rename { SystemCalls.sleep(seconds: 0.03) }
+                return nil
+            })
+            let first = FileStore(path: path, system: delayed, checkpointsInBackground: false)
+            let second = FileStore(path: path, system: witness, checkpointsInBackground: false)
+            // Both have the journal open from here on.
+            try first.commit { $0["port"] = 79 }
+            try first.checkpoint()
+            await eventually("the file has settled") {
+                second.look()
+                return second.contents()["port"] == 79 && second.peek { $0.settings.reading?.isCertain == true }
+            }
+            try first.commit { $0["port"] = 81 }
+            reads.withLock { $0 = 0 }
+            #expect(second.contents()["port"] == 81)
+            try first.checkpoint()
+            second.look()
+            #expect(second.contents()["port"] == 81)
+            #expect(reads.withLock(\.self) == 0)
+            try second.commit { $0["port"] = 82 }
+            try second.checkpoint()
+            #expect(try path.fileContents == Self.text.replacing("80,", with: "82,"))
+        }
+    }
+
+    @Test("a value that is set while the file is broken is merged into the corrected file, whose comments stay")
+    func mergedEdit() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            try suite.setStoredValue(1, forKey: "port")
+            try suite.checkpoint()
+            try path.overwriteFile(with: "{\n  /* not closed\n  \"port\": 2\n}")
+            await eventually("the broken file is reported") {
+                _ = suite.snapshot()
+                return reporter.errors.map(\.location) == [.init(file: path, line: 2, column: 3)]
+            }
+            try suite.setStoredValue(3, forKey: "port")
+            #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
+            try path.overwriteFile(with: "{\n  // The port.\n  \"port\": 2,\n  \"new\": 1, // one\n}\n")
+            try await eventually("the value is merged") {
+                try path.fileContents == "{\n  // The port.\n  \"port\": 3,\n  \"new\": 1, // one\n}\n"
+            }
+            #expect(suite.snapshot() == ["port": 3, "new": 1])
+        }
+    }
+
+    @Test("comments that are added while a checkpoint writes its draft stay")
+    func editDuringDraft() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let commented = "{\n  // a\n  \"a\": 1\n}\n"
+            let edit = Mutex(false)
+            let system = SystemCalls(witness: { call, name in
+                guard call == .write, name.hasSuffix(".new") else { return }
+                let isDue = edit.withLock { isDue in
+                    defer { isDue = false }
+                    return isDue
+                }
+                do {
+                    if isDue { try path.replaceFile(with: commented) }
+                } catch {
+                    Issue.record(error)
+                }
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            edit.withLock { $0 = true }
+            try store.commit { $0["b"] = 2 }
+            try store.checkpoint()
+            #expect(try path.fileContents == "{\n  // a\n  \"a\": 1,\n  \"b\": 2\n}\n")
+        }
+    }
+
+    @Test("the schema of a file is not a setting, and nothing removes it")
+    func schema() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"$schema": "x.json", "port": 1}"#)
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            #expect(suite.snapshot() == ["port": 1])
+            #expect(suite.keys == ["port"])
+            #expect(suite.storedValue(forKey: "$schema") == nil)
+            try suite.removeAll()
+            try suite.checkpoint()
+            #expect(try path.fileContents == #"{"$schema": "x.json"}"#)
+            try suite.setStoredValue(nil, forKey: "$schema")
+            try suite.setStoredValue(2, forKey: "port")
+            try suite.checkpoint()
+            #expect(try path.fileContents == #"{"$schema": "x.json", "port": 2}"#)
+            suite.finish()
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("no value can be stored under the name of the schema")
+    func reservedKey() async throws {
+        try await withTemporaryDirectory { directory in
+            for suite in [SettingsSuite.inMemory(), SettingsSuite(fileAt: directory + "/settings.json")] {
+                let error = SettingsError(.invalidKey, fact: "")
+                #expect(throws: error) { try suite.setStoredValue("x", forKey: "$schema") }
+                #expect(throws: error) { try suite.transaction { try $0.setStoredValue("x", forKey: "$schema") } }
+                let setting = Setting("$schema", default: "", suite: suite)
+                #expect(throws: error) { try setting.set("x") }
+                setting.value = "x"
+                #expect(setting.value == "")
+                suite.finish()
+            }
+        }
+    }
+
+    @Test("a file in the form of the library is written anew, and other strict JSON is edited")
+    func strictFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            for (text, expected) in [
+                ("{\n  \"a\": 1,\n  \"c\": 2\n}\n", "{\n  \"a\": 1,\n  \"b\": 3,\n  \"c\": 2\n}\n"),
+                ("{\"c\": 2.50, \"a\": 1}", "{\"c\": 2.50, \"a\": 1, \"b\": 3}"),
+                ("{}", "{\n  \"b\": 3\n}"),
+            ] {
+                try path.replaceFile(with: text)
+                let store = FileStore(path: path, checkpointsInBackground: false)
+                try store.commit { $0["b"] = 3 }
+                try store.checkpoint()
+                #expect(try path.fileContents == expected)
+                store.close()
+                for suffix in ["", ".journal", ".last-good"] {
+                    try FileManager.default.removeItem(atPath: path + suffix)
+                }
+            }
+        }
+    }
+
+    @Test("a value that cannot be used is reported at its place behind comments")
+    func location() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{ // top\n  /* port */ \"port\": \"x\",\n}")
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            #expect(Setting("port", default: 1, suite: suite).value == 1)
+            #expect(reporter.errors.map(\.location) == [.init(file: path, line: 2, column: 22)])
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Random edits of commented files", .serialized)
+struct RandomEditTests {
+    private static let path = FilePath("/settings.json")
+
+    @Test("10,000 random edits change only the members that were set, byte for byte", arguments: 0..<10)
+    func edits(part: UInt64) throws {
+        for seed in part * 1_000..<(part + 1) * 1_000 { try check(seed) }
+    }
+
+    private func check(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed &+ 0x5EED)
+        let (file, bytes) = try CommentedFileWriter.file(seed: seed)
+        let text = try SettingsFileText(bytes)
+        // The generator and the reader agree, so the model is right.
+        guard text.contents == file.contents, TextTokens(bytes).tokens == file.tokens.map(\.text) else {
+            Issue.record("seed \(seed): the generator is wrong: \(String(decoding: bytes, as: UTF8.self))")
+            return
+        }
+        let new = random.changed(file.contents, depth: 2)
+        let result = try text.changed(to: new, path: Self.path)
+        var expected = file
+        try expected.change(to: new)
+        if let problem = try difference(between: result, and: expected, of: bytes, new) {
+            Issue.record(
+                """
+                seed \(seed): \(problem)
+                \(String(decoding: bytes, as: UTF8.self))
+                \(String(decoding: result, as: UTF8.self))
+                """
+            )
+        }
+    }
+
+    /// What is wrong in an edited text, if anything.
+    private func difference(
+        between result: [UInt8],
+        and expected: CommentedFile,
+        of original: [UInt8],
+        _ contents: [String: StoredValue]
+    ) throws -> String? {
+        guard try SettingsFileText(result).contents == contents else { return "the text is read as other values" }
+        let (before, after) = (TextTokens(original), TextTokens(result))
+        let tokens = expected.tokens
+        // All comments, names, values and punctuation marks, those of unchanged members byte for byte.
+        guard after.tokens == tokens.map(\.text) else { return "other tokens than \(tokens.map(\.text))" }
+        // White space between two tokens that were neighbors before.
+        var numbers = [-1] + tokens.map(\.number) + [before.tokens.count]
+        if tokens.isEmpty { numbers = [] }
+        for (index, pair) in zip(numbers, numbers.dropFirst()).enumerated() {
+            guard let left = pair.0, let right = pair.1, left + 1 == right else { continue }
+            guard after.spaces[index] == before.spaces[right] else { return "other white space at token \(index)" }
+        }
+        return nil
+    }
+
+    @Test(
+        "an edit of a file that the library has written has the same result as writing the file anew",
+        arguments: 0..<4
+    )
+    func canonicalFiles(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        for round in 0..<250 {
+            let old = random.entries(depth: 3)
+            let new = random.changed(old, depth: 3)
+            let text = try SettingsFileText(JSONWriter.text(of: old))
+            let result = try text.changed(to: new, path: Self.path)
+            if try result != JSONWriter.text(of: new) {
+                Issue.record("round \(round): \(old) \(new) \(String(decoding: result, as: UTF8.self))")
+            }
+        }
+    }
+
+    @Test("only a file in the form of the library counts as canonical", arguments: 0..<4)
+    func canonicalForm(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let bytes = Array("{}[]\",: \n\r\t/\\u0a1Aeb-.+\u{feff}".utf8)
+        var canonical = 0
+        for _ in 0..<250 {
+            let text = try JSONWriter.text(of: random.entries(depth: 2))
+            let hasEscape = text.contains(JSONByte.backslash)
+            if !JSONForm.isCanonical(text), !hasEscape { Issue.record("\(String(decoding: text, as: UTF8.self))") }
+            for _ in 0..<20 {
+                var changed = text
+                let index = Int.random(in: 0..<changed.count, using: &random)
+                let byte = bytes.randomElement(using: &random) ?? 0
+                switch Int.random(in: 0..<3, using: &random) {
+                case 0: changed[index] = byte
+                case 1: changed.insert(byte, at: index)
+                default: changed.remove(at: index)
+                }
+                // The recognizer must not trap on a file that is not valid.
+                let isCanonical = JSONForm.isCanonical(changed)
+                do {
+                    let contents = try JSONReader.readObject(changed, .settingsFile)
+                    guard isCanonical else { continue }
+                    canonical += 1
+                    if try JSONWriter.text(of: contents) != changed {
+                        Issue.record("\(String(decoding: changed, as: UTF8.self))")
+                    }
+                } catch is JSONSyntaxError {
+                    continue
+                }
+            }
+        }
+        #expect(canonical > 50)
+    }
+}
+
+extension SeededGenerator {
+    /// Changes, adds and removes some values.
+    fileprivate mutating func changed(_ contents: [String: StoredValue], depth: Int) -> [String: StoredValue] {
+        var result: [String: StoredValue] = [:]
+        let removal = [0, 10, 50, 100].randomElement(using: &self) ?? 0
+        // The order of a dictionary differs between processes.
+        for name in contents.keys.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+            guard let value = contents[name], Int.random(in: 0..<100, using: &self) >= removal else { continue }
+            switch (Int.random(in: 0..<4, using: &self), value) {
+            case (0, _): result[name] = newValue(depth: depth)
+            case (1, .dictionary(let entries)), (2, .dictionary(let entries)):
+                result[name] = .dictionary(changed(entries, depth: depth - 1))
+            default: result[name] = value
+            }
+        }
+        for _ in 0..<Int.random(in: 0..<4, using: &self) {
+            let name = ["a", "b", "c", "d2", "port", "log", "!", "#", "zz", ""].randomElement(using: &self) ?? "a"
+            if result[name] == nil { result[name] = newValue(depth: depth) }
+        }
+        return result
+    }
+
+    private mutating func newValue(depth: Int) -> StoredValue {
+        switch Int.random(in: 0..<(depth > 0 ? 6 : 4), using: &self) {
+        case 0: 2
+        case 1: "new\n// é"
+        case 2: .double(0.5)
+        case 3: []
+        case 4: .array([newValue(depth: depth - 1), .null])
+        default: .dictionary(changed([:], depth: depth - 1))
+        }
+    }
+}
