@@ -2,11 +2,12 @@
 
 // Compiled by `.ci/fuzz json` together with the library, as one module.
 
-/// Parses bytes as JSON in both modes, and writes and parses the result again.
+/// Parses bytes as JSON in both modes, writes and parses the result again, and edits them as a settings file.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzJSON(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // The fuzzer owns the bytes, which are valid until this function returns.
     let bytes = [UInt8](UnsafeBufferPointer(start: start, count: count))
+    fuzzEdit(bytes)
     let value = outcome(of: bytes) { (bytes) throws(JSONSyntaxError) in try JSONReader.read(bytes) }
     let object = outcome(of: bytes) { (bytes) throws(JSONSyntaxError) in
         StoredValue.dictionary(try JSONReader.readObject(bytes))
@@ -64,6 +65,9 @@ public func seedJSON(
             "\u{FEFF} {\"a\" :\t1 ,\r\n\"b\": [ ] }\r",
             "\"\u{301}\u{2028}\\u0000\"",
             nested + String(nested.map { _ in "]" }),
+            "// top\n{ // a\n  // b\n\n  \"b\": [1, /* c */ 2,], // d\n  /* e */ \"a\": {\"x\": 1, /* y */ \"y\": {}}, // f\n  // g\n}\n",
+            "{\r\n\t\"$schema\": \"x\",\r\n\t\"a\": { // b\r\n\t}, \"b\" :1e2 /* c */ }//",
+            "{\n  \"a\": 1,\n  \"b\": {\n    \"c\": [\n      true\n    ]\n  }\n}\n",
         ]
         .map { Array($0.utf8) }
     )
