@@ -19,7 +19,12 @@ struct TypicalSettings: Sendable {
 
     init(_ suite: SettingsSuite) {
         _isVerbose = DefaultStorage(wrappedValue: false, key: "isVerbose", suite: suite, help: "Log each request.")
-        _isCompressing = DefaultStorage(wrappedValue: true, key: "isCompressing", suite: suite, help: "Compress replies.")
+        _isCompressing = DefaultStorage(
+            wrappedValue: true,
+            key: "isCompressing",
+            suite: suite,
+            help: "Compress replies."
+        )
         _port = DefaultStorage(
             wrappedValue: 8_080,
             key: "port",

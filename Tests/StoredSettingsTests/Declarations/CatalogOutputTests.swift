@@ -25,7 +25,8 @@ struct CatalogOutputTests {
         var timeout = 1.5
         @DefaultStorage(key: "limits") var limits = Limits()
         @DefaultStorageOptional(key: "path", traits: .deprecated("Use 'level'.")) var path: String?
-        @DefaultStorage(key: "token", traits: [.secret, .renamed(from: "key"), .environment("TOKEN")]) var token = "hush"
+        @DefaultStorage(key: "token", traits: [.secret, .renamed(from: "key"), .environment("TOKEN")]) var token =
+            "hush"
     }
 
     private func catalog(_ suite: SettingsSuite) -> SettingsCatalog {
@@ -34,7 +35,10 @@ struct CatalogOutputTests {
 
     @Test("the explanation has a line for each setting, and no secret")
     func explanation() {
-        let suite = SettingsSuite.inMemory(["port": 1, "token": "shh"], overrides: [.commandLine(["--level", "debug"])])
+        let suite = SettingsSuite.inMemory(
+            ["port": 1, "token": "shh"],
+            overrides: [.commandLine(["--level", "debug"])]
+        )
         #expect(
             catalog(suite).explain() == """
                 \(suite):
