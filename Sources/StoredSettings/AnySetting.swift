@@ -137,8 +137,9 @@ protocol CatalogSetting: Sendable {
     var metadata: SettingMetadata { get }
     var typeName: String { get }
     var valueType: Any.Type { get }
-    /// The type of the stored values: that inside an optional whose `nil` means that nothing is stored.
-    var schemaType: Any.Type { get }
+    /// The type whose stored form the values have: that inside an optional whose `nil` means that nothing is stored; `nil`
+    /// for a setting with a bridge.
+    var schemaType: Any.Type? { get }
     var valid: ValidDescription? { get }
     var choices: [String]? { get }
     var isSet: Bool { get }

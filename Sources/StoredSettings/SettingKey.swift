@@ -122,6 +122,8 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     }
 
     var metadata: SettingMetadata { definition.metadata }
+    /// Whether the values have the stored form that their type defines.
+    var hasOwnConversion: Bool { definition.conversionFingerprint?.isOwn ?? false }
     var conversion: SettingConversion<Value> { definition.functions.conversion }
     var validator: Validator<Value> { definition.functions.validator }
 

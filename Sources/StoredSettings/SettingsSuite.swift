@@ -73,7 +73,7 @@ public struct SettingsSuite: Sendable {
     ///   - name: Any non-empty string. Characters that a file name cannot contain are percent-encoded, so no name leaves
     ///     the directory.
     ///   - overrides: The sources whose values win over stored values. They apply to the settings of this suite and its
-    ///     copies, not to another suite with the same name.
+    ///     copies, not to another suite with the same name: see ``configure(_:overrides:reporter:)``.
     ///   - reporter: Receives failures that cannot be thrown. By default each distinct failure is one line on standard
     ///     error.
     public init(
@@ -81,10 +81,30 @@ public struct SettingsSuite: Sendable {
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
+        let isPlain = overrides.isEmpty && reporter === StandardErrorReporter.shared
+        if let replacement = Self.replacement(forSuiteNamed: name) {
+            self = isPlain ? replacement : replacement.with(OverrideList(overrides), reporter)
+            return
+        }
+        let configuration = isPlain ? SuiteConfiguration.named(name) : nil
+        let reporter = configuration?.reporter ?? reporter
         let engine =
             EngineRegistry.engine(named: name, reporter: reporter)
             ?? .named(name, in: .process, reporter: reporter) { EngineRegistry.add($0, as: name) }
-        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
+        let list = configuration?.overrides ?? OverrideList(overrides)
+        self.init(name: name, engine: engine, overrides: list, reporter: reporter)
+    }
+
+    /// The same suite with other overrides and another reporter.
+    private func with(_ overrides: OverrideList?, _ reporter: any SettingsReporter) -> SettingsSuite {
+        engine.addReporter(reporter)
+        return SettingsSuite(
+            name: name,
+            engine: engine,
+            overrides: overrides,
+            reporter: reporter,
+            isObservable: isObservable
+        )
     }
 
     package init(

@@ -6,6 +6,7 @@ import StoredSettings
 /// A process that tests run beside others: it executes the commands on its standard input.
 ///
 ///     settings-probe (--file PATH | --suite NAME) [FLAG...]
+///     settings-probe schema cases
 ///
 /// Flags override the settings, and so do environment variables that begin with `PROBE_`.
 ///
@@ -18,6 +19,15 @@ struct SettingsProbe {
         let arguments = CommandLine.arguments.dropFirst()
         guard arguments.count >= 2, let kind = arguments.first, let place = arguments.dropFirst().first else {
             printLine("usage: settings-probe (--file PATH | --suite NAME) [FLAG...]")
+            return
+        }
+        if (kind, place) == ("schema", "cases") {
+            do {
+                try SchemaCases.print()
+            } catch {
+                printLine("\(error)")
+                exit(1)
+            }
             return
         }
         let overrides: [SettingsOverride] =

@@ -3,13 +3,14 @@
 extension Setting: CatalogSetting {
     var metadata: SettingMetadata { box.key.metadata }
     var valueType: Any.Type { Value.self }
-    var schemaType: Any.Type {
+    var schemaType: Any.Type? {
+        guard box.key.hasOwnConversion else { return nil }
         if case .absent = box.key.source { return (Value.self as? any OptionalType.Type)?.wrappedType ?? Value.self }
         return Value.self
     }
     var typeName: String { "\(Value.self)" }
     var valid: ValidDescription? { box.key.validator.valid }
-    var choices: [String]? { Choices.texts(of: Value.self) }
+    var choices: [String]? { box.choices }
     var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
     var currentStoredValue: StoredValue? { box.encoded(value) }
 

@@ -120,7 +120,7 @@ extension AnySetting {
     /// The type, or the choices and the range.
     fileprivate var valueForm: String {
         if let choices { return choices.map(\.code).joined(separator: ", ") }
-        let type = "\(base.schemaType)".code
+        let type = (base.schemaType.map { "\($0)" } ?? typeName).code
         return validValues.map { "\(type) in \($0.code)" } ?? type
     }
 

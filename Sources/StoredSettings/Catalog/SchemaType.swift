@@ -16,10 +16,11 @@ enum Schemas {
     /// Returns the schema of a type.
     ///
     /// - Parameters:
-    ///   - type: The type.
+    ///   - type: The type; `nil` if it is unknown.
     ///   - example: The stored form of one of its values, from which the kind of an unknown type follows; `nil` for none.
     /// - Returns: The schema; empty where nothing is known.
-    static func schema(of type: Any.Type, example: StoredValue?) -> [String: StoredValue] {
+    static func schema(of type: Any.Type?, example: StoredValue?) -> [String: StoredValue] {
+        guard let type else { return schema(of: example) }
         if let values = Choices.storedValues(of: type) { return ["enum": .array(values)] }
         if let known = (type as? any SchemaType.Type)?.schema { return known }
         if let rawType = (type as? any RawRepresentable.Type)?.rawType { return schema(of: rawType, example: example) }
@@ -77,7 +78,7 @@ extension UInt: SchemaType { static var schema: [String: StoredValue] { integerS
 extension UInt8: SchemaType { static var schema: [String: StoredValue] { integerSchema } }
 extension UInt16: SchemaType { static var schema: [String: StoredValue] { integerSchema } }
 extension UInt32: SchemaType { static var schema: [String: StoredValue] { integerSchema } }
-extension UInt64: SchemaType { static var schema: [String: StoredValue] { wideSchema } }
+extension UInt64: SchemaType { static var schema: [String: StoredValue] { integerSchema } }
 extension UInt128: SchemaType { static var schema: [String: StoredValue] { wideSchema } }
 
 extension BinaryFloatingPoint {

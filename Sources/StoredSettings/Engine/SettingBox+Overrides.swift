@@ -206,9 +206,12 @@ extension SettingBox {
         return error
     }
 
+    /// The texts of all values; `nil` for a type without a list of its values, and for a setting with a bridge.
+    var choices: [String]? { key.hasOwnConversion ? Choices.texts(of: Value.self) : nil }
+
     /// A description of the valid overrides of this setting, derived from its type and its default.
     var validForm: String {
-        if let choices = Choices.texts(of: Value.self) { return "one of \(choices.joined(separator: ", "))" }
+        if let choices { return "one of \(choices.joined(separator: ", "))" }
         return switch encoded(key.defaultValue)?.kind {
         case .bool: "true or false"
         case .integer: "an integer that the setting accepts"

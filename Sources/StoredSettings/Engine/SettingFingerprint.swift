@@ -50,6 +50,9 @@ struct ConversionFingerprint: Equatable {
         Fingerprint(bridge).map { ConversionFingerprint(bridge: $0) }
     }
 
+    /// Whether the type's own conversion is used, not a bridge.
+    var isOwn: Bool { bridge == nil }
+
     /// The same conversion for an optional whose `nil` means that nothing is stored.
     var optional: ConversionFingerprint { ConversionFingerprint(bridge: bridge, isOptional: true) }
 }

@@ -71,6 +71,8 @@ extension SettingsError {
         public static let otherSuite = Code("otherSuite")
         /// The suite has been finished.
         public static let suiteFinished = Code("suiteFinished")
+        /// A suite was configured too late, or twice.
+        public static let suiteInUse = Code("suiteInUse")
         /// The standard suite was chosen too late, or twice.
         public static let standardAlreadyChosen = Code("standardAlreadyChosen")
     }

@@ -62,6 +62,15 @@ extension SettingsError {
         )
     }
 
+    static func suiteInUse(_ state: String) -> SettingsError {
+        SettingsError(
+            .suiteInUse,
+            fact: "the suite \(state)",
+            consequence: "its configuration is not changed",
+            remedy: "call configure once, before the first suite with this name is created"
+        )
+    }
+
     static var emptyKey: SettingsError {
         SettingsError(
             .invalidKey,

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+public import Testing
+
+/// Gives every test its own suites in memory: see ``Testing/Trait/isolatedSettings(_:)``.
+public struct IsolatedSettingsTrait: TestTrait, SuiteTrait, TestScoping {
+    private let names: [String]
+
+    fileprivate init(_ names: [String]) {
+        self.names = names
+    }
+
+    /// Applies to the tests of a suite, each of which has its own values.
+    public var isRecursive: Bool { true }
+
+    /// Runs a test with its own suites.
+    ///
+    /// - Parameters:
+    ///   - test: The test.
+    ///   - testCase: The arguments of the test; `nil` for a suite of tests.
+    ///   - function: Runs the test.
+    /// - Throws: The error of the test.
+    public func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let suites = names.map { ($0, SettingsSuite.inMemory()) }
+        try await SettingsSuite.withSuites(Dictionary(suites) { first, _ in first }) {
+            try await SettingsSuite.withStandard(.inMemory(), operation: function)
+        }
+    }
+}
+
+extension Trait where Self == IsolatedSettingsTrait {
+    /// Gives every test, and every set of its arguments, a standard suite of its own in memory, and such suites in place of the
+    /// named ones.
+    ///
+    /// ```swift
+    /// @Suite(.isolatedSettings("com.acme.proxy"))
+    /// struct ProxyTests {
+    ///     @Test func port() {
+    ///         let settings = ProxySettings()
+    ///         settings.port = 9090               // no other test sees it, and no file is written
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// Settings take these suites where they are created, so create them in the test. Detached tasks, threads and queues do not
+    /// inherit them.
+    ///
+    /// - Parameter names: The names of the suites to replace, in addition to the standard suite.
+    /// - Returns: The trait.
+    public static func isolatedSettings(_ names: String...) -> Self {
+        IsolatedSettingsTrait(names)
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RoundTripCases
+import StoredSettings
+
+/// Settings files by which `.ci/check-schema` compares the library's schema, in another validator, with the library.
+///
+///     settings-probe schema cases
+enum SchemaCases {
+    enum Level: String, CaseIterable, StoredValueConvertible { case debug, info }
+    enum Rank: Int, CaseIterable, StoredValueConvertible {
+        case low = 1
+        case high
+    }
+    struct Name: RawRepresentable, StoredValueConvertible, Sendable { var rawValue: String }
+    struct Limits: Codable, StoredValueConvertible { var burst = 1 }
+
+    struct UnixSeconds: StoredValueBridge {
+        func value(from storedValue: StoredValue) throws -> Date {
+            Date(timeIntervalSince1970: try storedValue.as(Double.self))
+        }
+
+        func storedValue(from value: Date) -> StoredValue { .double(value.timeIntervalSince1970) }
+    }
+
+    /// A setting of every type that can be stored.
+    struct Settings {
+        @DefaultStorage(key: "bool") var bool = true
+        @DefaultStorage(key: "int", in: 1...65_535) var int = 8080
+        @DefaultStorage(key: "int8") var int8: Int8 = -1
+        @DefaultStorage(key: "int16") var int16: Int16 = -1
+        @DefaultStorage(key: "int32", in: ..<100) var int32: Int32 = -1
+        @DefaultStorage(key: "int64", in: 0...) var int64: Int64 = 1
+        @DefaultStorage(key: "int128") var int128: Int128 = .min
+        @DefaultStorage(key: "uint") var uint: UInt = 1
+        @DefaultStorage(key: "uint8") var uint8: UInt8 = 1
+        @DefaultStorage(key: "uint16") var uint16: UInt16 = 1
+        @DefaultStorage(key: "uint32") var uint32: UInt32 = 1
+        @DefaultStorage(key: "uint64") var uint64: UInt64 = .max
+        @DefaultStorage(key: "uint128") var uint128: UInt128 = .max
+        @DefaultStorage(key: "double", in: 0..<1) var double = 0.5
+        @DefaultStorage(key: "infinite") var infinite = -Double.infinity
+        @DefaultStorage(key: "float") var float: Float = .nan
+        @DefaultStorage(key: "string") var string = "text"
+        @DefaultStorage(key: "character") var character: Character = "é"
+        @DefaultStorage(key: "date") var date = Date(timeIntervalSince1970: 0.25)
+        @DefaultStorage(key: "data") var data = Data([0, 255, 62])
+        @DefaultStorage(key: "url") var url = URL(fileURLWithPath: "/tmp/x")
+        @DefaultStorage(key: "relative") var relative = URL(
+            string: "a/b",
+            relativeTo: URL(string: "https://example.org")
+        )!
+        @DefaultStorage(key: "uuid") var uuid = UUID(uuid: (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255))
+        @DefaultStorage(key: "decimal") var decimal = Decimal(string: "-1.5e30")!
+        @DefaultStorage(key: "duration") var duration = Duration.milliseconds(-1_500)
+        @DefaultStorage(key: "level") var level = Level.info
+        @DefaultStorage(key: "rank") var rank = Rank.low
+        @DefaultStorage(key: "name") var name = Name(rawValue: "n")
+        @DefaultStorage(key: "limits") var limits = Limits()
+        @DefaultStorage(key: "maybe") var maybe: Int? = nil
+        @DefaultStorageOptional(key: "absent", in: 1...3) var absent: Int?
+        @DefaultStorage(key: "list") var list = [1, 2]
+        @DefaultStorage(key: "set") var set: Set<String> = ["b", "a"]
+        @DefaultStorage(key: "levels") var levels: [String: [Level]] = ["x": [.debug]]
+        @DefaultStorage(key: "range") var range = 1...5
+        @DefaultStorage(key: "any") var any: StoredValue = ["x": [1, nil]]
+        @DefaultStorage(key: "bridged", as: UnixSeconds()) var bridged = Date(timeIntervalSince1970: 1)
+        @DefaultStorage(key: "renamed", traits: .renamed(from: "old")) var renamed = 1
+    }
+
+    /// Values that the library accepts.
+    private static let accepted: [(String, [StoredValue])] = [
+        ("int", [1, 65_535, .double(5)]), ("int64", [0, .integer(Int128(Int64.max))]), ("int128", ["-5", 7]),
+        ("uint64", [.integer(Int128(UInt64.max))]), ("double", [0, .double(0.25)]),
+        ("infinite", ["inf", "nan", 1]), ("string", [""]), ("date", ["2026-11-21T13:00:00+01:00"]), ("data", [""]),
+        ("url", ["https://example.org/a?b#c"]), ("uuid", ["00010203-0405-0607-0809-0a0b0c0d0e0f"]),
+        ("decimal", [1, .double(0.5), "1e3", "NaN"]), ("duration", [5, .double(0.5), "3m", "250ms"]), ("rank", [2]),
+        ("limits", [["burst": 5], [:]]), ("maybe", [nil, 3]), ("absent", [1, 3]), ("list", [[]]),
+        ("set", [["a", "a"]]),
+        ("levels", [[:], ["x": []]]), ("range", [[3, 3]]), ("any", [nil, 1, "x"]), ("old", [5]),
+        ("$schema", ["settings.schema.json"]), ("storedSettings.migrations", [["one"]]),
+    ]
+
+    /// Values that the library rejects.
+    private static let rejected: [(String, [StoredValue])] = [
+        ("bool", ["true", 1, nil]), ("int", [0, 65_536, "8080", .double(1.5), nil]), ("int8", [128, "1"]),
+        ("int16", [.integer(-32_769)]), ("int32", [100]), ("int64", [-1, true]), ("int128", ["x", [1]]), ("uint", [-1]),
+        ("uint8", [256, -1]), ("uint16", [65_536]), ("uint32", [-1]), ("uint64", [-1, "1"]), ("uint128", [-1]),
+        ("double", [1, .double(-0.5), "half"]), ("infinite", ["much", true]), ("float", [[]]),
+        ("string", [1, nil, ["a"]]),
+        ("character", ["", 5]), ("date", ["yesterday", 5]), ("data", ["%", 1]), ("url", ["", 1, ["base": "x"]]),
+        ("uuid", ["0001", 1]), ("decimal", ["one", true]), ("duration", ["soon", true]), ("level", ["loud", 1]),
+        ("rank", [3, "low"]), ("name", [1]), ("limits", [1, []]), ("maybe", ["x"]), ("absent", [0, 4, nil]),
+        ("list", [1, ["a"], [1, nil]]), ("set", ["a", [1]]), ("levels", [["x": ["loud"]], []]),
+        ("range", [[1], [1, 2, 3], 5]),
+        ("bridged", ["x"]), ("renamed", ["x"]), ("old", ["x"]), ("renamd", [1]),
+    ]
+
+    /// Prints the schema, the sample file, and the files to accept and to reject, as one JSON object.
+    ///
+    /// - Throws: ``Disagreement`` if the library itself does not accept or reject a file.
+    static func print() throws {
+        let catalog = SettingsSuite.withStandard(.inMemory()) { SettingsCatalog(Settings()) }
+        let output: StoredValue = [
+            "schema": .string(catalog.jsonSchema()),
+            "sample": .string(catalog.sampleFile(hasComments: false)),
+            "accepted": .array(try files(accepted, areValid: true)),
+            "rejected": .array(try files(rejected, areValid: false)),
+        ]
+        printLine(String(decoding: try JSONWriter.compactText(of: output), as: UTF8.self))
+    }
+
+    struct Disagreement: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private static func files(_ values: [(String, [StoredValue])], areValid: Bool) throws -> [StoredValue] {
+        try values.flatMap { key, values in try values.map { try file(key, $0, isValid: areValid) } }
+    }
+
+    private static func file(_ key: String, _ value: StoredValue, isValid: Bool) throws -> StoredValue {
+        let suite = SettingsSuite.inMemory(key == "$schema" ? [:] : [key: value])
+        let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Settings()) }
+        let problems = catalog.findProblems().errors
+        guard problems.isEmpty == isValid else {
+            throw Disagreement(description: "the library finds these problems with \(key) = \(value): \(problems)")
+        }
+        return [key: value]
+    }
+}

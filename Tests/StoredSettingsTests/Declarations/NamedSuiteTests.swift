@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+private struct Proxy {
+    @DefaultStorage(key: "port", suite: "test.named.proxy") var port = 8080
+    @DefaultStorage(key: "retries") var retries = 3
+}
+
+@Suite("A named suite")
+struct NamedSuiteTests {
+    @Test("has the overrides and the reporter of its configuration, unless it is created with its own")
+    func configured() throws {
+        let (name, reporter) = ("test.named.configured", RecordingReporter())
+        try SettingsSuite.configure(name, overrides: [.environment(["X_PORT": "5"], prefix: "X_")], reporter: reporter)
+        let suite = SettingsSuite(name)
+        #expect(suite.overrides?.overrides.count == 1)
+        #expect(suite.reporter === reporter)
+        let literal: SettingsSuite = "test.named.configured"
+        #expect(literal == suite)
+        #expect(Setting("port", default: 1, suite: "test.named.configured").value == 5)
+        let other = SettingsSuite(name, overrides: [.commandLine(["--port", "7"])], reporter: reporter)
+        #expect(Setting("port", default: 1, suite: other).value == 7)
+        #expect(SettingsSuite("test.named.other").overrides == nil)
+    }
+
+    @Test("is configured once, and before it is used")
+    func late() throws {
+        try SettingsSuite.configure("test.named.twice")
+        let twice = #expect(throws: SettingsError.self) { try SettingsSuite.configure("test.named.twice") }
+        #expect(twice?.fact == "the suite was configured before")
+        let suite = SettingsSuite("test.named.late")
+        let late = #expect(throws: SettingsError.self) { try SettingsSuite.configure("test.named.late") }
+        #expect(late?.code == .suiteInUse)
+        #expect(late?.suite == "test.named.late")
+        withExtendedLifetime(suite) {}
+    }
+
+    @Test("is replaced in a task and its child tasks, and nowhere else")
+    func replaced() async {
+        let (one, two) = (SettingsSuite.inMemory(), SettingsSuite.inMemory())
+        #expect(SettingsSuite("test.named.proxy") != one)
+        await SettingsSuite.withSuites(["test.named.proxy": one]) {
+            #expect(SettingsSuite("test.named.proxy") == one)
+            #expect(SettingsSuite("test.named.other") != one)
+            async let child = SettingsSuite("test.named.proxy")
+            #expect(await child == one)
+            SettingsSuite.withSuites(["test.named.other": two]) {
+                #expect(SettingsSuite("test.named.proxy") == one)
+                #expect(SettingsSuite("test.named.other") == two)
+            }
+            let detached = Task.detached { SettingsSuite("test.named.proxy") }
+            #expect(await detached.value != one)
+        }
+        SettingsSuite.withSuites(["test.named.proxy": two]) {
+            let settings = Proxy()
+            settings.port = 1
+            #expect(two.snapshot() == ["port": 1])
+        }
+    }
+
+    @Test("keeps its own overrides and reporter when it is replaced")
+    func replacedWithOverrides() {
+        let reporter = RecordingReporter()
+        SettingsSuite.withSuites(["test.named.proxy": .inMemory(["port": 1, "n": 2])]) {
+            let overrides = [SettingsOverride.commandLine(["--port", "5"])]
+            let suite = SettingsSuite("test.named.proxy", overrides: overrides, reporter: reporter)
+            #expect(Setting("port", default: 0, suite: suite).value == 5)
+            #expect(Setting("n", default: 0, suite: suite).value == 2)
+            #expect(suite.reporter === reporter)
+        }
+    }
+}
+
+@Suite("The trait for isolated settings", .isolatedSettings("test.named.proxy"))
+struct IsolatedSettingsTraitTests {
+    @Test("gives every test and every argument its own suites in memory", arguments: 1...5)
+    func isolated(_ number: Int) {
+        let settings = Proxy()
+        #expect(!settings.$port.isSet && !settings.$retries.isSet)
+        settings.port = number
+        settings.retries = number
+        for suite in [settings.$port.suite, settings.$retries.suite] {
+            guard case .ephemeral = suite.persistence else {
+                Issue.record("stored in \(suite)")
+                return
+            }
+        }
+    }
+}
