@@ -3,7 +3,7 @@
 import StoredSettings
 public import Testing
 
-/// Gives every test its own suites in memory: see ``Testing/Trait/isolatedSettings(_:)``.
+/// Gives every test its own suites in memory: see `Trait.isolatedSettings(_:)`.
 public struct IsolatedSettingsTrait: TestTrait, SuiteTrait, TestScoping {
     private let names: [String]
 
