@@ -17,7 +17,8 @@ extension SettingsSuite {
     /// The suite of every setting that names no other suite.
     ///
     /// It is the suite of ``withStandard(_:isolation:operation:)`` in the current task, otherwise the suite of
-    /// ``bootstrapStandard(_:)``, and otherwise a suite named after the executable. A setting uses the suite that is standard
+    /// ``bootstrapStandard(_:)``, and otherwise a suite named after the executable, without a version
+    /// at the end of its name (`tool-1.2.4`). A setting uses the suite that is standard
     /// when the setting is created.
     public static var standard: SettingsSuite {
         if let replacement { return replacement }
@@ -29,7 +30,7 @@ extension SettingsSuite {
                 choice = .used(suite)
                 return suite
             case .open:
-                let suite = SettingsSuite(SettingsEnvironment.process.executableName)
+                let suite = SettingsSuite(SettingsEnvironment.process.standardSuiteName)
                 choice = .used(suite)
                 return suite
             }

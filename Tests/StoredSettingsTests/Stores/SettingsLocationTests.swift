@@ -87,4 +87,25 @@ struct SettingsLocationTests {
             #expect(reporter.errors.map(\.code) == [.locationUnavailable])
         }
     }
+
+    @Test(
+        "the standard suite has the name of the executable without a version",
+        arguments: [
+            ("tool", "tool"), ("tool-1.2.4", "tool"), ("tool-v1.2", "tool"), ("tool_10.0.1", "tool"),
+            ("tool@2.0", "tool"),
+            ("my-tool-1.2", "my-tool"), ("tool-2", "tool-2"), ("python3.12", "python3.12"),
+            ("tool-1.2-beta", "tool-1.2-beta"),
+            ("tool-1..2", "tool-1..2"), ("tool-.5", "tool-.5"), ("-1.2", "-1.2"), ("1.2", "1.2"), ("v1.2", "v1.2"),
+            ("", ""),
+            ("tool.", "tool."),
+        ]
+    )
+    func standardSuite(executable: String, name: String) {
+        let environment = SettingsEnvironment(
+            variable: { _ in nil },
+            homeDirectoryOfUser: { nil },
+            executableName: executable
+        )
+        #expect(environment.standardSuiteName == name)
+    }
 }

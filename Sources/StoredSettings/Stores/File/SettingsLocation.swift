@@ -29,6 +29,23 @@ package struct SettingsEnvironment: Sendable {
     }
 }
 
+extension SettingsEnvironment {
+    /// The name of the standard suite: that of the executable, without a version at its end.
+    ///
+    /// Otherwise a tool that is installed as `tool-1.2.4` would lose its settings with every update. A version has at least two
+    /// numbers, and follows a dash, an underscore or an at sign, perhaps with a `v`.
+    var standardSuiteName: String {
+        var name = executableName[...]
+        while let last = name.last, last == "." || last.isASCII && last.isNumber { name.removeLast() }
+        let version = executableName[name.endIndex...]
+        let numbers = version.split(separator: ".", omittingEmptySubsequences: false)
+        guard numbers.count > 1, numbers.allSatisfy({ !$0.isEmpty }) else { return executableName }
+        if name.last == "v" { name.removeLast() }
+        guard let separator = name.popLast(), "-_@".contains(separator), !name.isEmpty else { return executableName }
+        return String(name)
+    }
+}
+
 /// Determines the locations of settings files.
 enum SettingsLocation {
     static let fileName: FilePath = "settings.json"
