@@ -113,7 +113,9 @@ public struct AnySetting: Sendable {
     }
 
     private func shown(_ value: StoredValue?) -> String? {
-        value.map { isSecret ? SettingTraits.redactedText : base.text(of: $0) }
+        // A stored null is the `nil` of an optional type.
+        guard let value, value != .null else { return nil }
+        return isSecret ? SettingTraits.redactedText : base.text(of: value)
     }
 }
 

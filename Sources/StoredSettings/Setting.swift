@@ -202,11 +202,11 @@ extension Setting {
 
     /// Stores a value, or removes it, and reports a failure.
     private func assign(_ stored: StoredValue?) {
-        let edits = box.key.storedKeys.edits(stored)
-        // In this order, readers see the value before or the value after, and no other.
-        for edit in stored == nil ? edits.reversed() : edits
-        where edit.key == key || engine.value(forKey: edit.key) != nil {
-            engine.assign(edit.value, forKey: edit.key) { report($0, as: .writeFailed) }
+        let keys = box.key.storedKeys
+        if engine.isStoredUnderOldKey(keys) {
+            engine.assign(keys.edits(stored)) { report($0, as: .writeFailed) }
+        } else {
+            engine.assign(stored, forKey: key) { report($0, as: .writeFailed) }
         }
     }
 

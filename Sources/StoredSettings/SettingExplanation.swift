@@ -118,6 +118,11 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     let shadowedText: String
 }
 
+extension SettingExplanation: CustomReflectable {
+    /// A mirror without children, so that `dump` prints only the ``description``.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 extension SettingExplanation: CustomStringConvertible {
     /// The explanation in one sentence.
     ///

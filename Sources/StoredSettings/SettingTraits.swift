@@ -91,7 +91,7 @@ extension SettingTraits {
     ///
     /// While nothing is stored under the new key, the value of the old one is used. The first write stores the value under the
     /// new key and removes the old one, in one change; a reset removes both. If values are stored under both keys, the one
-    /// under the new key is used, and that is reported.
+    /// under the new key is used, and that is reported. No other setting of the suite may use an old key.
     ///
     /// - Parameter keys: The old keys, newest first.
     /// - Returns: The trait.

@@ -10,9 +10,10 @@
 /// try catalog["port"]?.set(text: "9090")
 /// ```
 ///
-/// The catalog contains each property with a wrapper of this library, and each ``Setting``, of a struct, a class with its
-/// superclasses, a tuple, and of all such values inside. Properties are found by Swift's reflection, which an executable
-/// that is built with `-disable-reflection-metadata` does not contain. They are in the order of their declarations, and two
+/// The catalog contains each property with a wrapper of this library, and each ``Setting``, of a struct, a tuple or a class with
+/// its superclasses, and of the structs and tuples inside. Objects inside are not searched: pass them as further values.
+/// Properties are found by Swift's reflection, which an executable that is built with `-disable-reflection-metadata` does not
+/// contain; ``validate(unknownKeys:)`` fails if a value has no settings. They are in the order of their declarations, and two
 /// declarations of one setting are one element.
 ///
 /// Creating a catalog takes some microseconds per setting, and reads no values. A catalog may be used from any thread.
@@ -26,7 +27,8 @@ public struct SettingsCatalog: Sendable {
     /// - Parameter values: Structs and classes with settings.
     public init(_ values: Any...) {
         var search = CatalogSearch()
-        for value in values { search.visit(value, path: "\(type(of: value))") }
+        for value in values { search.visit(value) }
+        search.finish()
         settings = search.settings
         conflicts = search.conflicts
     }

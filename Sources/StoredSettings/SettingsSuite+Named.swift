@@ -3,30 +3,35 @@
 
 import Synchronization
 
-/// What every suite of a name has in common, unless the suite is created with something else.
+/// The overrides and the reporter of all suites of a name, unless a suite is created with its own.
 struct SuiteConfiguration: Sendable {
-    private static let known = Locked<[String: SuiteConfiguration]>([:])
-    /// Whether there is a configuration, so that most programs need not search.
-    private static let isUsed = Atomic(false)
+    private struct Names {
+        var configurations: [String: SuiteConfiguration] = [:]
+        /// The names of all suites that were created.
+        var used: Set<String> = []
+    }
+
+    private static let names = Locked(Names())
 
     let overrides: OverrideList?
     let reporter: any SettingsReporter
 
-    /// The configuration of a name; `nil` if there is none.
-    static func named(_ name: String) -> SuiteConfiguration? {
-        guard isUsed.load(ordering: .acquiring) else { return nil }
-        return known.withLock { $0[name] }
+    /// Returns the configuration of a name, which cannot be configured afterwards; `nil` if there is none.
+    static func use(_ name: String) -> SuiteConfiguration? {
+        names.withLock { names in
+            names.used.insert(name)
+            return names.configurations[name]
+        }
     }
 
-    /// - Returns: Whether the name had no configuration before.
-    fileprivate static func add(_ configuration: SuiteConfiguration, named name: String) -> Bool {
-        let isNew = known.withLock { known in
-            guard known[name] == nil else { return false }
-            known[name] = configuration
-            return true
+    /// - Returns: Why the name cannot be configured; `nil` if it is.
+    fileprivate static func add(_ configuration: SuiteConfiguration, named name: String) -> String? {
+        names.withLock { names in
+            if names.configurations[name] != nil { return "was configured before" }
+            if names.used.contains(name) { return "was used before" }
+            names.configurations[name] = configuration
+            return nil
         }
-        if isNew { isUsed.store(true, ordering: .releasing) }
-        return isNew
     }
 }
 
@@ -40,7 +45,7 @@ extension SettingsSuite {
         isReplacing.load(ordering: .acquiring) ? replacements[name] : nil
     }
 
-    /// Gives all suites of a name the same overrides and the same reporter.
+    /// Sets the overrides and the reporter of all suites of a name.
     ///
     /// ```swift
     /// try SettingsSuite.configure("com.acme.server", overrides: [.commandLine(), .environment(prefix: "ACME_")])
@@ -55,17 +60,16 @@ extension SettingsSuite {
     ///   - name: The name of the suite.
     ///   - overrides: The sources whose values win over stored values.
     ///   - reporter: Receives failures that cannot be thrown.
-    /// - Throws: ``SettingsError`` with ``SettingsError/Code/suiteInUse`` when the suite was configured before, or is in
-    ///   use, because its settings would then have different overrides.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/suiteInUse`` when a suite of the name was configured or
+    ///   created before, because its settings would then have different overrides.
     public static func configure(
         _ name: String,
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) throws {
         let configuration = SuiteConfiguration(overrides: OverrideList(overrides), reporter: reporter)
-        let isInUse = EngineRegistry.isOpen(name)
-        guard !isInUse, SuiteConfiguration.add(configuration, named: name) else {
-            var error = SettingsError.suiteInUse(isInUse ? "is already in use" : "was configured before")
+        if let reason = SuiteConfiguration.add(configuration, named: name) {
+            var error = SettingsError.suiteInUse(reason)
             error.suite = name
             throw error
         }
@@ -82,8 +86,9 @@ extension SettingsSuite {
     /// }
     /// ```
     ///
-    /// A suite takes effect where it is created: settings that exist already are not redirected. Detached tasks, threads and
-    /// queues do not inherit the suites.
+    /// A suite takes effect where it is created: settings that exist already are not redirected, and a `static let` that is used
+    /// for the first time in the operation keeps its suite afterwards. Detached tasks, threads and queues do not inherit the
+    /// suites.
     ///
     /// - Parameters:
     ///   - suites: The suites to use, by the names of those that they replace.

@@ -22,7 +22,7 @@ extension SettingsSuite {
     /// when the setting is created.
     public static var standard: SettingsSuite {
         if let replacement { return replacement }
-        return choice.withLock { choice in
+        let suite = choice.withLock { choice in
             switch choice {
             case .used(let suite):
                 return suite
@@ -30,11 +30,12 @@ extension SettingsSuite {
                 choice = .used(suite)
                 return suite
             case .open:
-                let suite = SettingsSuite(SettingsEnvironment.process.standardSuiteName)
+                let suite = SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName)
                 choice = .used(suite)
                 return suite
             }
         }
+        return Self.replacement(forSuiteNamed: suite.name) ?? suite
     }
 
     /// Chooses the standard suite.

@@ -86,13 +86,29 @@ public struct SettingsSuite: Sendable {
             self = isPlain ? replacement : replacement.with(OverrideList(overrides), reporter)
             return
         }
-        let configuration = isPlain ? SuiteConfiguration.named(name) : nil
+        self.init(unreplaced: name, overrides: OverrideList(overrides), reporter: reporter, isPlain: isPlain)
+    }
+
+    /// Creates a named suite, whatever replaces it in the current task.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - overrides: The overrides.
+    ///   - reporter: The reporter.
+    ///   - isPlain: Whether the configuration of the name is used instead of them.
+    init(
+        unreplaced name: String,
+        overrides: OverrideList? = nil,
+        reporter: any SettingsReporter = StandardErrorReporter.shared,
+        isPlain: Bool = true
+    ) {
+        let known = SuiteConfiguration.use(name)
+        let configuration = isPlain ? known : nil
         let reporter = configuration?.reporter ?? reporter
         let engine =
             EngineRegistry.engine(named: name, reporter: reporter)
             ?? .named(name, in: .process, reporter: reporter) { EngineRegistry.add($0, as: name) }
-        let list = configuration?.overrides ?? OverrideList(overrides)
-        self.init(name: name, engine: engine, overrides: list, reporter: reporter)
+        self.init(name: name, engine: engine, overrides: configuration?.overrides ?? overrides, reporter: reporter)
     }
 
     /// The same suite with other overrides and another reporter.

@@ -13,10 +13,12 @@ extension SettingsCatalog {
     /// - Returns: The schema as JSON, on several lines.
     public func jsonSchema(for suite: SettingsSuite? = nil) -> String {
         var properties: [String: StoredValue] = [
-            "$schema": ["type": "string"],
-            SettingsMigrator.defaultRecordKey: ["type": "array", "items": ["type": "string"]],
+            "$schema": ["type": "string"]
         ]
         let settings = settings(of: suite)
+        for key in settings.first?.suite.engine.recordKeys.withLock(\.self) ?? [] {
+            properties[key] = ["type": "array", "items": ["type": "string"]]
+        }
         for setting in settings {
             for old in setting.traits.oldKeys { properties[old] = .dictionary(setting.oldSchema) }
         }
@@ -34,10 +36,11 @@ extension SettingsCatalog {
         }
     }
 
-    /// The settings of a suite, or of the first one.
+    /// The settings in the store of a suite, or of the first one, each key once.
     func settings(of suite: SettingsSuite?) -> [AnySetting] {
         guard let suite = suite ?? first?.suite else { return [] }
-        return filter { $0.suite.engine === suite.engine }
+        var keys: Set<String> = []
+        return filter { $0.suite.engine === suite.engine && keys.insert($0.key).inserted }
     }
 }
 

@@ -4,31 +4,48 @@
 struct CatalogSearch {
     private(set) var settings: [AnySetting] = []
     private(set) var conflicts: [SettingsError] = []
-    /// The objects that were visited, because they may refer to each other.
-    private var visited: Set<ObjectIdentifier> = []
-
+    /// The number of declarations.
+    private var found = 0
     /// The number of levels of values inside of values that are searched.
     ///
-    /// Settings are not deeper, and the search of a long list of objects must not overflow the stack.
+    /// Settings are not deeper, and the search of a long chain of values must not overflow the stack.
     private static let maximumDepth = 16
 
     /// Adds the settings of a value, and of the values inside of it.
     ///
-    /// - Parameters:
-    ///   - value: The value.
-    ///   - path: Where it is declared.
-    ///   - depth: The number of values around it.
-    mutating func visit(_ value: Any, path: String, depth: Int = 0) {
+    /// Objects inside of it are not searched: other threads may change them, and they may refer to anything.
+    mutating func visit(_ value: Any) {
+        let name = "\(type(of: value))"
+        let before = found
+        visit(value, path: name, depth: 0)
+        if found == before { conflicts.append(.withoutSettings(name)) }
+    }
+
+    /// Finds what contradicts in the declarations of different settings.
+    mutating func finish() {
+        for (index, setting) in settings.enumerated() {
+            for other in settings[..<index] where other.suite.engine === setting.suite.engine {
+                let (keys, others) = (setting.base.storedKeys, other.base.storedKeys)
+                if let key = others.all.first(where: {
+                    keys.old.contains($0) || others.old.contains($0) && keys.current == $0
+                }),
+                    setting.key != other.key
+                {
+                    conflicts.append(.sharedOldKey(key, other, setting))
+                }
+            }
+        }
+    }
+
+    private mutating func visit(_ value: Any, path: String, depth: Int) {
         if let declaration = value as? any SettingDeclaration {
             return add(AnySetting(declaration.declaredSetting, declaration: path))
         }
-        guard depth < Self.maximumDepth else { return }
+        guard depth < Self.maximumDepth, !(value is any Actor) else { return }
         var mirror: Mirror? = Mirror(reflecting: value)
         switch mirror?.displayStyle {
         case .struct, .tuple, .optional: break
-        case .class:
-            // A value that is displayed as a class is an object.
-            guard visited.insert(ObjectIdentifier(value as AnyObject)).inserted else { return }
+        case .class where depth == 0: break
         default: return
         }
         while let current = mirror {
@@ -41,13 +58,14 @@ struct CatalogSearch {
 
     /// The path of a property: the storage of `$port` has the label `_port`.
     private func path(_ path: String, _ label: String?) -> String {
-        switch label {
-        case "some", nil: path
-        case let label?: path + "." + (label.hasPrefix("_") ? String(label.dropFirst()) : label)
-        }
+        guard let label, label != "some" else { return path }
+        let name = label.hasPrefix("_") ? String(label.dropFirst()) : label
+        // The elements of a tuple have the labels `.0`, `.1` and so on.
+        return name.hasPrefix(".") ? path + name : "\(path).\(name)"
     }
 
     private mutating func add(_ setting: AnySetting) {
+        found += 1
         guard let known = settings.first(where: { $0.key == setting.key && $0.suite == setting.suite }) else {
             settings.append(setting)
             return
@@ -70,6 +88,28 @@ extension AnySetting {
 }
 
 extension SettingsError {
+    fileprivate static func withoutSettings(_ name: String) -> SettingsError {
+        SettingsError(
+            .emptyCatalog,
+            fact: "no setting is declared in a value of type \(name)",
+            consequence: "the catalog does not contain its settings",
+            remedy: "pass an instance of a struct or a class with settings; pass the elements of an array one by one"
+        )
+    }
+
+    fileprivate static func sharedOldKey(_ key: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
+        var error = SettingsError(
+            .conflictingDeclarations,
+            fact:
+                "'\(key)' is a key of \(setting.declaration) and of \(other.declaration), and an old one of at least one of them",
+            consequence: "a set of one of them removes the value of the other",
+            remedy: "remove '\(key)' from the old keys",
+            key: key
+        )
+        error.suite = setting.suite.name
+        return error
+    }
+
     fileprivate static func conflictingDeclarations(
         _ setting: AnySetting,
         _ other: AnySetting,

@@ -33,7 +33,7 @@ extension Setting: CatalogSetting {
         do {
             return try box.value(ofText: text)
         } catch {
-            var error = box.naming(error, as: .invalidValue)
+            var error = box.naming(box.shown(error, as: .invalidValue), as: .invalidValue)
             error.consequence = "the setting keeps the value it had"
             if error.remedy.isEmpty { error.remedy = "use \(box.validForm)" }
             throw error
@@ -54,7 +54,9 @@ extension Setting: CatalogSetting {
             _ = try box.decode(stored)
         } catch {
             var error = box.unreadable(error)
-            error.consequence = "the default is used, and the stored value is left as it is"
+            let layer = summary.layer
+            let used = layer == .default ? "the default" : "the value of the \(layer)"
+            error.consequence = "\(used) is used, and the stored value is left as it is"
             problems.append(error)
         }
         return problems

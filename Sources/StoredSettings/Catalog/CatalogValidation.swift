@@ -16,7 +16,7 @@ extension SettingsValidationError: CustomStringConvertible {
 }
 
 extension SettingsCatalog {
-    /// What a key that no declaration has means, and a variable that has the prefix of a suite.
+    /// The treatment of keys and of variables that belong to no setting.
     public enum UnknownKeys: Sendable, Hashable {
         /// It is an error.
         case reject
@@ -37,7 +37,8 @@ extension SettingsCatalog {
     /// setting; and declarations that contradict each other. Values of deprecated settings, and of old keys beside new ones, are
     /// warnings: they are reported to the reporter of the suite.
     ///
-    /// Validation reads the values, and blocks only as reading does.
+    /// A suite that several catalogs share is validated by one of them with all settings, or with `.accept`. Run a
+    /// ``SettingsMigrator`` with a record key of its own before. Validation reads the values, and blocks only as reading does.
     ///
     /// - Parameter unknownKeys: What unknown keys and variables mean.
     /// - Throws: ``SettingsValidationError`` when there is a problem.
@@ -63,28 +64,70 @@ extension SettingsCatalog {
         var errors = conflicts
         var warnings: [Warning] = []
         for suite in suites {
-            let own = filter { $0.suite == suite }
             // The contents are read first, so that the store knows whether it can.
             let contents = suite.engine.contents()
-            if let problem = suite.engine.store.problem { errors.append(suite.naming(problem)) }
-            for setting in own {
+            for setting in self where setting.suite == suite {
                 errors += setting.problems()
                 warnings += setting.warnings(in: contents).map { (suite, $0) }
             }
-            let unknown =
-                suite.engine.store.problem == nil ? suite.unknownKeys(in: contents, among: allKeys(in: suite)) : []
-            switch unknownKeys {
-            case .reject: errors += unknown + suite.unknownVariables(among: own)
-            case .warn: warnings += (unknown + suite.unknownVariables(among: own)).map { (suite, $0) }
-            case .accept: break
+        }
+        var unknown: [Warning] = []
+        for suite in stores {
+            let contents = suite.engine.contents()
+            if let problem = suite.engine.store.problem {
+                errors.append(suite.naming(problem))
+            } else {
+                let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
+                unknown += suite.unknownKeys(in: contents, among: keys).map { (suite, $0) }
             }
         }
-        return (errors, warnings)
+        unknown += unknownVariables
+        switch unknownKeys {
+        case .reject: errors += unknown.map(\.error)
+        case .warn: warnings += unknown
+        case .accept: break
+        }
+        // Suites over one store have the same problems.
+        var messages: Set<String> = []
+        return (errors.filter { messages.insert($0.message).inserted }, warnings)
     }
 
-    /// The keys of all settings in the store of a suite.
-    private func allKeys(in suite: SettingsSuite) -> [String] {
-        filter { $0.suite.engine === suite.engine }.flatMap(\.base.storedKeys.all)
+    /// A suite for each store.
+    private var stores: [SettingsSuite] {
+        suites.reduce(into: []) { stores, suite in
+            if !stores.contains(where: { $0.engine === suite.engine }) { stores.append(suite) }
+        }
+    }
+
+    /// The errors of environment variables that have the prefix of a suite and belong to no setting of the catalog.
+    private var unknownVariables: [Warning] {
+        var sources: [(suite: SettingsSuite, prefix: String, names: [String])] = []
+        var known: Set<String> = []
+        for suite in suites {
+            for case .environment(let variables, let prefix) in (suite.overrides?.overrides ?? []).map(\.source) {
+                known.formUnion(
+                    filter { $0.suite == suite }
+                        .compactMap { setting in
+                            let own = setting.traits.environmentVariable
+                            return own ?? OverrideName.variable(forKey: setting.key, prefix: prefix)
+                        }
+                )
+                guard !prefix.isEmpty else { continue }
+                sources.append((suite, prefix, variables.map { Array($0.keys) } ?? SystemCalls.environmentNames()))
+            }
+        }
+        // A variable belongs to the longest prefix.
+        sources.sort { $0.prefix.count > $1.prefix.count }
+        var found: Set<String> = []
+        return sources.flatMap { suite, prefix, names in
+            names.filter { $0.hasPrefix(prefix) && !known.contains($0) && found.insert($0).inserted }.sorted()
+                .map { name in
+                    let similar = Similarity.best(for: name, among: known.filter { $0.hasPrefix(prefix) })
+                    var error = SettingsError.unknownVariable(name, similar: similar)
+                    error.suite = suite.name
+                    return (suite, error)
+                }
+        }
     }
 }
 
@@ -106,33 +149,15 @@ extension AnySetting {
 extension SettingsSuite {
     /// The errors of stored keys that no declaration has.
     fileprivate func unknownKeys(in contents: [String: StoredValue], among known: [String]) -> [SettingsError] {
-        let unknown = contents.keys.filter { !known.contains($0) && $0 != SettingsMigrator.defaultRecordKey }
+        let records = engine.recordKeys.withLock(\.self)
+        let unknown = contents.keys.filter { !known.contains($0) && !records.contains($0) }
+        // A key that has a value is not the one that was meant.
+        let candidates = known.filter { contents[$0] == nil }
         return unknown.sorted()
             .map { key in
-                var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: known))
+                var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: candidates))
                 error.location = (engine.store as? any LocatingStore)?.location(ofValueForKey: key)
                 return naming(error)
-            }
-    }
-
-    /// The errors of environment variables that have the prefix of this suite and belong to no setting.
-    fileprivate func unknownVariables(among settings: [AnySetting]) -> [SettingsError] {
-        (overrides?.overrides ?? [])
-            .flatMap { override -> [SettingsError] in
-                guard case .environment(let variables, let prefix) = override.source, !prefix.isEmpty else { return [] }
-                let known = settings.compactMap { setting in
-                    setting.traits.environmentVariable ?? OverrideName.variable(forKey: setting.key, prefix: prefix)
-                }
-                let names = variables.map { Array($0.keys) } ?? SystemCalls.environmentNames()
-                return names.filter { $0.hasPrefix(prefix) && !known.contains($0) }.sorted()
-                    .map { name in
-                        var error = SettingsError.unknownVariable(
-                            name,
-                            similar: Similarity.best(for: name, among: known)
-                        )
-                        error.suite = self.name
-                        return error
-                    }
             }
     }
 }

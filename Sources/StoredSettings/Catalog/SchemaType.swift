@@ -96,7 +96,7 @@ extension String: SchemaType { static var schema: [String: StoredValue] { ["type
 extension Character: SchemaType { static var schema: [String: StoredValue] { ["type": "string", "minLength": 1] } }
 
 extension Date: SchemaType {
-    static var schema: [String: StoredValue] { ["type": "string", "pattern": "^[+-]?[0-9]+-[0-9]{2}-[0-9]{2}T"] }
+    static var schema: [String: StoredValue] { ["type": "string", "pattern": "^[+-]?[0-9]+-[0-9]{2}-[0-9]{2}"] }
 }
 
 extension Data: SchemaType {

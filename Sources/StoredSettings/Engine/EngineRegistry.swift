@@ -17,12 +17,6 @@ enum EngineRegistry {
         return engine
     }
 
-    /// Whether a suite is open under a name.
-    static func isOpen(_ name: String) -> Bool {
-        let engine = engines.withLock { $0[name] }
-        return engine.map { !$0.isFinished } ?? false
-    }
-
     /// Adds an engine for ``engine(named:reporter:)`` to find.
     static func add(_ engine: SettingsEngine, as name: String) {
         let others = engines.withLock { $0.insert(engine, forKey: name) }

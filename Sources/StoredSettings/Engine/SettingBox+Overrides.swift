@@ -52,7 +52,7 @@ extension SettingBox {
             let value = try read()
             return OverrideReading(layer: layer, source: source, result: .success(value))
         } catch {
-            let problem = unusable(.wrapping(error, as: .invalidValue), from: source, layer)
+            let problem = unusable(shown(error, as: .invalidValue), from: source, layer)
             return OverrideReading(layer: layer, source: source, result: .failure(problem))
         }
     }
@@ -192,7 +192,11 @@ extension SettingBox {
     private func unusable(_ cause: SettingsError, from source: String, _ layer: SettingsLayer) -> SettingsError {
         let (verb, omission) =
             layer == .environment ? ("set \(source) to", "unset it") : ("give \(source)", "omit it")
-        let correction = cause.remedy.isEmpty ? "\(verb) \(validForm)" : cause.remedy
+        // The remedy of a value outside a range is to assign another one.
+        let correction =
+            cause.remedy.isEmpty
+            ? "\(verb) \(validForm)"
+            : cause.remedy.replacing("assign a value", with: "\(verb) a value", maxReplacements: 1)
         var error = SettingsError(
             cause.code,
             fact: "\(source) cannot be used: \(cause.fact)",

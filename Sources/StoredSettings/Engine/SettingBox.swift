@@ -63,7 +63,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let reported = Atomic<Int>(0)
     /// `nil` in a suite without overrides.
     let overrideCache: OverrideCache<Value>?
-    /// The value that was read first; `nil` for a setting whose changes need no restart.
+    /// The value that was read first, of all settings with the key; `nil` for a setting whose changes need no restart.
     let startValue: StartValue?
     /// Whether values under an old key and under the new one were reported.
     private let isOldValueReported = Atomic<Bool>(false)
@@ -78,7 +78,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         engine = suite.engine
         cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
         overrideCache = suite.overrides == nil ? nil : OverrideCache()
-        startValue = key.metadata.traits.requiresRestart ? StartValue() : nil
+        startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
     }
 
@@ -127,8 +127,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 
     /// Reports once that values are stored under the new key and under an old one.
     private func reportIgnoredOldValue() {
-        guard engine.value(forKey: key.name) != nil,
-            let old = key.storedKeys.old.first(where: { engine.value(forKey: $0) != nil }),
+        guard !isOldValueReported.load(ordering: .relaxed), let old = engine.ignoredOldKey(of: key.storedKeys),
             !isOldValueReported.exchange(true, ordering: .relaxed)
         else { return }
         reporter.report(naming(SettingsError.ignoredOldKey(old, of: key.name), as: .oldKeyIgnored))
@@ -261,8 +260,14 @@ extension SettingBox {
             try key.validator(value)
             return value
         } catch {
-            throw naming(error, as: .invalidValue)
+            throw naming(shown(error, as: .invalidValue), as: .invalidValue)
         }
+    }
+
+    /// An error of a conversion or a validator, without their texts if the setting is secret.
+    func shown(_ error: any Error, as code: SettingsError.Code) -> SettingsError {
+        let error = SettingsError.wrapping(error, as: code)
+        return metadata.traits.isSecret ? error.withoutUserText : error
     }
 
     private func convert(_ stored: StoredValue) throws -> Value {
@@ -290,7 +295,9 @@ extension SettingBox {
     func unreadable(_ error: any Error) -> SettingsError {
         var error = SettingsError.wrapping(error, as: .invalidValue)
         if error.location?.line == nil, let store = engine.store as? any LocatingStore {
-            error.location = store.location(ofValueForKey: key.name) ?? error.location
+            // The value of a renamed setting may be under an old key.
+            let name = key.storedKeys.all.first { engine.value(forKey: $0) != nil } ?? key.name
+            error.location = store.location(ofValueForKey: name) ?? error.location
         }
         error = naming(error, as: .invalidValue)
         let remedy = error.remedy.isEmpty ? "assign a new value" : error.remedy
@@ -311,7 +318,7 @@ extension SettingBox {
             try key.validator(value)
             return try key.conversion.encode(value)
         } catch {
-            var error = naming(error, as: .unstorable)
+            var error = naming(shown(error, as: .unstorable), as: .unstorable)
             error.consequence = "the setting keeps the value it had"
             if error.remedy.isEmpty { error.remedy = "assign a value that the conversion of \(Value.self) accepts" }
             throw error

@@ -52,31 +52,52 @@ extension SettingsEngine {
     func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
         do {
             if try writeWithoutWaiting(value, forKey: key) { return }
-            guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(value, forKey: key) }
-            try writeBriefly(value, forKey: key)
-        } catch let error where error.isCaused(by: WaitLimitError.self) {
-            keep(value, forKey: key, isRetried: false)
-            saveInBackground(report)
         } catch {
-            var error = SettingsError.wrapping(error, as: .writeFailed)
-            if error.code.isRetryable {
-                keep(value, forKey: key)
-                // Without a place to store anything, every reporter was notified when the suite was opened.
-                guard isStorageAvailable else { return }
-                error.consequence = Self.consequence(ofPending: error.code)
-            }
-            afterTransaction { [error] in report(error) }
+            return keep(CollectionOfOne((key: key, value: value)), after: error, report)
         }
+        assign(CollectionOfOne((key: key, value: value)), report: report)
+    }
+
+    /// Stores some values without throwing: reports a failure, and keeps all of them as pending writes, or none.
+    func assign(
+        _ edits: some Collection<(key: String, value: StoredValue?)>,
+        report: @escaping @Sendable (SettingsError) -> Void
+    ) {
+        do {
+            guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(edits) }
+            try writeBriefly(edits)
+        } catch {
+            keep(edits, after: error, report)
+        }
+    }
+
+    private func keep(
+        _ edits: some Collection<(key: String, value: StoredValue?)>,
+        after error: any Error,
+        _ report: @escaping @Sendable (SettingsError) -> Void
+    ) {
+        if error.isCaused(by: WaitLimitError.self) {
+            for edit in edits { keep(edit.value, forKey: edit.key, isRetried: false) }
+            return saveInBackground(report)
+        }
+        var error = SettingsError.wrapping(error, as: .writeFailed)
+        if error.code.isRetryable {
+            for edit in edits { keep(edit.value, forKey: edit.key) }
+            // Without a place to store anything, every reporter was notified when the suite was opened.
+            guard isStorageAvailable else { return }
+            error.consequence = Self.consequence(ofPending: error.code)
+        }
+        afterTransaction { [error] in report(error) }
     }
 
     /// How long an assignment in a task may block its thread.
     private static let longestWaitInTask = Duration.milliseconds(20)
 
-    /// Stores a value unless that takes long, because the thread may be one of the few that run tasks.
-    private func writeBriefly(_ value: StoredValue?, forKey key: String) throws {
+    /// Stores values unless that takes long, because the thread may be one of the few that run tasks.
+    private func writeBriefly(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         // While earlier values wait, another one need not try.
         let isWaiting = isSavingInBackground.load(ordering: .relaxed)
-        try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(value, forKey: key) }
+        try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(edits) }
     }
 
     /// Saves the pending writes on another thread, and reports a failure.

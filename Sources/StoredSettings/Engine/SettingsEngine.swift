@@ -20,6 +20,11 @@ final class SettingsEngine: Sendable {
     /// Changes with every change of the pending writes, and so invalidates caches.
     private let pendingVersion = Atomic<UInt64>(0)
 
+    /// The values that settings had when they were read first, for those whose changes need a restart.
+    private let startValues = Locked<[String: StartValue]>([:])
+    /// The keys under which migrators have stored their records.
+    let recordKeys = Locked<Set<String>>([SettingsMigrator.defaultRecordKey])
+
     /// The subscriber that notifies Observation, and whether it has been added.
     let observed = ObservedSettings()
     let isObserved = Atomic(false)
@@ -54,6 +59,18 @@ final class SettingsEngine: Sendable {
 
     deinit {
         if ownsStore { store.close() }
+    }
+}
+
+extension SettingsEngine {
+    /// The value that the settings of a key had when one of them was read first.
+    func startValue(forKey key: String) -> StartValue {
+        startValues.withLock { values in
+            if let value = values[key] { return value }
+            let new = StartValue()
+            values[key] = new
+            return new
+        }
     }
 }
 

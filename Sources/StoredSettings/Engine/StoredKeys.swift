@@ -26,15 +26,26 @@ struct StoredKeys: Sendable {
     }
 
     /// The assignments that store a value under the current key alone, or remove it.
+    ///
+    /// If they are made one after the other, readers see the value before and the value after, and no other.
     func edits(_ value: StoredValue?) -> [(key: String, value: StoredValue?)] {
-        [(current, value)] + old.map { ($0, nil) }
+        let removals = old.reversed().map { (key: $0, value: StoredValue?.none) }
+        return value == nil ? removals + [(current, nil)] : [(current, value)] + removals
     }
 }
 
 extension SettingsEngine {
     /// The newest value of a setting, saved or pending.
     func value(for keys: StoredKeys) -> StoredValue? {
-        keys.value { value(forKey: $0) }
+        guard !keys.old.isEmpty else { return value(forKey: keys.current) }
+        // A value that is moved meanwhile may be missed under each key.
+        for _ in 0..<Self.maximumReads {
+            let before = version
+            let value = keys.value { self.value(forKey: $0) }
+            if value != nil || version == before { return value }
+        }
+        let contents = contents()
+        return keys.value { contents[$0] }
     }
 
     /// The newest value of a setting, saved or pending, and its version.
@@ -44,7 +55,6 @@ extension SettingsEngine {
     ) -> (value: StoredValue?, version: VersionStamp.Version) {
         var (value, version) = valueAndVersion(forKey: keys.current, versionStamp)
         guard value == nil, !keys.old.isEmpty else { return (value, version) }
-        // A value that is moved meanwhile may be missed under each key.
         for _ in 0..<Self.maximumReads {
             value = self.value(for: keys)
             // With an older version, the value is not cached.
@@ -52,6 +62,14 @@ extension SettingsEngine {
             version = valueAndVersion(forKey: keys.current, versionStamp).version
         }
         return (value, version)
+    }
+
+    /// The first old key with a value, if the current key has one, too; `nil` if not.
+    func ignoredOldKey(of keys: StoredKeys) -> String? {
+        guard isStoredUnderOldKey(keys) else { return nil }
+        // Of one moment: the keys may be changed meanwhile.
+        let contents = contents()
+        return contents[keys.current] == nil ? nil : keys.old.first { contents[$0] != nil }
     }
 
     /// The number of times that a value is searched for while other values change all the time.

@@ -29,6 +29,8 @@ extension SettingsError {
         public static let oldKeyIgnored = Code("oldKeyIgnored")
         /// Two declarations of one key differ.
         public static let conflictingDeclarations = Code("conflictingDeclarations")
+        /// A value that should contain settings contains none.
+        public static let emptyCatalog = Code("emptyCatalog")
         /// A key is stored that no declaration has.
         public static let unknownKey = Code("unknownKey")
         /// An environment variable has the prefix of a suite, and belongs to no setting.

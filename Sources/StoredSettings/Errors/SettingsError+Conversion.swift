@@ -63,6 +63,21 @@ extension SettingsError {
 }
 
 extension SettingsError {
+    /// The error without texts that a validator or a conversion of a secret setting has chosen, because they may contain the
+    /// value.
+    var withoutUserText: SettingsError {
+        let fact =
+            switch code {
+            case .typeMismatch, .invalidKey: fact
+            case .validationFailed: "the value is not one of the valid values"
+            default: "the value is not valid"
+            }
+        var error = SettingsError(code, fact: fact, key: key, location: location)
+        error.suite = suite
+        error.path = path
+        return error
+    }
+
     /// The error of a value outside a setting's range.
     static func outside(_ range: String) -> SettingsError {
         SettingsError(

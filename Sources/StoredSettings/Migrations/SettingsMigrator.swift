@@ -65,6 +65,7 @@ public struct SettingsMigrator: Sendable {
     @discardableResult
     public func migrate(_ suite: SettingsSuite) throws -> [String] {
         try checkNames(for: suite)
+        suite.engine.recordKeys.withLock { _ = $0.insert(recordKey) }
         guard try !pendingSteps(in: suite.storedValue(forKey: recordKey), of: suite).isEmpty else { return [] }
         return try suite.transaction { settings in
             let record = settings[storedValueFor: recordKey]

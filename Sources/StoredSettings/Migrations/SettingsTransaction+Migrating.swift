@@ -66,6 +66,9 @@ extension SettingsTransaction {
         from bridge: some StoredValueBridge<Value>
     ) throws {
         try check(setting)
+        let keys = setting.box.key.storedKeys
+        // The value of a renamed setting is moved first.
+        if let old = keys.old.first(where: { self[storedValueFor: $0] != nil }) { rename(old, to: setting.key) }
         try convert(setting.key) { try setting.box.encode(bridge.value(from: $0)) }
     }
 

@@ -24,15 +24,15 @@ extension Setting {
         initial: Bool = false,
         _ onChange: @escaping @Sendable (SettingChange<Value>) -> Void
     ) -> SettingObservation {
-        let merging = mergedChanges
+        let known = knownValues
         let change: @Sendable (StoreCommit) -> StoredValueChange? = { commit in
-            merging.map { $0.change(commit) } ?? StoredValueChange(of: commit)
+            known.map { $0.change(commit) } ?? StoredValueChange(of: commit)
         }
         let subscriber = CallbackSubscriber(isDelivering: initial, change) { change in
             if let change = self.change(change) { onChange(change) }
         }
         let (id, value) =
-            merging.map { (engine.addSubscriber(subscriber), $0.begin(with: engine.contents())) }
+            known.map { (engine.addSubscriber(subscriber), $0.begin(with: engine.contents())) }
             ?? engine.addSubscriber(subscriber, forKey: key)
         let observation = SettingObservation(subscriber, id: id, engine: engine)
         if initial {

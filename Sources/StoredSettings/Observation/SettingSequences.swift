@@ -103,19 +103,19 @@ extension Setting.Changes.Iterator: Sendable {}
 extension Setting {
     /// Adds a subscriber, which receives every change after the value that is returned.
     func subscribe() -> (ChangeSubscription<StoredValueChange>, StoredValue?) {
-        guard let merging = mergedChanges else {
+        guard let known = knownValues else {
             let storage = StreamSubscriber(StoredValueChange.init(of:))
             let (id, value) = engine.addSubscriber(storage, forKey: key)
             return (ChangeSubscription(storage, in: engine, id: id), value)
         }
-        let storage = StreamSubscriber(merging.change)
+        let storage = StreamSubscriber { known.change($0) }
         let id = engine.addSubscriber(storage)
-        return (ChangeSubscription(storage, in: engine, id: id), merging.begin(with: engine.contents()))
+        return (ChangeSubscription(storage, in: engine, id: id), known.begin(with: engine.contents()))
     }
 
-    /// The changes under all keys of a renamed setting; `nil` for a setting that has one key.
-    var mergedChanges: MergedChanges? {
-        box.key.storedKeys.old.isEmpty ? nil : MergedChanges(box.key.storedKeys)
+    /// What a subscriber knows of a renamed setting; `nil` for a setting that has one key.
+    var knownValues: KnownValues? {
+        box.key.storedKeys.old.isEmpty ? nil : KnownValues(box.key.storedKeys)
     }
 
     /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.

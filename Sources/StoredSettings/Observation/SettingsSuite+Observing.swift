@@ -64,16 +64,24 @@ extension SettingsSuite {
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
         let keys = Set(settings.flatMap(\.storedKeys.all))
-        let subscriber = CallbackSubscriber(isDelivering: initial) {
+        let observed = settings.map { ($0, $0.knownValues) }
+        let isRenamed = observed.contains { $1 != nil }
+        // Until the values under all keys of a renamed setting are known, changes wait.
+        let subscriber = CallbackSubscriber(isDelivering: initial || isRenamed) {
             SettingsSuite.Change($0, keys: keys)
         } callback: { change in
-            if settings.contains(where: { $0.hasChanged(in: change) }) { onChange() }
+            var hasChanged = false
+            // All of them, because each follows the changes.
+            for (setting, known) in observed where setting.hasChanged(in: change, known) { hasChanged = true }
+            if hasChanged { onChange() }
         }
         let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber), engine: engine)
-        if initial {
-            onChange()
-            subscriber.endDelivery()
+        if isRenamed {
+            let contents = engine.contents()
+            for (_, known) in observed { known?.begin(with: contents) }
         }
+        if initial { onChange() }
+        if initial || isRenamed { subscriber.endDelivery() }
         return observation
     }
 
@@ -104,19 +112,28 @@ protocol ObservedSetting: Sendable {
     /// The keys under which a value may be stored.
     var storedKeys: StoredKeys { get }
 
+    /// What a subscriber knows of a renamed setting; `nil` for a setting that has one key.
+    var knownValues: KnownValues? { get }
+
     /// Returns whether a change of the suite changes the value of the setting.
-    func hasChanged(in change: SettingsSuite.Change) -> Bool
+    ///
+    /// - Parameters:
+    ///   - change: The change.
+    ///   - known: The values before the change, which this method updates.
+    /// - Returns: Whether the value changes.
+    func hasChanged(in change: SettingsSuite.Change, _ known: KnownValues?) -> Bool
 }
 
 extension Setting: ObservedSetting {
     var storedKeys: StoredKeys { box.key.storedKeys }
 
-    func hasChanged(in change: SettingsSuite.Change) -> Bool {
-        guard storedKeys.all.contains(where: { change[$0] != nil }) else { return false }
-        // Only a renamed setting has several keys. One that has not changed has its current value before and after.
-        let old = storedKeys.value { change[$0].map(\.old) ?? engine.value(forKey: $0) }
-        let new = storedKeys.value { change[$0].map(\.new) ?? engine.value(forKey: $0) }
-        return self.change(StoredValueChange(old: old, new: new, origin: change.origin)) != nil
+    func hasChanged(in change: SettingsSuite.Change, _ known: KnownValues?) -> Bool {
+        if let known {
+            let new = change.changes.mapValues(\.new)
+            return known.change(new, change.origin).flatMap(self.change) != nil
+        }
+        guard let part = change[key] else { return false }
+        return self.change(StoredValueChange(old: part.old, new: part.new, origin: part.origin)) != nil
     }
 
     /// The error of a call on one suite for a setting of another one.

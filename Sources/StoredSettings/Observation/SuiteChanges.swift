@@ -39,7 +39,8 @@ extension SettingsSuite {
 
     /// Every change of some settings from now on.
     ///
-    /// The changes of these settings in one transaction are one element. For their typed values, use ``values(of:)``.
+    /// The changes of these settings in one transaction are one element. They are changes of stored keys, so a renamed setting
+    /// that is moved to its new key is one. For typed values, use ``values(of:)``.
     ///
     /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
     /// - Returns: The changes.

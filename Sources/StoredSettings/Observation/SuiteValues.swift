@@ -93,6 +93,8 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
     /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
     private let isOwn: Bool
     private var reading: SettingBox<Value>.Reading
+    /// `nil` for a setting that has one key.
+    private let known: KnownValues?
     /// Owns the engine, which the box does not.
     private let setting: Setting<Value>
 
@@ -100,6 +102,8 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
         self.setting = setting
         box = setting.box
         isOwn = setting.engine === engine
+        known = isOwn ? setting.knownValues : nil
+        known?.begin(with: contents)
         let stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
         reading = setting.box.reading(of: stored)
     }
@@ -107,9 +111,15 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
     var value: Value { reading.value }
 
     func apply(_ change: NewStoredValues) -> Bool {
-        guard isOwn, setting.storedKeys.all.contains(where: { change.values[$0] != nil }) else { return false }
-        // Only a renamed setting has several keys. One that has not changed has its current value.
-        let stored = setting.storedKeys.value { change.values[$0] ?? setting.engine.value(forKey: $0) }
+        guard isOwn else { return false }
+        let stored: StoredValue?
+        if let known {
+            guard let change = known.change(change.values, .local) else { return false }
+            stored = change.new
+        } else {
+            guard let new = change.values[setting.key] else { return false }
+            stored = new
+        }
         let new = box.reading(of: stored)
         guard box.identity(of: new) != box.identity(of: reading) else { return false }
         reading = new

@@ -33,11 +33,26 @@ struct NamedSuiteTests {
         try SettingsSuite.configure("test.named.twice")
         let twice = #expect(throws: SettingsError.self) { try SettingsSuite.configure("test.named.twice") }
         #expect(twice?.fact == "the suite was configured before")
-        let suite = SettingsSuite("test.named.late")
+        _ = SettingsSuite("test.named.late")
         let late = #expect(throws: SettingsError.self) { try SettingsSuite.configure("test.named.late") }
         #expect(late?.code == .suiteInUse)
         #expect(late?.suite == "test.named.late")
-        withExtendedLifetime(suite) {}
+        #expect(late?.fact == "the suite was used before")
+    }
+
+    @Test("is configured or used first, never both, if two threads race")
+    func race() async {
+        for number in 1...200 {
+            let name = "test.named.race.\(number)"
+            async let isConfigured =
+                Task.detached {
+                    (try? SettingsSuite.configure(name, overrides: [.commandLine([])])) != nil
+                }
+                .value
+            async let suite = Task.detached { SettingsSuite(name) }.value
+            let (configured, overrides) = await (isConfigured, suite.overrides)
+            #expect(configured == (overrides != nil))
+        }
     }
 
     @Test("is replaced in a task and its child tasks, and nowhere else")

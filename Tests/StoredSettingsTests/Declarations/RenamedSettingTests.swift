@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Observation
 import StoredSettingsTesting
 import Synchronization
@@ -153,15 +154,143 @@ struct RenamedSettingTests {
         #expect(count.withLock(\.self) == 1)
     }
 
+    @Test("keeps the value of its old key when an assignment is rejected")
+    func rejected() throws {
+        let deep = (0..<1_000).reduce(StoredValue.null) { value, _ in .array([value]) }
+        let any = Setting("any", default: StoredValue.null, suite: suite, traits: .renamed(from: "oldLimit"))
+        any.value = deep
+        #expect(reporter.errors.map(\.code) == [.unstorable])
+        #expect(any.value == 5)
+        #expect(suite.snapshot() == ["oldLimit": 5])
+    }
+
+    @Test("is moved in one commit by an assignment")
+    func oneCommitOfAssignment() async {
+        let changes = suite.changes
+        limit.value = 7
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?.changes.keys.sorted() == ["limit", "oldLimit"])
+    }
+
+    @Test("is moved before a migration converts it")
+    func converting() throws {
+        struct Text: StoredValueBridge {
+            func value(from storedValue: StoredValue) throws -> Int { Int(try storedValue.as(String.self)) ?? 0 }
+            func storedValue(from value: Int) -> StoredValue { .string("\(value)") }
+        }
+        try suite.setStoredValue("42", forKey: "oldLimit")
+        try suite.transaction { try $0.convert(limit, from: Text()) }
+        #expect(suite.snapshot() == ["limit": 42])
+    }
+
+    /// A suite in which another thread moves a value between the keys of `n` while a body runs.
+    ///
+    /// Each transaction stores a new number under one of the two keys, and under `other`.
+    private func whileMoving(
+        _ body: @escaping @Sendable (SettingsSuite, Setting<Int>, Setting<Int>) throws -> Void
+    ) async {
+        let suite = SettingsSuite.inMemory(["oldN": 1, "other": 1], reporter: reporter)
+        let number = Setting("n", default: 0, suite: suite, traits: .renamed(from: "oldN"))
+        let other = Setting("other", default: 0, suite: suite)
+        let (isOver, count) = (Flag(), 20_000)
+        // Threads of their own: the loops would occupy the threads that tasks need.
+        Thread.detachNewThread {
+            defer { isOver.set() }
+            do {
+                for value in 2...Int128(count) {
+                    try suite.transaction {
+                        let keys = value.isMultiple(of: 2) ? ("n", "oldN") : ("oldN", "n")
+                        $0[storedValueFor: keys.0] = .integer(value)
+                        $0[storedValueFor: keys.1] = nil
+                        $0[storedValueFor: "other"] = .integer(value)
+                    }
+                }
+            } catch {
+                Issue.record(error)
+            }
+        }
+        await onThread {
+            do {
+                while !isOver.isSet { try body(suite, number, other) }
+            } catch {
+                Issue.record(error)
+            }
+        }
+        #expect(number.value == count)
+        #expect(reporter.errors.isEmpty, "no state has both keys")
+    }
+
+    private final class Flag: Sendable {
+        private let flag = Atomic(false)
+        var isSet: Bool { flag.load(ordering: .acquiring) }
+        func set() { flag.store(true, ordering: .releasing) }
+    }
+
+    @Test("has a value at any time while another thread moves it")
+    func moving() async throws {
+        await whileMoving { suite, number, _ in
+            #expect(number.isSet)
+            let loaded = try number.load()
+            #expect(loaded != nil)
+            #expect(number.explain().layer == .store)
+            #expect(number.value > 0)
+        }
+    }
+
+    @Test("is part of tuples of one moment while another thread moves it")
+    func tuples() async throws {
+        let (pairs, tasks) = (Pairs(), Tasks())
+        await whileMoving { suite, number, other in
+            tasks.start {
+                for await (number, other) in suite.values(of: number, other) { pairs.append([number, other]) }
+            }
+        }
+        await eventually("the last values arrive") { pairs.all.last == [20_000, 20_000] }
+        tasks.cancel()
+        #expect(pairs.all.filter { $0[0] != $0[1] } == [])
+    }
+
+    private final class Pairs: Sendable {
+        private let pairs = Mutex<[[Int]]>([])
+        var all: [[Int]] { pairs.withLock(\.self) }
+        func append(_ pair: [Int]) { pairs.withLock { $0.append(pair) } }
+    }
+
+    private final class Tasks: Sendable {
+        private let task = Mutex<Task<Void, Never>?>(nil)
+
+        /// Starts a task, unless one was started before.
+        func start(_ body: @escaping @Sendable () async -> Void) {
+            task.withLock { task in
+                if task == nil { task = Task { await body() } }
+            }
+        }
+
+        func cancel() { task.withLock { $0?.cancel() } }
+    }
+
+    @Test("notifies the observers of several settings of every change while another thread moves it")
+    func observedWhileMoving() async throws {
+        let seen = Mutex([Int]())
+        let observation = Mutex<SettingObservation?>(nil)
+        await whileMoving { suite, number, _ in
+            guard observation.withLock({ $0 == nil }) else { return }
+            let new = suite.observe(number) { seen.withLock { $0.append(number.value) } }
+            observation.withLock { $0 = new }
+        }
+        #expect(seen.withLock { $0.last } == 20_000)
+        observation.withLock { $0 }?.invalidate()
+    }
+
     @Test("never shows another value while another thread changes and moves it")
     func racing() async throws {
         try await withTemporaryDirectory { directory in
             let suite = SettingsSuite(fileAt: "\(directory)/settings.json", reporter: reporter)
             let limit = Setting("limit", default: 0, suite: suite, traits: .renamed(from: "oldLimit"))
             try suite.setStoredValue(1, forKey: "oldLimit")
-            let isDone = Atomic(false)
-            async let writer: Void = onThread {
-                defer { isDone.store(true, ordering: .releasing) }
+            let isDone = Flag()
+            Thread.detachNewThread {
+                defer { isDone.set() }
                 do {
                     for number in 1...2_000 {
                         // Moves the value to the new key, and back to the old one.
@@ -175,13 +304,14 @@ struct RenamedSettingTests {
                     Issue.record(error)
                 }
             }
-            var last = 0
-            while !isDone.load(ordering: .acquiring) {
-                let value = limit.value
-                #expect(value >= max(last, 1), "a value is stored at any time")
-                last = max(last, value)
+            await onThread {
+                var last = 0
+                while !isDone.isSet {
+                    let value = limit.value
+                    #expect(value >= max(last, 1), "a value is stored at any time")
+                    last = max(last, value)
+                }
             }
-            await writer
             #expect(limit.value == 2_000)
             suite.finish()
         }

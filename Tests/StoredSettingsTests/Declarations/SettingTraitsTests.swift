@@ -101,6 +101,51 @@ struct SettingTraitsTests {
         #expect(codes.explain().description.hasPrefix("codes = nil"))
     }
 
+    @Test("no error contains a text that a validator or a conversion of a secret setting has chosen")
+    func secretErrors() throws {
+        struct Rejected: Error, CustomStringConvertible { var description: String }
+        struct Bridge: StoredValueBridge {
+            func value(from storedValue: StoredValue) throws -> String {
+                throw SettingsError.invalidValue("bad \(try storedValue.as(String.self))")
+            }
+            func storedValue(from value: String) throws -> StoredValue {
+                throw SettingsError.unstorable("bad \(value)")
+            }
+        }
+        let reporter = RecordingReporter()
+        let suite = SettingsSuite.inMemory(
+            ["a": "hunter2", "b": "hunter2"],
+            overrides: [.environment(["A": "hunter2"], prefix: "")],
+            reporter: reporter
+        )
+        let checked = Setting(
+            "a",
+            default: "",
+            suite: suite,
+            validate: { if $0.isEmpty { true } else { throw Rejected(description: "bad \($0)") } },
+            traits: .secret
+        )
+        let bridged = Setting("b", default: "", suite: suite, as: Bridge(), traits: .secret)
+        let catalog = SettingsCatalog(checked, bridged)
+        var errors = catalog.findProblems().errors
+        #expect(errors.count == 3)
+        for setting in [checked, bridged] {
+            #expect(setting.value.isEmpty)
+            let error = #expect(throws: SettingsError.self) { try setting.set("hunter2") }
+            errors += [error, #expect(throws: SettingsError.self) { try setting.load() }].compactMap { $0 }
+            let text = #expect(throws: SettingsError.self) { try catalog[setting.key]?.set(text: "hunter2") }
+            errors += [text].compactMap { $0 }
+            var dumped = ""
+            dump(setting.explain(), to: &dumped)
+            #expect(!(dumped + catalog.explain()).contains("hunter"))
+        }
+        #expect(errors.count == 9)
+        for error in errors + reporter.errors {
+            #expect(!error.message.contains("hunter"), "\(error)")
+            #expect(error.underlying == nil)
+        }
+    }
+
     @Test("a change that needs a restart is pending until the value is again the one that was read first")
     func restart() throws {
         let suite = SettingsSuite.inMemory(["port": 1])

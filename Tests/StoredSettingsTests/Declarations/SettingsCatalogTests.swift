@@ -154,6 +154,15 @@ struct SettingsCatalogTests {
         }
     }
 
+    @Test("has no text for nil, stored or not")
+    func null() throws {
+        let suite = SettingsSuite.inMemory(["maybe": nil])
+        let catalog = SettingsCatalog(Setting<String?>("maybe", default: "x", suite: suite))
+        #expect(catalog["maybe"]?.text == nil)
+        try catalog["maybe"]?.set(text: "null")
+        #expect(suite.storedValue(forKey: "maybe") == "null")
+    }
+
     @Test("shows no secret")
     func secrets() throws {
         let (catalog, _) = catalog(["token": "hush"])
