@@ -24,6 +24,7 @@ let package = Package(
             dependencies: ["StoredSettings", "ExampleSettings"],
             path: "Examples/quickstart"
         ),
+        .executableTarget(name: "tool", dependencies: ["StoredSettings"], path: "Examples/tool"),
         .executableTarget(name: "watch", dependencies: ["StoredSettings", "ExampleSettings"], path: "Examples/watch"),
 
         // Kills, races and load, for longer than a test may take: `swift run -c release endurance`.
@@ -48,7 +49,7 @@ let package = Package(
             name: "GuideTests",
             dependencies: ["StoredSettings", "StoredSettingsFoundation", "TestSupport"]
         ),
-        .testTarget(name: "ExampleTests", dependencies: ["quickstart", "watch", "TestSupport"]),
+        .testTarget(name: "ExampleTests", dependencies: ["quickstart", "tool", "watch", "TestSupport"]),
 
         // Reads that have to compile to loads; `.ci/check-hot-reads` disassembles them.
         .target(name: "HotReads", dependencies: ["StoredSettings"], path: "Tests/HotReads"),

@@ -159,6 +159,10 @@ protocol CatalogSetting: Sendable {
     ///
     /// - Throws: ``SettingsError`` that names the setting.
     func storedValue(ofText text: String) throws -> StoredValue?
+    /// Checks whether a stored value could be used.
+    ///
+    /// - Throws: ``SettingsError`` that names the setting.
+    func check(_ stored: StoredValue) throws
     func remove() throws
     func text(of value: StoredValue) -> String
     func problems() -> [SettingsError]

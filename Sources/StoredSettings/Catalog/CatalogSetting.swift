@@ -40,6 +40,18 @@ extension Setting: CatalogSetting {
         }
     }
 
+    func check(_ stored: StoredValue) throws {
+        try stored.checkDepth(forKey: key)
+        do {
+            _ = try box.decode(stored)
+        } catch {
+            var error = box.naming(error, as: .invalidValue)
+            error.consequence = "the setting keeps the value it had"
+            if error.remedy.isEmpty { error.remedy = "use \(box.validForm)" }
+            throw error
+        }
+    }
+
     func text(of value: StoredValue) -> String {
         // A setting of any stored value reads JSON first.
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text

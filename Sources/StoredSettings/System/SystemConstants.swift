@@ -18,6 +18,7 @@ package typealias GroupID = gid_t
 
 /// The error numbers of system calls.
 package enum Errno {
+    package static let brokenPipe = EPIPE
     package static let diskQuotaExceeded = EDQUOT
     package static let fileExists = EEXIST
     package static let fileNameTooLong = ENAMETOOLONG

@@ -45,8 +45,17 @@ package struct JSONWriter {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read
     ///   again.
     package static func text(of entries: [String: StoredValue]) throws -> [UInt8] {
+        try prettyText(of: .dictionary(entries))
+    }
+
+    /// Returns one value in the form of a file.
+    ///
+    /// - Parameter value: The value.
+    /// - Returns: The UTF-8 bytes, which end with a newline.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
+    static func prettyText(of value: StoredValue) throws -> [UInt8] {
         var writer = JSONWriter(isPretty: true)
-        try writer.write(.dictionary(entries))
+        try writer.write(value)
         writer.text.append(JSONByte.lineFeed)
         return writer.text
     }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The exit codes of a command, as `sysexits.h` defines them.
+enum CommandExit {
+    static let success: Int32 = 0
+    /// The value to show is `nil`.
+    static let noValue: Int32 = 1
+    static let usage: Int32 = 64
+    static let data: Int32 = 65
+    static let noInput: Int32 = 66
+    static let unavailable: Int32 = 69
+    static let software: Int32 = 70
+    static let system: Int32 = 71
+    static let cannotCreate: Int32 = 73
+    static let input: Int32 = 74
+    static let temporary: Int32 = 75
+    static let noPermission: Int32 = 77
+    static let configuration: Int32 = 78
+
+    /// The meanings of the codes, for the help.
+    static let meanings: [(code: Int32, meaning: String)] = [
+        (success, "success"),
+        (noValue, "the value is nil, so nothing is shown"),
+        (usage, "the command, an option or a key is wrong"),
+        (data, "a setting rejects a value, or the file to import is malformed"),
+        (noInput, "the file to import cannot be read"),
+        (unavailable, "the editor failed"),
+        (software, "an error in the program"),
+        (system, "the system refused a resource"),
+        (cannotCreate, "there is no place to store the settings in"),
+        (input, "the settings, or the output, cannot be read or written"),
+        (temporary, "another process prevented the change; try again"),
+        (noPermission, "this user may not change the settings"),
+        (configuration, "there are problems with the stored values or the settings file"),
+    ]
+
+    /// The exit code of an error of the library.
+    static func code(of error: SettingsError) -> Int32 {
+        codes[error.code] ?? software
+    }
+
+    private static let codes: [SettingsError.Code: Int32] = [
+        .typeMismatch: data,
+        .invalidValue: data,
+        .unstorable: data,
+        .validationFailed: data,
+        .invalidKey: data,
+        .unknownKey: data,
+        .threadUnavailable: system,
+        .locationUnavailable: cannotCreate,
+        .readFailed: input,
+        .writeFailed: input,
+        .notSaved: input,
+        .lockTimedOut: temporary,
+        .readOnly: noPermission,
+        .untrustedFile: noPermission,
+        .malformedFile: configuration,
+        .malformedJournal: configuration,
+        .newerFormat: configuration,
+        .oldKeyIgnored: configuration,
+        .conflictingDeclarations: configuration,
+        .unknownVariable: configuration,
+        .deprecatedKey: configuration,
+    ]
+}
+
+/// The end of a command without success.
+struct CommandFailure: Error {
+    let code: Int32
+    /// What happened, with the consequence and the fix; empty if there is nothing to say.
+    let messages: [String]
+
+    init(_ code: Int32, _ messages: String...) {
+        self.init(code, messages: messages)
+    }
+
+    init(_ code: Int32, messages: [String]) {
+        self.code = code
+        self.messages = messages
+    }
+
+    /// The failure that an error means.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as SettingsError: self.init(CommandExit.code(of: error), error.message)
+        // The reader of the output has seen enough.
+        case let error as SystemError where error.number == Errno.brokenPipe && error.call == .write:
+            self.init(CommandExit.success)
+        case let error as SystemError:
+            self.init(CommandExit.input, "\(error). The command stopped there. Check the file and the disk.")
+        case is CancellationError: self.init(CommandExit.success)
+        default: self.init(CommandExit.software, "an error of type \(type(of: error)). The command stopped there.")
+        }
+    }
+
+    /// The failure of arguments that make no sense.
+    ///
+    /// - Parameters:
+    ///   - fact: What is wrong.
+    ///   - fix: What to type instead.
+    /// - Returns: The failure.
+    static func usage(_ fact: String, fix: String) -> CommandFailure {
+        CommandFailure(CommandExit.usage, "\(fact). Nothing is changed. \(fix)" + (fix.hasSuffix("?") ? "" : "."))
+    }
+}

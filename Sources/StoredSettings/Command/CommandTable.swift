@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension CommandDefinition {
+    /// All commands, in the order of the help.
+    static let all: [CommandDefinition] = reading + writing + [completion, help]
+
+    private static let reading = [
+        CommandDefinition(
+            name: "list",
+            summary: "Print all settings with their values",
+            discussion: """
+                A row has the key, the value, the layer that the value comes from, and the help. On a terminal, rows are cut \
+                to its width. The value of a secret is ••••.
+                """,
+            options: [.json],
+            body: .immediate { try $0.list() }
+        ),
+        CommandDefinition(
+            name: "get",
+            forms: ["KEY"],
+            summary: "Print the value of one setting",
+            discussion: """
+                Prints the text alone, which set accepts. If the value is nil, prints nothing, and the exit code is 1. \
+                A secret needs --reveal. On a terminal, control characters are escaped.
+                """,
+            options: [.json, .reveal],
+            operands: .key,
+            body: .immediate { try $0.get() }
+        ),
+        CommandDefinition(
+            name: "explain",
+            forms: ["[KEY…]"],
+            summary: "Print where values come from, what they hide, and what is wrong with them",
+            operands: .keys,
+            body: .immediate { try $0.explain() }
+        ),
+        CommandDefinition(
+            name: "watch",
+            forms: ["[KEY…]"],
+            summary: "Print each change of a value, from any process, until interrupted",
+            discussion: """
+                A line is key=text, without =text for a value that is nil. With --json, a line is an object. If values \
+                change faster than the lines can be written, only the newest ones are printed.
+                """,
+            options: [.json, .initial],
+            operands: .keys,
+            body: .suspending { try await $0.watch() }
+        ),
+        CommandDefinition(
+            name: "validate",
+            summary: "Check all stored values and all overrides, and print every problem",
+            discussion: """
+                Problems are printed to standard error, and the exit code is then 78. Warnings are printed, too. An unknown \
+                key is one that no setting has.
+                """,
+            options: [.json, .unknownKeys],
+            body: .immediate { try $0.validate() }
+        ),
+        CommandDefinition(
+            name: "path",
+            summary: "Print the path of the settings file",
+            discussion: "Several suites have a line each: the name of the suite, a tab, and the path.",
+            options: [.json],
+            body: .immediate { try $0.path() }
+        ),
+    ]
+
+    private static let writing = [
+        CommandDefinition(
+            name: "set",
+            forms: ["KEY VALUE", "KEY=VALUE…", "KEY --stdin"],
+            summary: "Store values",
+            discussion: """
+                All values are checked first. Those of one suite are stored in one transaction, so either all of them are \
+                stored or none. With --stdin, the value is standard input without its last line feed, so a secret is not \
+                visible in the list of processes or in the history of the shell.
+                """,
+            options: [.standardInput],
+            operands: .values,
+            body: .suspending { try await $0.set() }
+        ),
+        CommandDefinition(
+            name: "unset",
+            forms: ["KEY…"],
+            summary: "Remove stored values, so that the defaults are used",
+            discussion: """
+                The values of one suite are removed in one transaction. A stored key that no setting has can be removed, too.
+                """,
+            operands: .someKeys,
+            body: .suspending { try await $0.unset() }
+        ),
+        CommandDefinition(
+            name: "export",
+            summary: "Print the stored values as a JSON object",
+            discussion: """
+                Secrets are left out without --reveal, and stored keys that no setting has without --force. If there are \
+                several suites, the object has a member for each of them.
+                """,
+            options: [.allValues, .reveal, .force],
+            body: .immediate { try $0.exportValues() }
+        ),
+        CommandDefinition(
+            name: "import",
+            forms: ["FILE", "-"],
+            summary: "Store the values of a JSON object that export has printed",
+            discussion: """
+                The whole object is checked first, and every problem is printed. The values of one suite are then stored in \
+                one transaction. With --replace, values that the object does not contain are removed, except for secrets; \
+                stored keys that no setting has are removed only if --force is given, too. - is standard input.
+                """,
+            options: [.replace, .force],
+            operands: .file,
+            body: .suspending { try await $0.importValues() }
+        ),
+        CommandDefinition(
+            name: "edit",
+            summary: "Edit the stored values in an editor",
+            discussion: """
+                Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read. The result is \
+                checked as a whole, and only the differences are stored, in one transaction for each suite. A removed \
+                member is unset. If another process has changed a value that was edited, nothing is stored.
+                """,
+            options: [.reveal, .force],
+            body: .suspending { try await $0.edit() }
+        ),
+    ]
+
+    private static let completion = CommandDefinition(
+        name: "completion",
+        forms: ["bash", "zsh", "fish"],
+        summary: "Print a script with which a shell completes commands, keys and values",
+        discussion: "For bash, put 'source <(PROGRAM config completion bash)' into ~/.bashrc.",
+        operands: .shell,
+        body: .immediate { try $0.complete() }
+    )
+
+    private static let help = CommandDefinition(
+        name: "help",
+        forms: ["[COMMAND]"],
+        summary: "Print the help of all commands, or of one",
+        options: [.markdown],
+        operands: .command,
+        body: .immediate { try $0.help() }
+    )
+}
+
+extension CommandDefinition.Option {
+    static let initial = Self(name: "--initial", summary: "Print the current values first")
+    static let unknownKeys = Self(
+        name: "--unknown-keys",
+        value: "MODE",
+        choices: ["reject", "warn", "accept"],
+        summary: "Whether an unknown key is a problem (the default), a warning, or accepted"
+    )
+    static let standardInput = Self(name: "--stdin", summary: "Read the value from standard input")
+    static let allValues = Self(name: "--all", summary: "Print the values in use, with overrides and defaults")
+    static let force = Self(name: "--force", summary: "Include stored keys that no setting has")
+    static let replace = Self(name: "--replace", summary: "Remove the values that the object does not contain")
+    static let markdown = Self(name: "--markdown", summary: "Print the help of all commands as a page of Markdown")
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension CommandInvocation {
+    /// Opens the stored values in an editor, and stores the differences.
+    func edit() async throws {
+        let before = settings.suites.map(values)
+        var contents = before.map(\.contents)
+        let directory = try privateDirectory()
+        let file = directory.appending("settings.json")
+        defer { remove(file, in: directory) }
+        let object = object(of: zip(settings.suites, before.map(\.values)).map { ($0, $1) })
+        try write(try JSONWriter.text(of: object), to: file)
+        while true {
+            try await runEditor(on: file)
+            do {
+                let bytes = try readFile(file)
+                let after = try values(in: bytes, file: "the edited file")
+                let edits = try differences(from: before.map(\.values), to: after, bytes)
+                guard !edits.isEmpty else {
+                    return console.show(message: "\(program): No value was edited. Nothing is changed.")
+                }
+                try await edits.store(ifUnchangedSince: contents, settings.suites)
+                return
+            } catch let failure as CommandFailure {
+                guard console.isInputTerminal, console.isErrorTerminal else { throw failure }
+                for message in failure.messages { console.show(message: "\(program): \(message)") }
+                console.writeError("Edit again? [Y/n] ")
+                let answer = console.readAnswer()?.lowercased()
+                guard let answer, ["", "y", "yes"].contains(answer) else {
+                    throw CommandFailure(failure.code, "The edited values are not stored.")
+                }
+                // The person knows of the other change now.
+                if failure.code == CommandExit.temporary { contents = settings.suites.map { $0.engine.contents() } }
+            }
+        }
+    }
+
+    /// Returns the changes from one state of the values to another, after all of them are checked.
+    private func differences(
+        from before: [[String: StoredValue]],
+        to after: [(suite: SettingsSuite, values: [String: StoredValue])],
+        _ bytes: [UInt8]
+    ) throws -> SettingsEdits {
+        var changed: [(suite: SettingsSuite, values: [String: StoredValue])] = []
+        var removed: [(suite: SettingsSuite, keys: [String])] = []
+        for (suite, old) in zip(settings.suites, before) {
+            let new = after.first { $0.suite == suite }?.values ?? [:]
+            changed.append((suite, new.filter { old[$0.key] != $0.value }))
+            removed.append((suite, old.keys.filter { new[$0] == nil }))
+        }
+        var edits = try checkedEdits(changed, bytes: bytes, file: "the edited file")
+        for (suite, keys) in removed {
+            for key in keys {
+                let setting = settings.settings(of: suite).first { $0.key == key }
+                edits.add(setting?.base.storedKeys.edits(nil) ?? [(key, nil)], in: suite)
+            }
+        }
+        return edits
+    }
+}
+
+extension SettingsEdits {
+    /// Stores all changes unless one of the values has changed meanwhile.
+    ///
+    /// - Parameters:
+    ///   - contents: The stored values of each suite before.
+    ///   - suites: The suites.
+    /// - Throws: ``CommandFailure`` that names the values; the error of a transaction.
+    fileprivate func store(ifUnchangedSince contents: [[String: StoredValue]], _ suites: [SettingsSuite]) async throws {
+        let known = zip(suites.map(\.engine), contents).map { (engine: $0, contents: $1) }
+        try await eachGroup { group in
+            let old = known.first { $0.engine === group.suite.engine }?.contents ?? [:]
+            try group.suite.transaction { transaction in
+                let conflicts = group.edits.filter { key, new in
+                    let stored = transaction.storedValue(forKey: key)
+                    return stored != old[key] && stored != new
+                }
+                guard conflicts.isEmpty else { throw CommandFailure.conflict(conflicts.map(\.key)) }
+                for (key, value) in group.edits { try transaction.setStoredValue(value, forKey: key) }
+            }
+        }
+    }
+}
+
+extension CommandFailure {
+    fileprivate static func conflict(_ keys: [String]) -> CommandFailure {
+        let list = keys.map { "'\($0)'" }.joined(separator: ", ")
+        return CommandFailure(
+            CommandExit.temporary,
+            "another process has changed \(list) since the editor was opened. Nothing is changed. Edit again."
+        )
+    }
+}
+
+// MARK: - The editor and its file
+
+extension CommandInvocation {
+    private func privateDirectory() throws -> FilePath {
+        let parent = console.variable("TMPDIR").flatMap { $0.isEmpty ? nil : FilePath($0) } ?? "/tmp"
+        return try creating { () throws(SystemError) in try console.system.makePrivateDirectory(in: parent) }
+    }
+
+    private func write(_ bytes: [UInt8], to path: FilePath) throws {
+        try creating { () throws(SystemError) in
+            let flags = OpenFlags.readWrite | OpenFlags.create | OpenFlags.exclusiveCreate
+            try console.system.write(bytes, to: console.system.open(path, flags, mode: 0o600))
+        }
+    }
+
+    private func creating<Result>(_ body: () throws(SystemError) -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch {
+            throw CommandFailure(
+                CommandExit.cannotCreate,
+                "the file to edit cannot be created: \(error). Nothing is changed. Set TMPDIR to a directory with space."
+            )
+        }
+    }
+
+    private func readFile(_ path: FilePath) throws -> [UInt8] {
+        // An editor may have put another file in its place, so it is opened again.
+        let file = try console.system.open(path, OpenFlags.readOnly)
+        return try console.system.contents(of: file, limit: SettingsFile.longestFile)
+    }
+
+    /// Runs the editor of the user.
+    private func runEditor(on file: FilePath) async throws {
+        let names = ["VISUAL", "EDITOR"].compactMap { console.variable($0) }
+        let editor = names.first { !$0.isEmpty } ?? "vi"
+        let (system, isInteractive) = (console.system, console.isInputTerminal)
+        let code = try await WaitingExecutor.run {
+            try system.runShell(editor + " \"$1\"", [file], isInteractive: isInteractive)
+        }
+        guard code == 0 else {
+            throw CommandFailure(
+                CommandExit.unavailable,
+                "the editor '\(editor)' ended with code \(code). Nothing is changed. Set EDITOR to one that works."
+            )
+        }
+    }
+
+    private func remove(_ file: FilePath, in directory: FilePath) {
+        do {
+            // Some editors leave a copy beside the file.
+            if let handle = try console.system.openDirectory(directory) {
+                for name in try console.system.names(in: handle) { try console.system.unlink(name, in: handle) }
+            }
+            try console.system.removeDirectory(directory)
+        } catch {
+            console.show(message: "\(program): \(directory) with the edited values is left: \(error). Remove it.")
+        }
+    }
+}

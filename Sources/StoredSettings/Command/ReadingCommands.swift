@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension CommandInvocation {
+    /// Prints all settings.
+    func list() throws {
+        if has(.json) { return try console.show(json: StoredValue.array(settings.all.map(\.jsonObject)).prettyJSON) }
+        var table = TerminalTable(header: ["KEY", "VALUE", "LAYER", "HELP"])
+        for (index, setting) in settings.all.enumerated() {
+            let layer = setting.layer
+            table.rows.append([setting.key, setting.text ?? "nil", layer.description, setting.help.summary])
+            if layer == .default { table.faint.insert(index) }
+        }
+        try console.show(lines: table.lines(columns: console.columns, isColored: console.isColored))
+    }
+
+    /// Prints one value.
+    func get() throws {
+        let setting = try settings.setting(forKey: operands[0])
+        guard !setting.isSecret || has(.reveal) else {
+            throw CommandFailure.usage("the value of '\(setting.key)' is secret", fix: "Add --reveal to print it")
+        }
+        let value = setting.base.currentStoredValue
+        if has(.json) {
+            try console.show(json: (value ?? .null).jsonText)
+        } else if let text = value.map(setting.base.text) {
+            try console.show(lines: [console.isOutputTerminal ? TerminalText.escaped(text) : text])
+        }
+        if value == nil { throw CommandFailure(CommandExit.noValue) }
+    }
+
+    /// Prints where values come from.
+    func explain() throws {
+        let lines = try settings.settings(forKeys: operands).map { TerminalText.escaped($0.explain()) }
+        try console.show(lines: lines)
+    }
+
+    /// Checks all values.
+    func validate() throws {
+        let mode: SettingsCatalog.UnknownKeys =
+            switch value(of: .unknownKeys) {
+            case "warn": .warn
+            case "accept": .accept
+            default: .reject
+            }
+        let found = settings.catalog.findProblems(unknownKeys: mode)
+        let names = settings.suites.map(\.name)
+        let (errors, warnings) = (found.errors.filter(isShown), found.warnings.filter(isShown))
+        func isShown(_ error: SettingsError) -> Bool { error.suite.map(names.contains) ?? true }
+        if has(.json) {
+            let problems =
+                errors.map { $0.jsonObject(severity: "error") } + warnings.map { $0.jsonObject(severity: "warning") }
+            try console.show(json: StoredValue.array(problems).prettyJSON)
+        } else {
+            for warning in warnings { console.show(message: "warning: \(warning.message)") }
+            for error in errors { console.show(message: "error: \(error.message)") }
+        }
+        if !errors.isEmpty { throw CommandFailure(CommandExit.configuration) }
+        if !has(.json) { try console.show(lines: ["The settings are valid."]) }
+    }
+
+    /// Prints the file of each suite.
+    func path() throws {
+        let suites = settings.suites
+        let files = suites.map { suite -> String? in
+            switch suite.persistence {
+            case .durable(let path), .readOnly(let path, _): path
+            case .ephemeral: nil
+            }
+        }
+        if has(.json) {
+            let names = zip(suites, files).map { ($0.name, $1.map(StoredValue.string) ?? .null) }
+            try console.show(json: StoredValue.dictionary(Dictionary(names) { first, _ in first }).prettyJSON)
+        } else {
+            // Several suites are told apart by their names. A path alone is printed as it is, for other programs.
+            let lines = zip(suites, files)
+                .compactMap { suite, file in
+                    file.map { suites.count == 1 ? $0 : "\(TerminalText.escaped(suite.name))\t\($0)" }
+                }
+            try console.show(lines: console.isOutputTerminal ? lines.map(TerminalText.escaped) : lines)
+        }
+        let ephemeral = zip(suites, files).filter { $1 == nil }.map(\.0)
+        guard !ephemeral.isEmpty else { return }
+        throw CommandFailure(
+            CommandExit.cannotCreate,
+            messages: ephemeral.map { suite in
+                "\(suite.name) has no file. Its values last as long as the process. Use a suite with a file."
+            }
+        )
+    }
+
+    /// Prints the help of all commands, or of one.
+    func help() throws {
+        let help = CommandHelp(program)
+        if has(.markdown) { return try console.show(lines: help.markdown) }
+        try console.show(lines: operands.first.map { help.lines(of: try .named($0)) } ?? help.overview)
+    }
+}
+
+extension AnySetting {
+    /// The setting as an object of JSON.
+    fileprivate var jsonObject: StoredValue {
+        let value = base.currentStoredValue
+        return [
+            "key": .string(key),
+            "suite": .string(suite.name),
+            "value": shownValue(value),
+            "text": text.map(StoredValue.string) ?? .null,
+            "layer": .string(layer.description),
+            "default": shownValue(base.defaultStoredValue),
+            "type": .string(typeName),
+            "help": .string(help.summary),
+            "valid": validValues.map(StoredValue.string) ?? .null,
+            "choices": choices.map { .array($0.map(StoredValue.string)) } ?? .null,
+            "isSecret": .bool(isSecret),
+            "isSet": .bool(isSet),
+            "requiresRestart": .bool(traits.requiresRestart),
+            "deprecated": traits.deprecation.map(StoredValue.string) ?? .null,
+        ]
+    }
+
+    /// A value for output without `--reveal`.
+    func shownValue(_ value: StoredValue?) -> StoredValue {
+        guard let value else { return .null }
+        return isSecret ? .string(SettingTraits.redactedText) : value
+    }
+}
+
+extension SettingsError {
+    fileprivate func jsonObject(severity: String) -> StoredValue {
+        [
+            "severity": .string(severity),
+            "code": .string(code.description),
+            "key": key.map(StoredValue.string) ?? .null,
+            "suite": suite.map(StoredValue.string) ?? .null,
+            "place": location.map { .string($0.description) } ?? .null,
+            "message": .string(message),
+        ]
+    }
+}
+
+extension StoredValue {
+    /// The value as JSON on several lines.
+    var prettyJSON: String {
+        get throws { String(decoding: try JSONWriter.prettyText(of: self), as: UTF8.self) }
+    }
+}

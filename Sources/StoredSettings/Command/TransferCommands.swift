@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension CommandInvocation {
+    /// Prints the stored values.
+    func exportValues() throws {
+        let exports = settings.suites.map { suite in (suite, values(of: suite)) }
+        try console.show(json: StoredValue.dictionary(object(of: exports.map { ($0, $1.values) })).prettyJSON)
+        for (suite, exported) in exports {
+            show(omitted: exported.secrets, of: suite, "secret", option: "--reveal")
+            show(omitted: exported.undeclared, of: suite, "not the key of a setting", option: "--force")
+        }
+    }
+
+    private func show(omitted keys: [String], of suite: SettingsSuite, _ reason: String, option: String) {
+        guard !keys.isEmpty else { return }
+        let list = keys.map { "'\($0)'" }.joined(separator: ", ")
+        console.show(message: "\(program): \(list): \(reason), and not exported. Add \(option) to export it.")
+    }
+
+    /// The values of a suite that an export contains, and the keys that it leaves out.
+    struct ExportedValues: Sendable {
+        /// All stored values at that moment.
+        var contents: [String: StoredValue]
+        var values: [String: StoredValue] = [:]
+        var secrets: [String] = []
+        var undeclared: [String] = []
+    }
+
+    /// Returns the values of a suite, as the options choose them.
+    func values(of suite: SettingsSuite) -> ExportedValues {
+        let contents = suite.engine.contents()
+        var exported = ExportedValues(contents: contents)
+        for setting in settings.settings(of: suite) {
+            var value = setting.base.storedKeys.value { contents[$0] }
+            if has(.allValues) { value = setting.base.currentStoredValue }
+            guard let value else { continue }
+            if setting.isSecret, !has(.reveal) {
+                exported.secrets.append(setting.key)
+            } else {
+                exported.values[setting.key] = value.storedAsJSON
+            }
+        }
+        let undeclared = settings.undeclaredKeys(of: suite, in: contents.keys)
+        if has(.force) {
+            for key in undeclared { exported.values[key] = contents[key]?.storedAsJSON }
+        } else {
+            exported.undeclared = undeclared
+        }
+        return exported
+    }
+
+    /// Returns the object that export prints: with a member for each suite if there are several.
+    func object(of suites: [(SettingsSuite, [String: StoredValue])]) -> [String: StoredValue] {
+        guard suites.count != 1 else { return suites[0].1 }
+        return Dictionary(suites.map { ($0.name, .dictionary($1)) }) { first, _ in first }
+    }
+}
+
+// MARK: - Import
+
+extension CommandInvocation {
+    /// Stores the values of an object.
+    func importValues() async throws {
+        let (bytes, file) = try input(operands[0])
+        let suites = try values(in: bytes, file: file)
+        var edits = try checkedEdits(suites, bytes: bytes, file: file)
+        guard has(.replace) else { return try await edits.store() }
+        // A suite without new values loses the others, too.
+        for (suite, _) in suites { edits.add([], in: suite) }
+        let removed = suites.map { suite, values in (suite.engine, removableKeys(of: suite, except: Set(values.keys))) }
+        try await edits.replace { engine, contents in
+            removed.filter { $0.0 === engine }.flatMap { $0.1(contents) }
+        }
+    }
+
+    private func input(_ name: String) throws -> (bytes: [UInt8], file: String) {
+        if name == "-" { return (try console.read(), "standard input") }
+        do {
+            let file = try console.system.open(FilePath(name), OpenFlags.readOnly)
+            return (try console.system.contents(of: file, limit: SettingsFile.longestFile), name)
+        } catch {
+            throw CommandFailure(
+                CommandExit.noInput,
+                "\(name) cannot be read: \(error.reason). Nothing is imported. Use a file that you may read."
+            )
+        }
+    }
+
+    /// Reads the values of each suite.
+    func values(in bytes: [UInt8], file: String) throws -> [(suite: SettingsSuite, values: [String: StoredValue])] {
+        let object: [String: StoredValue]
+        do {
+            object = try JSONReader.readObject(bytes)
+        } catch {
+            let place = "\(file):\(error.line):\(error.column)"
+            throw CommandFailure(CommandExit.data, "\(place): \(error.problem). Nothing is changed. Correct the file.")
+        }
+        let suites = settings.suites
+        guard suites.count > 1 else { return suites.map { ($0, object) } }
+        return try object.sorted { $0.key < $1.key }
+            .map { name, value in
+                guard let suite = suites.first(where: { $0.name == name }), case .dictionary(let values) = value else {
+                    let names = suites.map { "'\($0.name)'" }.joined(separator: ", ")
+                    throw CommandFailure(
+                        CommandExit.data,
+                        "\(file): '\(name)' is no object with the values of a suite. Nothing is changed. Use \(names)."
+                    )
+                }
+                return (suite, values)
+            }
+    }
+
+    /// Checks all values, and returns the changes that store them.
+    ///
+    /// - Throws: ``CommandFailure`` with all problems.
+    func checkedEdits(
+        _ suites: [(suite: SettingsSuite, values: [String: StoredValue])],
+        bytes: [UInt8],
+        file: String
+    ) throws -> SettingsEdits {
+        var edits = SettingsEdits()
+        var problems: [String] = []
+        for (suite, values) in suites {
+            let own = settings.settings(of: suite)
+            for (key, value) in values.sorted(by: { $0.key < $1.key }) {
+                do {
+                    if let setting = own.first(where: { $0.accepts(key, among: values) }) {
+                        try setting.checkImported(value)
+                        edits.add(value, for: setting)
+                    } else if has(.force), !key.isEmpty {
+                        try value.checkDepth(forKey: key)
+                        edits.add([(key, value)], in: suite)
+                    } else {
+                        throw SettingsError.notImported(key, similar: Similarity.best(for: key, among: own.map(\.key)))
+                    }
+                } catch {
+                    var error = SettingsError.wrapping(error, as: .invalidValue)
+                    let place = settings.suites.count == 1 ? JSONReader.place(ofMember: key, in: bytes) : nil
+                    error.location = SettingsError.Location(file: file, line: place?.line, column: place?.column)
+                    error.consequence = "nothing is changed"
+                    problems.append(error.message)
+                }
+            }
+        }
+        guard problems.isEmpty else { throw CommandFailure(CommandExit.data, messages: problems) }
+        return edits
+    }
+
+    /// Returns a function that finds the stored keys that `--replace` removes.
+    private func removableKeys(
+        of suite: SettingsSuite,
+        except kept: Set<String>
+    ) -> @Sendable ([String]) -> [String] {
+        let own = settings.settings(of: suite).filter { !$0.isSecret && !kept.contains($0.key) }
+        let declared = own.flatMap(\.base.storedKeys.all)
+        guard has(.force) else { return { _ in declared } }
+        return { [settings] stored in
+            declared + settings.undeclaredKeys(of: suite, in: stored).filter { !kept.contains($0) }
+        }
+    }
+}
+
+extension AnySetting {
+    /// Whether a key of an object is that of the setting, or one that it had before it was renamed.
+    fileprivate func accepts(_ key: String, among values: [String: StoredValue]) -> Bool {
+        self.key == key || values[self.key] == nil && base.storedKeys.old.first { values[$0] != nil } == key
+    }
+
+    fileprivate func checkImported(_ value: StoredValue) throws {
+        if isSecret, value == .string(SettingTraits.redactedText) {
+            throw SettingsError(
+                .invalidValue,
+                fact: "the value stands for a secret that is not shown",
+                remedy: "put the secret in its place, or remove the key",
+                key: key
+            )
+        }
+        try base.check(value)
+    }
+}
+
+extension SettingsEdits {
+    /// Stores all changes, and removes other values in the same transaction.
+    ///
+    /// - Parameter removed: Returns the keys to remove from a store, out of the keys that have a value.
+    /// - Throws: The error of a transaction.
+    fileprivate func replace(
+        removing removed: @escaping @Sendable (SettingsEngine, [String]) -> [String]
+    ) async throws {
+        try await eachGroup { group in
+            try group.suite.transaction { transaction in
+                for key in removed(group.suite.engine, transaction.keys) {
+                    try transaction.setStoredValue(nil, forKey: key)
+                }
+                for (key, value) in group.edits { try transaction.setStoredValue(value, forKey: key) }
+            }
+        }
+    }
+}
+
+extension SettingsError {
+    fileprivate static func notImported(_ key: String, similar: String?) -> SettingsError {
+        let other = "remove it, or add --force to store it nevertheless"
+        return SettingsError(
+            .unknownKey,
+            fact: "no setting has this key",
+            remedy: similar.map { "rename it to '\($0)' if that is meant, \(other)" } ?? other,
+            key: key
+        )
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension CommandInvocation {
+    /// Stores values.
+    func set() async throws {
+        let assignments = try assignments()
+        var edits = SettingsEdits()
+        var failures: [CommandFailure] = []
+        for (setting, text) in assignments {
+            do {
+                edits.add(try setting.base.storedValue(ofText: text), for: setting)
+            } catch {
+                failures.append(CommandFailure(error))
+            }
+        }
+        if let first = failures.first { throw CommandFailure(first.code, messages: failures.flatMap(\.messages)) }
+        try await edits.store()
+        for (setting, _) in assignments { showEffect(on: setting) }
+    }
+
+    /// Removes values.
+    func unset() async throws {
+        var edits = SettingsEdits()
+        var changed: [AnySetting] = []
+        for key in operands {
+            // Validation recommends to remove a key that no setting has.
+            let owners = settings.suites.filter { suite in
+                settings.undeclaredKeys(of: suite, in: [key]) == [key] && suite.contains(key)
+            }
+            if settings.all.contains(where: { $0.key == key }) || owners.isEmpty {
+                let setting = try settings.setting(forKey: key)
+                edits.add(nil, for: setting)
+                changed.append(setting)
+            } else {
+                for suite in owners { edits.add([(key, nil)], in: suite) }
+            }
+        }
+        try await edits.store()
+        for setting in changed { showEffect(on: setting) }
+    }
+
+    /// Says when the stored value, or the default after its removal, is not the value that programs use.
+    private func showEffect(on setting: AnySetting) {
+        let used = setting.base.summary
+        if used.layer != .store, used.layer != .default, used.layer != .fallback {
+            console.show(message: "\(program): '\(setting.key)' is changed, but another layer hides it: \(used.text)")
+        }
+        if setting.traits.requiresRestart {
+            console.show(
+                message: "\(program): '\(setting.key)' is changed. Programs use that after a restart. Start them again."
+            )
+        }
+    }
+
+    private typealias Assignment = (setting: AnySetting, text: String)
+
+    private func assignments() throws -> [Assignment] {
+        if has(.standardInput) {
+            guard operands.count == 1 else { throw wrongCount("--stdin reads one value") }
+            let setting = try settings.setting(forKey: operands[0])
+            var bytes = try console.read()
+            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw CommandFailure(CommandExit.data, "standard input is not UTF-8. Nothing is changed. Use UTF-8.")
+            }
+            return [(setting, text)]
+        }
+        let isPair = operands.count == 2 && (hasSetting(operands[0]) || !operands.allSatisfy { $0.contains("=") })
+        if isPair { return [(try settings.setting(forKey: operands[0]), operands[1])] }
+        let assignments = try operands.map(assignment)
+        var keys: Set<String> = []
+        for (setting, _) in assignments where !keys.insert(setting.key).inserted {
+            throw CommandFailure.usage("'\(setting.key)' is given twice", fix: "Give it once")
+        }
+        return assignments
+    }
+
+    private func hasSetting(_ key: String) -> Bool { settings.all.contains { $0.key == key } }
+
+    /// Reads `key=value`; a key that contains `=` is found as well.
+    private func assignment(_ text: String) throws -> Assignment {
+        let signs = text.indices.filter { text[$0] == "=" }
+        guard let first = signs.first else {
+            guard hasSetting(text) else { throw settings.unknown(text) }
+            throw wrongCount("the value of '\(text)' is missing")
+        }
+        let sign = signs.first { hasSetting(String(text[..<$0])) } ?? first
+        return (try settings.setting(forKey: String(text[..<sign])), String(text[text.index(after: sign)...]))
+    }
+}

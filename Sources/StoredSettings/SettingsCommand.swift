@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "A command has no code for a setting".
+
+/// A command that shows and changes all settings of a catalog, for the people who operate a program.
+///
+/// ```swift
+/// @main struct Tool {
+///     static func main() async {
+///         if let code = await SettingsCommand(SettingsCatalog(ToolSettings())).runIfNamed() { exit(code) }
+///         …
+///     }
+/// }
+/// ```
+///
+/// With that, `tool config` has the subcommands `list`, `get`, `set`, `unset`, `explain`, `watch`, `validate`, `path`, `schema`,
+/// `sample`, `export`, `import`, `edit`, `completion` and `help`: see <doc:ConfigurationCommand>.
+///
+/// Values go to standard output, and messages to standard error. No output contains the value of a setting with the trait
+/// ``SettingTraits/secret``, unless the option `--reveal` is given. Creating a command takes no time.
+public struct SettingsCommand: Sendable {
+    private let settings: CommandSettings
+    private let name: String
+    private let console: CommandConsole
+
+    /// Creates a command.
+    ///
+    /// - Parameters:
+    ///   - catalog: The settings.
+    ///   - name: The name of the command, as people type it after the name of the program.
+    public init(_ catalog: SettingsCatalog, name: String = "config") {
+        self.init(catalog, name: name, console: .process)
+    }
+
+    package init(_ catalog: SettingsCatalog, name: String = "config", console: CommandConsole) {
+        settings = CommandSettings(catalog)
+        self.name = name
+        self.console = console
+    }
+
+    /// Runs the subcommand that some arguments name.
+    ///
+    /// It returns when the subcommand has ended, and does not end the process. A read runs on the actor of the caller. A
+    /// write suspends the caller while it waits for other processes. `watch` ends when the task is canceled.
+    ///
+    /// - Parameters:
+    ///   - arguments: The arguments after the name of the command, such as `["get", "port"]`.
+    ///   - isolation: The actor of the caller.
+    /// - Returns: The exit code for the process: 0 on success, 1 if the value to show is `nil`, and otherwise a code of
+    ///   `sysexits.h`: 64 for wrong arguments, 65 for a value that a setting rejects, 78 for settings with problems.
+    public func run(_ arguments: [String], isolation: isolated (any Actor)? = #isolation) async -> Int32 {
+        do {
+            let invocation = try CommandInvocation(arguments, settings: settings, program: program, console: console)
+            guard !invocation.has(.help) else {
+                try console.show(lines: CommandHelp(program).lines(of: invocation.command))
+                return CommandExit.success
+            }
+            switch invocation.command.body {
+            case .immediate(let body): try body(invocation)
+            case .suspending(let body): try await body(invocation)
+            }
+            return CommandExit.success
+        } catch {
+            let failure = CommandFailure(error)
+            for message in failure.messages { console.show(message: "\(program): \(message)") }
+            return failure.code
+        }
+    }
+
+    /// Runs the subcommand that the process's arguments name, if the first argument is the name of this command.
+    ///
+    /// - Parameters:
+    ///   - arguments: The arguments of the process, with the name of the program.
+    ///   - isolation: The actor of the caller.
+    /// - Returns: The exit code for the process, as ``run(_:isolation:)`` returns it; `nil` if the arguments do not name this
+    ///   command.
+    public func runIfNamed(
+        _ arguments: [String] = CommandLine.arguments,
+        isolation: isolated (any Actor)? = #isolation
+    ) async -> Int32? {
+        guard arguments.dropFirst().first == name else { return nil }
+        return await run(Array(arguments.dropFirst(2)), isolation: isolation)
+    }
+
+    /// The words before the subcommand, such as `tool config`.
+    private var program: CommandProgram { CommandProgram(executable: console.program, name: name) }
+}
+
+/// The words that people type before a subcommand.
+struct CommandProgram: Sendable, CustomStringConvertible {
+    /// The name of the executable, such as `tool`.
+    let executable: String
+    /// The name of the command, such as `config`.
+    let name: String
+
+    var description: String { "\(executable) \(name)" }
+}

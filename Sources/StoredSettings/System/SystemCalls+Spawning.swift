@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// `environ` is a variable of the C library.
+#if canImport(Glibc)
+@preconcurrency import Glibc
+#elseif canImport(Musl)
+@preconcurrency import Musl
+#elseif canImport(Darwin)
+@preconcurrency import Darwin
+#endif
+
+// Other programs, and the temporary files that they are given.
+
+extension SystemCalls {
+    /// Runs a command of the shell, which uses the standard streams of this process, and waits for its end.
+    ///
+    /// - Parameters:
+    ///   - command: The command. Its parameters are `"$1"`, `"$2"` and so on.
+    ///   - parameters: The parameters.
+    ///   - isInteractive: Whether an interrupt from the terminal is for the command, not for this process.
+    /// - Returns: The exit code of the command, or 128 and the number of the signal that ended it.
+    /// - Throws: ``SystemError`` when the shell cannot be started.
+    func runShell(_ command: String, _ parameters: [FilePath], isInteractive: Bool) throws(SystemError) -> Int32 {
+        let words: [FilePath] = ["sh", "-c", FilePath(command), "sh"] + parameters
+        guard words.allSatisfy(\.isValid) else {
+            throw SystemError(call: .open, path: FilePath(command), number: EINVAL)
+        }
+        // Each copy is freed below, after the system has copied it into the new process.
+        var copies: [UnsafeMutablePointer<CChar>?] = words.map { $0.withCString { strdup($0) } } + [nil]
+        defer { for copy in copies { free(copy) } }
+
+        let ignored = isInteractive ? [SIGINT, SIGQUIT].map { ($0, signal($0, SIG_IGN)) } : []
+        defer { for (number, handler) in ignored { _ = signal(number, handler) } }
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // The command does not inherit that they are ignored.
+        var defaults = sigset_t()
+        sigemptyset(&defaults)
+        for (number, _) in ignored { sigaddset(&defaults, number) }
+        posix_spawnattr_setsigdefault(&attributes, &defaults)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+
+        var process: pid_t = 0
+        _ = try call(.open, "/bin/sh") {
+            // It returns an error number instead of setting `errno`. The array ends with a null pointer.
+            errno = posix_spawn(&process, "/bin/sh", nil, &attributes, &copies, environ)
+            return errno == 0 ? 0 : -1
+        }
+        var status: CInt = 0
+        while waitpid(process, &status, 0) == -1 {
+            guard errno == EINTR else { throw SystemError(call: .status, path: "/bin/sh", number: errno) }
+        }
+        let endingSignal = status & 0x7F
+        return endingSignal == 0 ? (status >> 8) & 0xFF : 128 + endingSignal
+    }
+
+    /// Creates a directory that only this user can enter, with a new name.
+    ///
+    /// - Parameter parent: The directory that contains it.
+    /// - Returns: The path of the directory.
+    /// - Throws: ``SystemError``.
+    func makePrivateDirectory(in parent: FilePath) throws(SystemError) -> FilePath {
+        let template = parent.appending("stored-settings-XXXXXX")
+        var name: [CChar] = template.bytes.map { CChar(bitPattern: $0) } + [0]
+        _ = try call(.makeDirectory, template) {
+            // The call replaces the last characters of the array, which ends with a NUL.
+            mkdtemp(&name) == nil ? -1 : 0
+        }
+        return FilePath(cString: name)
+    }
+
+    /// Removes an empty directory.
+    func removeDirectory(_ path: FilePath) throws(SystemError) {
+        _ = try call(.unlink, path) { path.withCString { rmdir($0) } }
+    }
+}
