@@ -12,16 +12,34 @@ final class ExampleProgram {
 
     /// Starts a program.
     ///
-    /// The output goes to files in the directory, so that the program never waits for a reader.
-    init(_ name: String, _ arguments: [String] = [], home: String) throws {
+    /// The output goes to files in the directory, so that the program never waits for a reader, unless the test reads it.
+    convenience init(
+        _ name: String,
+        _ arguments: [String] = [],
+        home: String,
+        variables: [String: String] = [:],
+        output: FileHandle? = nil
+    ) throws {
         let executable: URL = try #require(Self.executable(named: name), "\(name) is not beside the tests")
-        let run = "\(home)/\(name)-\(UUID().uuidString)"
+        try self.init(at: executable.path, arguments, home: home, variables: variables, output: output)
+    }
+
+    /// Starts the program with a path.
+    init(
+        at path: String,
+        _ arguments: [String],
+        home: String,
+        variables: [String: String] = [:],
+        output: FileHandle? = nil
+    ) throws {
+        let executable = URL(fileURLWithPath: path)
+        let run = "\(home)/\(executable.lastPathComponent)-\(UUID().uuidString)"
         (outputPath, errorsPath) = ("\(run).out", "\(run).err")
         process.executableURL = executable
         process.arguments = arguments
-        process.environment = ["STORED_SETTINGS_HOME": home]
+        process.environment = variables.merging(["STORED_SETTINGS_HOME": home]) { $1 }
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try Self.newFile(at: outputPath)
+        process.standardOutput = try output ?? Self.newFile(at: outputPath)
         process.standardError = try Self.newFile(at: errorsPath)
         try process.run()
     }
@@ -42,6 +60,9 @@ final class ExampleProgram {
         end()
         return process.terminationStatus
     }
+
+    /// Whether a signal has ended the program.
+    var isEndedBySignal: Bool { process.terminationReason == .uncaughtSignal }
 
     /// Ends the program if it is running.
     func end() {

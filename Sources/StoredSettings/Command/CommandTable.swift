@@ -150,7 +150,7 @@ extension CommandDefinition.Option {
         name: "--unknown-keys",
         value: "MODE",
         choices: ["reject", "warn", "accept"],
-        summary: "Whether an unknown key is a problem (the default), a warning, or accepted"
+        summary: "Whether an unknown key is a problem (default) or not"
     )
     static let standardInput = Self(name: "--stdin", summary: "Read the value from standard input")
     static let allValues = Self(name: "--all", summary: "Print the values in use, with overrides and defaults")

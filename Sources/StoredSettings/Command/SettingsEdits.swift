@@ -40,7 +40,7 @@ struct SettingsEdits: Sendable {
     /// Runs a body for each store, and says what is stored already when a later one fails.
     func eachGroup(_ body: @escaping @Sendable (Group) throws -> Void) async throws {
         var stored: [String] = []
-        for group in groups where !group.edits.isEmpty {
+        for group in groups {
             do {
                 try await WaitingExecutor.run { try body(group) }
             } catch {

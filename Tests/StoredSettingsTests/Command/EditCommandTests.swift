@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("edit")
+struct EditCommandTests {
+    /// Runs `edit` with an editor, and expects that no file is left.
+    private func edit(
+        _ harness: CommandHarness,
+        editor: String,
+        _ options: [String] = [],
+        prepare: (inout CommandConsole) -> Void = { _ in }
+    ) async throws -> CommandHarness.Result {
+        try await withTemporaryDirectory { directory in
+            var harness = harness
+            harness.console.variable = { ["TMPDIR": directory, "EDITOR": editor][$0] }
+            prepare(&harness.console)
+            let result = await harness.run(["edit"] + options)
+            let left = try FileManager.default.contentsOfDirectory(atPath: directory)
+            #expect(left == [])
+            return result
+        }
+    }
+
+    @Test("edit stores the differences in one transaction, and removes what was removed")
+    func differences() async throws {
+        let harness = CommandHarness(["port": 81, "max_limit": 5, "ratio": 1.5])
+        let changes = harness.suite.changes
+        let result = try await edit(harness, editor: "sed -i -e s/81/82/ -e '/ratio/d' -e 's/82,/82/'")
+        #expect(result == .init(code: 0, output: "", errors: result.errors))
+        #expect(harness.suite.snapshot() == ["port": 82, "max_limit": 5])
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?.keys == ["port", "ratio"])
+    }
+
+    @Test("the edited file is private, and contains no secret without --reveal")
+    func privacy() async throws {
+        try await withTemporaryDirectory { directory in
+            let seen = directory + "/seen"
+            let harness = CommandHarness(["token": "s3cret", "prot": 1])
+            let script = directory + "/editor"
+            try script.overwriteFile(with: "stat -c %a \"$1\" \"$(dirname \"$1\")\" > \(seen); cat \"$1\" >> \(seen)\n")
+            #expect(try await edit(harness, editor: "sh '\(script)'").code == 0)
+            #expect(try seen.fileContents == "600\n700\n{}\n")
+            #expect(try await edit(harness, editor: "sh '\(script)'", ["--reveal", "--force"]).code == 0)
+            #expect(try seen.fileContents == "600\n700\n{\n  \"prot\": 1,\n  \"token\": \"s3cret\"\n}\n")
+            #expect(harness.suite.snapshot() == ["token": "s3cret", "prot": 1])
+        }
+    }
+
+    @Test("a wrong result is refused as a whole, without a terminal")
+    func refused() async throws {
+        let harness = CommandHarness(["port": 81, "ratio": 1.5])
+        let wrong = try await edit(harness, editor: "sed -i -e s/81/0/ -e s/1.5/2.5/")
+        #expect(wrong.code == 65)
+        #expect(wrong.errors.contains("the edited file:2:11"))
+        #expect(try await edit(harness, editor: "echo '{' >").code == 65)
+        #expect(try await edit(harness, editor: "false").code == 69)
+        #expect(try await edit(harness, editor: "rm").code == 74)
+        let same = try await edit(harness, editor: "touch")
+        #expect(same.code == 0)
+        #expect(same.errors.contains("Nothing is changed"))
+        #expect(harness.suite.snapshot() == ["port": 81, "ratio": 1.5])
+    }
+
+    @Test("on a terminal, a wrong result can be edited again or given up")
+    func again() async throws {
+        let harness = CommandHarness(["port": 81])
+        let questions = Mutex(0)
+        // The first run of the editor makes the value wrong, the second one right.
+        let toggle = "sed -i -e 's/: 81$/: 0/;t' -e 's/: 0$/: 84/'"
+        let corrected = try await edit(harness, editor: toggle) { console in
+            console.isInputTerminal = true
+            console.isErrorTerminal = true
+            console.readAnswer = {
+                questions.withLock { $0 += 1 }
+                return ""
+            }
+        }
+        #expect(corrected.code == 0)
+        #expect(questions.withLock { $0 } == 1)
+        #expect(harness.suite.snapshot() == ["port": 84])
+        for answer in ["n", nil] {
+            let givenUp = try await edit(harness, editor: "sed -i s/84/0/") { console in
+                console.isInputTerminal = true
+                console.isErrorTerminal = true
+                console.readAnswer = { answer }
+            }
+            #expect(givenUp.code == 65)
+        }
+        #expect(harness.suite.snapshot() == ["port": 84])
+    }
+
+    /// Changes values when the editor is about to run for the first time.
+    private func whileEditing(_ console: inout CommandConsole, _ change: @escaping @Sendable () -> Void) {
+        let (variable, isFirst) = (console.variable, Flag())
+        console.variable = { name in
+            if name == "EDITOR",
+                isFirst.value.withLock({ value in
+                    defer { value = false }
+                    return value
+                })
+            {
+                change()
+            }
+            return variable(name)
+        }
+    }
+
+    private final class Flag: Sendable {
+        let value = Mutex(true)
+    }
+
+    @Test("a value that changed meanwhile is not overwritten, and changes of other values are kept")
+    func conflicts() async throws {
+        let harness = CommandHarness(["port": 81, "ratio": 1.5, "max_limit": 5])
+        let refused = try await edit(harness, editor: "sed -i -e s/81/82/ -e s/1.5/3.5/") { console in
+            whileEditing(&console) { harness.suite[storedValueFor: "port"] = 83 }
+        }
+        #expect(refused.code == 75)
+        #expect(refused.errors.contains("changed 'port' since"))
+        #expect(harness.suite.snapshot() == ["port": 83, "ratio": 1.5, "max_limit": 5])
+        let kept = try await edit(harness, editor: "sed -i -e s/83/84/ -e 's/: 5,/: 6,/'") { console in
+            whileEditing(&console) { harness.suite[storedValueFor: "ratio"] = 2.5 }
+        }
+        #expect(kept.code == 0)
+        #expect(harness.suite.snapshot() == ["port": 84, "ratio": 2.5, "limit": 6])
+    }
+
+    @Test("after a value changed meanwhile, editing again on a terminal replaces it knowingly, and only it")
+    func knownConflicts() async throws {
+        let harness = CommandHarness(["port": 81, "ratio": 1.5])
+        let result = try await edit(harness, editor: "sed -i s/81/82/") { console in
+            whileEditing(&console) {
+                harness.suite[storedValueFor: "port"] = 83
+                harness.suite[storedValueFor: "ratio"] = 2.5
+            }
+            console.isInputTerminal = true
+            console.isErrorTerminal = true
+            console.readAnswer = { "y" }
+        }
+        #expect(result.code == 0)
+        #expect(result.errors.contains("changed 'port' since"))
+        #expect(harness.suite.snapshot() == ["port": 82, "ratio": 2.5])
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Export and import")
+struct TransferCommandTests {
+    @Test("export prints the stored values, without secrets and keys of no setting unless they are asked for")
+    func export() async {
+        let harness = CommandHarness(["port": 81, "token": "s3cret", "prot": 1, "max_limit": 5])
+        let result = await harness.run("export")
+        #expect(result.output == "{\n  \"limit\": 5,\n  \"port\": 81\n}\n")
+        #expect(result.errors.contains("'token': secret") && result.errors.contains("'prot': not the key of a setting"))
+        let all = await harness.run("export", "--reveal", "--force")
+        #expect(all.output == "{\n  \"limit\": 5,\n  \"port\": 81,\n  \"prot\": 1,\n  \"token\": \"s3cret\"\n}\n")
+        #expect(all.errors.isEmpty)
+        #expect(await harness.run("export", "--all").output.contains("\"level\": \"info\""))
+    }
+
+    @Test("import stores what export has printed")
+    func roundTrip() async {
+        let values: [String: StoredValue] = [
+            "port": 81, "token": "s3cret", "hosts": ["a", "b"], "ratio": 0.1, "motd": "\u{1B}é\n",
+        ]
+        let text = await CommandHarness(values).run("export", "--reveal").output
+        let other = CommandHarness()
+        #expect(await other.with(input: text).run("import", "-") == .init(code: 0, output: "", errors: ""))
+        #expect(other.suite.snapshot() == values)
+    }
+
+    @Test("import stores all values in one transaction, or none, and reports every problem with its place")
+    func importing() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory + "/new.json"
+            let harness = CommandHarness(["port": 1, "motd": "old"])
+            let changes = harness.suite.changes
+            try file.overwriteFile(with: "{\"port\": 0,\n \"levle\": \"debug\", \"ratio\": 2.0}")
+            let result = await harness.run("import", file)
+            #expect(result.code == 65)
+            let messages = result.errors.split(separator: "\n")
+            #expect(messages.count == 2)
+            #expect(messages.first?.contains("\(file):2:11") == true)
+            #expect(messages.first?.contains("Rename it to 'level'") == true)
+            #expect(messages.last?.contains("\(file):1:10") == true)
+            #expect(harness.suite.snapshot() == ["port": 1, "motd": "old"])
+
+            try file.overwriteFile(with: #"{"port": 2, "level": "debug"}"#)
+            #expect(await harness.run("import", file).code == 0)
+            #expect(harness.suite.snapshot() == ["port": 2, "level": "debug", "motd": "old"])
+            var iterator = changes.makeAsyncIterator()
+            #expect(await iterator.next()?.keys == ["level", "port"])
+        }
+    }
+
+    @Test("import --replace removes other values, and keeps secrets and keys of no setting")
+    func replacing() async {
+        let values: [String: StoredValue] = ["port": 1, "max_limit": 2, "token": "s3cret", "prot": 3]
+        let harness = CommandHarness(values)
+        #expect(await harness.with(input: #"{"ratio": 1.0}"#).run("import", "-", "--replace").code == 0)
+        #expect(harness.suite.snapshot() == ["ratio": 1.0, "token": "s3cret", "prot": 3])
+        #expect(await harness.with(input: "{}").run("import", "-", "--replace", "--force").code == 0)
+        #expect(harness.suite.snapshot() == ["token": "s3cret"])
+    }
+
+    @Test("import accepts keys that no setting has with --force, and the old key of a renamed setting")
+    func otherKeys() async {
+        let harness = CommandHarness()
+        let text = #"{"prot": {"a": [1]}, "max_limit": 4}"#
+        #expect(await harness.with(input: text).run("import", "-").code == 65)
+        #expect(await harness.with(input: text).run("import", "-", "--force").code == 0)
+        #expect(harness.suite.snapshot() == ["prot": ["a": [1]], "limit": 4])
+    }
+
+    @Test("import refuses a file that is missing or malformed, and a placeholder for a secret")
+    func refused() async throws {
+        let harness = CommandHarness(["token": "s3cret"])
+        #expect(await harness.run("import", "/missing/file").code == 66)
+        for text in ["", "[]", "{", #"{"port": 1, "port": 2}"#, #"{"token": "••••"}"#, #"{"": 1}"#] {
+            let result = await harness.with(input: text).run("import", "-")
+            #expect(result.code == 65, "\(text)")
+            #expect(result.errors.contains("standard input"), "\(result.errors)")
+        }
+        #expect(harness.suite.snapshot() == ["token": "s3cret"])
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("watch")
+struct WatchCommandTests {
+    @Test("watch prints each change of the chosen settings, one line each, until it is canceled")
+    func watching() async throws {
+        let harness = CommandHarness(["port": 1])
+        let task = Task { await harness.run("watch", "--initial", "port", "motd", "token", "limit") }
+        await eventually("the current values") { harness.output == "port=1\nmotd\ntoken\nlimit=10\n" }
+        func change(_ values: [String: StoredValue?], _ expected: String) async throws {
+            let before = harness.output
+            try harness.suite.transaction { transaction in
+                for (key, value) in values { try transaction.setStoredValue(value, forKey: key) }
+            }
+            await eventually("\(expected)") { harness.output != before }
+            #expect(harness.output == before + expected)
+        }
+        try await change(["port": 2, "ratio": 1.0, "motd": "a\nport=3"], "port=2\nmotd=a\\nport=3\n")
+        // The value of another setting, and the same value, are no changes that are printed.
+        try harness.suite.setStoredValue(3.0, forKey: "ratio")
+        try await change(["token": "s3cret", "port": 2], "token=••••\n")
+        try await change(["motd": nil], "motd\n")
+        try await change(["max_limit": 4], "limit=4\n")
+        task.cancel()
+        #expect(await task.value.code == 0)
+    }
+
+    @Test("watch --json prints an object on each line")
+    func json() async throws {
+        let harness = CommandHarness()
+        let task = Task { await harness.run("watch", "--json", "--initial", "hosts", "token") }
+        let first = "{\"key\":\"hosts\",\"value\":[\"localhost\"]}\n{\"key\":\"token\",\"value\":null}\n"
+        await eventually("the current values") { harness.output == first }
+        try harness.suite.setStoredValue("s3cret", forKey: "token")
+        await eventually("the change") { harness.output == first + "{\"key\":\"token\",\"value\":\"••••\"}\n" }
+        task.cancel()
+        #expect(await task.value.errors.isEmpty)
+    }
+
+    @Test("watch ends quietly when the reader of the output has ended")
+    func brokenPipe() async throws {
+        var harness = CommandHarness()
+        let write = harness.console.write
+        harness.console.write = { text in
+            guard text == "port=8080\n" else {
+                throw SystemError(call: .write, path: "standard output", number: Errno.brokenPipe)
+            }
+            try write(text)
+        }
+        let task = Task { [harness] in await harness.run("watch", "--initial", "port") }
+        await eventually("the current value") { [harness] in harness.output == "port=8080\n" }
+        try harness.suite.setStoredValue(81, forKey: "port")
+        #expect(await task.value == .init(code: 0, output: "port=8080\n", errors: ""))
+    }
+
+    @Test("watch prints the changes of several suites")
+    func suites() async throws {
+        let (first, second) = (SettingsSuite.inMemory(), SettingsSuite.inMemory())
+        let catalog = SettingsCatalog(
+            Setting("a", default: 1, suite: first),
+            Setting("b", default: 2, suite: second)
+        )
+        let harness = CommandHarness(first, catalog)
+        let task = Task { await harness.run("watch", "--initial") }
+        await eventually("the current values") { harness.output == "a=1\nb=2\n" }
+        try second.setStoredValue(3, forKey: "b")
+        await eventually("the second change") { harness.output == "a=1\nb=2\nb=3\n" }
+        try first.setStoredValue(4, forKey: "a")
+        await eventually("the first change") { harness.output == "a=1\nb=2\nb=3\na=4\n" }
+        first.finish()
+        second.finish()
+        #expect(await task.value.code == 0)
+    }
+}
