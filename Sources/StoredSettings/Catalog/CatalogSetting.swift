@@ -41,7 +41,7 @@ extension Setting: CatalogSetting {
     }
 
     func check(_ stored: StoredValue) throws {
-        try stored.checkDepth(forKey: key)
+        try stored.checkStorable(forKey: key)
         do {
             _ = try box.decode(stored)
         } catch {

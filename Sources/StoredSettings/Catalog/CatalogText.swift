@@ -33,9 +33,26 @@ extension SettingsCatalog {
         }
         entries += settings(of: suite).map(SampleEntry.init)
         if !hasComments { entries = entries.filter(\.isActive) }
+        return text(of: entries, hasComments: hasComments)
+    }
+
+    private func text(of entries: [SampleEntry], hasComments: Bool) -> String {
         let last = entries.lastIndex(where: \.isActive)
         let blocks = entries.indices.map { entries[$0].text(isLast: $0 == last, hasComments: hasComments) }
         return blocks.isEmpty ? "{}\n" : "{\n" + blocks.joined(separator: hasComments ? "\n" : "") + "}\n"
+    }
+
+    /// Returns a settings file with some values of a suite, and the help of their settings as comments.
+    ///
+    /// Values of keys that no setting has are at the end.
+    func file(with values: [String: StoredValue], for suite: SettingsSuite) -> String {
+        let known = settings(of: suite).compactMap { setting in values[setting.key].map { (setting.key, $0, setting) } }
+        let others = values.keys.filter { key in !known.contains { $0.0 == key } }.sorted()
+        let entries =
+            known.map { key, value, setting in
+                SampleEntry(comments: SampleEntry(setting).comments, name: key, value: value, isActive: true)
+            } + others.map { SampleEntry(comments: [], name: $0, value: values[$0] ?? .null, isActive: true) }
+        return text(of: entries, hasComments: true)
     }
 
     /// Returns a table of all settings in Markdown, for the documentation of a program.

@@ -2,7 +2,7 @@
 
 extension CommandDefinition {
     /// All commands, in the order of the help.
-    static let all: [CommandDefinition] = reading + writing + [completion, help]
+    static let all: [CommandDefinition] = reading + generating + writing + [completion, help]
 
     private static let reading = [
         CommandDefinition(
@@ -65,6 +65,32 @@ extension CommandDefinition {
         ),
     ]
 
+    private static let generating = [
+        CommandDefinition(
+            name: "schema",
+            summary: "Print a JSON Schema of the settings file",
+            discussion: "An editor completes and checks a file that names the schema in its member \"$schema\".",
+            body: .immediate { try $0.show(generated: $0.settings.catalog.jsonSchema(for: $0.onlySuite())) }
+        ),
+        CommandDefinition(
+            name: "sample",
+            summary: "Print a settings file with all settings, their defaults, and their help as comments",
+            discussion: "With --json, the file has no comments.",
+            options: [.json],
+            body: .immediate { invocation in
+                let hasComments = !invocation.has(.json)
+                let catalog = invocation.settings.catalog
+                let suite = try invocation.onlySuite()
+                try invocation.show(generated: catalog.sampleFile(for: suite, hasComments: hasComments))
+            }
+        ),
+        CommandDefinition(
+            name: "markdown",
+            summary: "Print a table of all settings in Markdown",
+            body: .immediate { try $0.show(generated: $0.settings.catalog.markdown()) }
+        ),
+    ]
+
     private static let writing = [
         CommandDefinition(
             name: "set",
@@ -104,7 +130,7 @@ extension CommandDefinition {
             forms: ["FILE", "-"],
             summary: "Store the values of a JSON object that export has printed",
             discussion: """
-                The whole object is checked first, and every problem is printed. The values of one suite are then stored in \
+                The whole object is checked first, and every problem is printed. It can contain comments. The values of one suite are then stored in \
                 one transaction. With --replace, values that the object does not contain are removed, except for secrets; \
                 stored keys that no setting has are removed only if --force is given, too. - is standard input.
                 """,
@@ -116,9 +142,9 @@ extension CommandDefinition {
             name: "edit",
             summary: "Edit the stored values in an editor",
             discussion: """
-                Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read. The result is \
-                checked as a whole, and only the differences are stored, in one transaction for each suite. A removed \
-                member is unset. If another process has changed a value that was edited, nothing is stored.
+                Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read, with the help \
+                as comments. The result is checked as a whole, and only the differences are stored, in one transaction for \
+                each suite. A removed member is unset. If another process has changed a value that was edited, nothing is stored.
                 """,
             options: [.reveal, .force],
             body: .suspending { try await $0.edit() }

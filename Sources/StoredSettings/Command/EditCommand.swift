@@ -8,8 +8,7 @@ extension CommandInvocation {
         let directory = try privateDirectory()
         let file = directory.appending("settings.json")
         defer { remove(file, in: directory) }
-        let object = object(of: zip(settings.suites, before.map(\.values)).map { ($0, $1) })
-        try write(try JSONWriter.text(of: object), to: file)
+        try write(try editedText(before.map(\.values)), to: file)
         while true {
             try await runEditor(on: file)
             do {
@@ -33,6 +32,14 @@ extension CommandInvocation {
                 if failure.code == CommandExit.temporary { contents = settings.suites.map { $0.engine.contents() } }
             }
         }
+    }
+
+    /// Returns the contents of the file: with the help as comments, unless there are several suites.
+    private func editedText(_ values: [[String: StoredValue]]) throws -> [UInt8] {
+        guard settings.suites.count == 1 else {
+            return try JSONWriter.text(of: object(of: zip(settings.suites, values).map { ($0, $1) }))
+        }
+        return Array(settings.catalog.file(with: values[0], for: settings.suites[0]).utf8)
     }
 
     /// Returns the changes from one state of the values to another, after all of them are checked.

@@ -30,8 +30,23 @@ extension CommandInvocation {
 
     /// Prints where values come from.
     func explain() throws {
-        let lines = try settings.settings(forKeys: operands).map { TerminalText.escaped($0.explain()) }
-        try console.show(lines: lines)
+        let isAll = operands.isEmpty && value(of: .suite) == nil
+        let text = isAll ? settings.catalog.explain().split(separator: "\n").map(String.init) : nil
+        let lines = try text ?? settings.settings(forKeys: operands).map { $0.explain() }
+        try console.show(lines: lines.map(TerminalText.escaped))
+    }
+
+    /// Prints what a catalog has generated, which contains only declarations.
+    func show(generated text: String) throws {
+        try console.write(text.hasSuffix("\n") ? text : text + "\n")
+    }
+
+    /// Returns the suite for output that is about one.
+    func onlySuite() throws -> SettingsSuite? {
+        let suites = settings.suites
+        guard suites.count > 1 else { return suites.first }
+        let names = suites.map(\.name).joined(separator: " or ")
+        throw CommandFailure.usage("'\(command.name)' is about one suite", fix: "Add --suite \(names)")
     }
 
     /// Checks all values.

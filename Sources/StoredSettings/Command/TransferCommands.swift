@@ -90,13 +90,13 @@ extension CommandInvocation {
     func values(in bytes: [UInt8], file: String) throws -> [(suite: SettingsSuite, values: [String: StoredValue])] {
         let object: [String: StoredValue]
         do {
-            object = try JSONReader.readObject(bytes)
+            object = try JSONReader.readObject(bytes, .settingsFile)
         } catch {
             let place = "\(file):\(error.line):\(error.column)"
             throw CommandFailure(CommandExit.data, "\(place): \(error.problem). Nothing is changed. Correct the file.")
         }
         let suites = settings.suites
-        guard suites.count > 1 else { return suites.map { ($0, object) } }
+        guard suites.count > 1 else { return suites.map { ($0, object.withoutSchema) } }
         return try object.sorted { $0.key < $1.key }
             .map { name, value in
                 guard let suite = suites.first(where: { $0.name == name }), case .dictionary(let values) = value else {
@@ -106,7 +106,7 @@ extension CommandInvocation {
                         "\(file): '\(name)' is no object with the values of a suite. Nothing is changed. Use \(names)."
                     )
                 }
-                return (suite, values)
+                return (suite, values.withoutSchema)
             }
     }
 
@@ -128,7 +128,7 @@ extension CommandInvocation {
                         try setting.checkImported(value)
                         edits.add(value, for: setting)
                     } else if has(.force), !key.isEmpty {
-                        try value.checkDepth(forKey: key)
+                        try value.checkStorable(forKey: key)
                         edits.add([(key, value)], in: suite)
                     } else {
                         throw SettingsError.notImported(key, similar: Similarity.best(for: key, among: own.map(\.key)))
@@ -196,6 +196,11 @@ extension SettingsEdits {
             }
         }
     }
+}
+
+extension [String: StoredValue] {
+    /// The members except for the name of the schema, which is for editors.
+    fileprivate var withoutSchema: Self { filter { $0.key != StoredValue.reservedKey } }
 }
 
 extension SettingsError {

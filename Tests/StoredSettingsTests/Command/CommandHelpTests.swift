@@ -9,7 +9,8 @@ import Testing
 @Suite("Help of commands")
 struct CommandHelpTests {
     private static let names = [
-        "list", "get", "explain", "watch", "validate", "path", "set", "unset", "export", "import", "edit", "completion",
+        "list", "get", "explain", "watch", "validate", "path", "schema", "sample", "markdown", "set", "unset", "export",
+        "import", "edit", "completion",
         "help",
     ]
 

@@ -126,7 +126,25 @@ struct ReadingCommandTests {
         #expect(lines[0] == #"level = "info", the default"#)
         #expect(lines[1].hasPrefix("port = 9090, stored in memory"))
         #expect(lines.count == 2)
-        #expect(await harness.run("explain").lines.count == 8)
+        #expect(await harness.run("explain").lines.count == 9)
+        #expect(await harness.run("explain", "--suite", "in memory").lines.count == 8)
+    }
+
+    @Test("schema, sample and markdown print what the catalog generates")
+    func generating() async throws {
+        let harness = CommandHarness()
+        #expect(await harness.run("schema").output == harness.catalog.jsonSchema())
+        #expect(await harness.run("sample").output == harness.catalog.sampleFile())
+        #expect(await harness.run("sample", "--json").output == harness.catalog.sampleFile(hasComments: false))
+        #expect(await harness.run("markdown").output == harness.catalog.markdown())
+        let suites = ["a", "b"].map { SettingsSuite(store: InMemoryStore(), name: $0) }
+        let two = SettingsCatalog(
+            Setting("a", default: 1, suite: suites[0]),
+            Setting("b", default: 1, suite: suites[1])
+        )
+        let several = CommandHarness(suites[0], two)
+        #expect(await several.run("schema").code == 64)
+        #expect(await several.run("sample", "--suite", "b").output == two.sampleFile(for: suites[1]))
     }
 
     @Test("validate prints every problem, and exits with 78")
