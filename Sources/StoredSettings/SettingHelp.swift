@@ -46,7 +46,7 @@ public struct SettingHelp: Sendable, Hashable {
     /// The unit of the value, such as `seconds`; empty for a value without a unit.
     public var unit: String { details?.unit ?? "" }
 
-    /// Creates a help.
+    /// Creates the help of a setting.
     ///
     /// - Parameters:
     ///   - summary: One sentence.
@@ -61,7 +61,7 @@ public struct SettingHelp: Sendable, Hashable {
 }
 
 extension SettingHelp: ExpressibleByStringLiteral {
-    /// Creates a help that has only a summary.
+    /// Creates help that has only a summary.
     public init(stringLiteral summary: String) {
         self.init(summary)
     }

@@ -3,7 +3,7 @@
 import StoredSettings
 public import Testing
 
-/// Gives every test its own suites in memory: see `Trait.isolatedSettings(_:)`.
+/// Replaces the suites of every test by suites of its own in memory: see `Trait.isolatedSettings(_:)`.
 public struct IsolatedSettingsTrait: TestTrait, SuiteTrait, TestScoping {
     private let names: [String]
 
@@ -34,8 +34,8 @@ public struct IsolatedSettingsTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == IsolatedSettingsTrait {
-    /// Gives every test, and every set of its arguments, a standard suite of its own in memory, and such suites in place of the
-    /// named ones.
+    /// Replaces the standard suite and the named suites by suites in memory, separately for every test and every set of its
+    /// arguments.
     ///
     /// ```swift
     /// @Suite(.isolatedSettings("com.acme.proxy"))
