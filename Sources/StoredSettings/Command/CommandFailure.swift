@@ -59,6 +59,7 @@ enum CommandExit {
         .newerFormat: configuration,
         .oldKeyIgnored: configuration,
         .conflictingDeclarations: configuration,
+        .emptyCatalog: configuration,
         .unknownVariable: configuration,
         .deprecatedKey: configuration,
     ]

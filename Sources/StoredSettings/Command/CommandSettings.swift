@@ -69,6 +69,7 @@ struct CommandSettings: Sendable {
     func undeclaredKeys(of suite: SettingsSuite, in contents: some Collection<String>) -> [String] {
         // Another suite can have the same file.
         let known = Set(catalog.filter { $0.suite.engine === suite.engine }.flatMap(\.base.storedKeys.all))
-        return contents.filter { !known.contains($0) && $0 != SettingsMigrator.defaultRecordKey }.sorted()
+        let records = suite.engine.recordKeys.withLock(\.self)
+        return contents.filter { !known.contains($0) && !records.contains($0) }.sorted()
     }
 }

@@ -86,7 +86,7 @@ extension CommandInvocation {
             let names = zip(suites, files).map { ($0.name, $1.map(StoredValue.string) ?? .null) }
             try console.show(json: StoredValue.dictionary(Dictionary(names) { first, _ in first }).prettyJSON)
         } else {
-            // Several suites are told apart by their names. A path alone is printed as it is, for other programs.
+            // Several suites are distinguished by their names. A path alone is printed as it is, for other programs.
             let lines = zip(suites, files)
                 .compactMap { suite, file in
                     file.map { suites.count == 1 ? $0 : "\(TerminalText.escaped(suite.name))\t\($0)" }

@@ -206,7 +206,7 @@ struct ReadingCommandTests {
         #expect(harness.suite.keys == [])
     }
 
-    @Test("settings with one key in two suites are told apart by --suite")
+    @Test("settings with one key in two suites are distinguished by --suite")
     func suites() async throws {
         try await withTemporaryDirectory { directory in
             let (first, second) = (directory + "/a.json", directory + "/b.json")
