@@ -39,10 +39,12 @@ public struct SettingsCatalog: Sendable {
     public subscript(key: String) -> AnySetting? {
         settings.first { $0.key == key }
     }
+}
 
+extension Sequence<AnySetting> {
     /// The suites of the settings, each once, in the order of the settings.
     var suites: [SettingsSuite] {
-        settings.reduce(into: []) { suites, setting in
+        reduce(into: []) { suites, setting in
             if !suites.contains(setting.suite) { suites.append(setting.suite) }
         }
     }

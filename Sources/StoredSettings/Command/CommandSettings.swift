@@ -16,11 +16,7 @@ struct CommandSettings: Sendable {
     }
 
     /// The suites of the settings, each once.
-    var suites: [SettingsSuite] {
-        all.reduce(into: []) { suites, setting in
-            if !suites.contains(setting.suite) { suites.append(setting.suite) }
-        }
-    }
+    var suites: [SettingsSuite] { all.suites }
 
     /// The settings of one suite.
     func settings(of suite: SettingsSuite) -> [AnySetting] {

@@ -4,11 +4,8 @@ extension CommandInvocation {
     /// Prints each change of some settings.
     func watch() async throws {
         let watched = try settings.settings(forKeys: operands)
-        let suites = watched.reduce(into: [SettingsSuite]()) { suites, setting in
-            if !suites.contains(setting.suite) { suites.append(setting.suite) }
-        }
         // The subscriptions come first, so that no change is missed between the current values and the changes.
-        let watchers = suites.map { suite in
+        let watchers = watched.suites.map { suite in
             SuiteWatcher(suite, watched.filter { $0.suite == suite }, console, isJSON: has(.json))
         }
         if has(.initial) { try console.show(lines: watchers.flatMap(\.currentLines)) }
