@@ -10,6 +10,8 @@ public struct SettingsLayer: Sendable, Hashable, CustomStringConvertible {
 
     /// The suite's store, including assignments that are not saved yet.
     public static let store = SettingsLayer(description: "store")
+    /// An earlier value of the suite's store, because the stored one is unusable.
+    public static let lastGood = SettingsLayer(description: "last good value")
     /// The defaults of the suite's store: values registered with `UserDefaults`.
     public static let fallback = SettingsLayer(description: "fallback")
     /// The default in the declaration.
@@ -29,14 +31,22 @@ extension Setting {
             return Candidate(layer: override.layer, source: override.source, value: value)
         }
         var problem = overrides.problems().first
+        let stored = box.storedValue
+        let used = box.valueMeetingRequirements(stored)
+        if used != stored { problem = problem ?? engine.requirementError(forKey: key) }
         do {
-            if let value = try box.storedValue.map(box.decode) {
+            if used != stored {
+                if let value = try used.map(box.decode) { candidates.append(Candidate(layer: .lastGood, value: value)) }
+            } else if let value = try stored.map(box.decode) {
                 candidates.append(Candidate(layer: .store, value: value))
             } else if let value = try engine.store.fallback(forKey: key).map(box.decode) {
                 candidates.append(Candidate(layer: .fallback, value: value))
             }
         } catch {
             if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
+            if let lastGood = stored.flatMap(box.lastGoodReading) {
+                candidates.append(Candidate(layer: .lastGood, value: lastGood.value))
+            }
         }
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem)

@@ -41,6 +41,64 @@ public struct SettingsCatalog: Sendable {
     }
 }
 
+// MARK: - Requirements
+
+extension SettingsCatalog {
+    /// Requires a condition on the values of several settings from now on.
+    ///
+    /// ```swift
+    /// catalog.require("min is at most max", settings.$min, settings.$max) { $0 <= $1 }
+    /// ```
+    ///
+    /// - ``validate(unknownKeys:)`` reports a requirement that is not met.
+    /// - A set, an update or a transaction after which it would not be met throws
+    ///   ``SettingsError/Code/requirementNotMet``, and changes nothing. Change several values in one transaction if each
+    ///   change alone would not meet it.
+    /// - If it is not met because a person has edited the file, or another program has changed a value, the last good values
+    ///   of all these settings are used, or their defaults, and the reporter receives the problem.
+    ///
+    /// The requirement applies to all settings of the suite with these keys, for as long as the suite is used in this
+    /// process. It is checked with the values that the program uses, including overrides. A stream of one setting is notified
+    /// of changes of this setting: read the other ones again, or use ``SettingsSuite/values(of:)``, when they may be used again.
+    ///
+    /// - Parameters:
+    ///   - requirement: The requirement in words, for errors. It contains no value.
+    ///   - settings: Settings of one suite.
+    ///   - isMet: Returns whether the values meet the requirement. A value is not accepted if it throws. It must not change
+    ///     settings, and it may run at the end of a transaction, while other writers wait.
+    public func require<each Value: Sendable>(
+        _ requirement: String,
+        _ settings: repeat Setting<each Value>,
+        isMet: @escaping @Sendable (repeat each Value) throws -> Bool
+    ) {
+        var keys: [StoredKeys] = []
+        var secrets: Set<String> = []
+        var owner: SettingsSuite?
+        for setting in repeat each settings {
+            let suite = owner ?? setting.suite
+            guard setting.suite.engine === suite.engine else {
+                return suite.reporter.report(
+                    setting.otherSuite(
+                        than: "'\(suite.name)' of the requirement '\(requirement)'",
+                        consequence: "the requirement is not checked",
+                        remedy: "require conditions on settings of one suite"
+                    )
+                )
+            }
+            owner = suite
+            keys.append(setting.box.key.storedKeys)
+            if setting.box.metadata.traits.isSecret { secrets.insert(setting.key) }
+        }
+        guard let owner else { return }
+        // The engine owns the boxes, and must not own itself through the suites of the settings.
+        let boxes = (repeat (each settings).box)
+        let condition = Requirement(requirement, keys, owner) { stored in
+            try isMet(repeat (each boxes).plainReading(of: stored((each boxes).key.storedKeys)).value)
+        }
+        owner.engine.add(condition, secrets: secrets)
+    }
+}
+
 extension Sequence<AnySetting> {
     /// The suites of the settings, each once, in the order of the settings.
     var suites: [SettingsSuite] {

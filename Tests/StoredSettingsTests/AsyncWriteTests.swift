@@ -142,7 +142,15 @@ struct AsyncWriteTests {
                 task.withLock { $0?.cancel() }
                 return nil
             }
-            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            // On a busy machine, this test may be late to release the lock.
+            let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+            let store = FileStore(
+                path: FilePath(path),
+                system: system,
+                checkpointsInBackground: false,
+                lockPatience: longestWait,
+                writePatience: patience
+            )
             let suite = SettingsSuite(store: store, reporter: reporter)
             try suite.setStoredValue(1, forKey: "a")
             task.withLock { task in

@@ -67,7 +67,7 @@ extension Setting: CatalogSetting {
         } catch {
             var error = box.unreadable(error)
             let layer = summary.layer
-            let used = layer == .default ? "the default" : "the value of the \(layer)"
+            let used = [.default, .lastGood].contains(layer) ? "the \(layer)" : "the value of the \(layer)"
             error.consequence = "\(used) is used, and the stored value is left as it is"
             problems.append(error)
         }

@@ -73,6 +73,7 @@ extension SettingsCatalog {
         }
         var unknown: [Warning] = []
         for suite in stores {
+            errors += suite.engine.requirementErrors(for: settings(of: suite).map(\.key))
             let contents = suite.engine.contents()
             if let problem = suite.engine.store.problem {
                 errors.append(suite.naming(problem))

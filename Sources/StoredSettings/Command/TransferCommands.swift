@@ -200,7 +200,7 @@ extension SettingsEdits {
 
 extension [String: StoredValue] {
     /// The members except for the name of the schema, which is for editors.
-    fileprivate var withoutSchema: Self { filter { $0.key != StoredValue.reservedKey } }
+    fileprivate var withoutSchema: Self { filter { $0.key != StoredValue.schemaKey } }
 }
 
 extension SettingsError {

@@ -57,10 +57,9 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private let writing = Locked<Void>(())
     /// The newest decoded value of a store without a version stamp.
     private let unstamped = Locked<Unstamped?>(nil)
-    /// The hash of the stored value that was reported as unusable last; 0 after a usable one.
-    ///
-    /// One unusable value is reported once, however many reads, streams and observations meet it.
-    private let reported = Atomic<Int>(0)
+    /// The last good value of the key, and the reports about an unusable one.
+    let health: ValueHealth
+    let lastGoodSearch = LastGoodSearch<Value>()
     /// `nil` in a suite without overrides.
     let overrideCache: OverrideCache<Value>?
     /// The value that was read first, of all settings with the key; `nil` for a setting whose changes need no restart.
@@ -76,6 +75,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     init(_ key: SettingKey<Value>, suite: SettingsSuite) {
         self.key = key
         engine = suite.engine
+        health = suite.engine.health(ofKey: key.name)
         cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
         overrideCache = suite.overrides == nil ? nil : OverrideCache()
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
@@ -135,7 +135,9 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 
     private func stripedValue(_ stored: StoredValue?, _ version: VersionStamp.Version) -> Value {
         // Another key may have changed.
-        if let known = cache.renewedValue(from: stored, version, as: Value.self) { return known }
+        if !engine.isRestricted(key.name), let known = cache.renewedValue(from: stored, version, as: Value.self) {
+            return known
+        }
         let value = value(of: stored)
         cache.store(value, from: stored, version)
         return value
@@ -154,27 +156,6 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         // Outside the lock: the end of a value may run user code.
         _ = consume old
         return value
-    }
-}
-
-/// The value of a setting when it was read first, by which a change that needs a restart is noticed.
-final class StartValue: Sendable {
-    private let identity = Locked<StoredValue??>(nil)
-
-    /// Notes the identity of a value, unless another was noted before.
-    ///
-    /// - Parameter makeIdentity: Runs user code, so it is called under no lock.
-    func note(_ makeIdentity: () -> StoredValue?) {
-        guard identity.withLock({ $0 == nil }) else { return }
-        let new = makeIdentity()
-        identity.withLock { identity in
-            if identity == nil { identity = .some(new) }
-        }
-    }
-
-    /// Whether a value differs from the first one.
-    func differs(from other: StoredValue?) -> Bool {
-        identity.withLock { $0.map { $0 != other } ?? false }
     }
 }
 
@@ -202,7 +183,7 @@ extension Equatable {
 
 extension SettingBox {
     /// A value that was read, and the stored value that it was decoded from.
-    struct Reading {
+    struct Reading: Sendable {
         var value: Value
         /// `nil` for a default and for an override.
         var stored: StoredValue?
@@ -210,7 +191,8 @@ extension SettingBox {
 
     /// Returns the value of a stored value, and reports one that cannot be used.
     ///
-    /// An override wins over it. Without a usable stored value, the store's fallback or the default is used.
+    /// An override wins over it. If the stored value is unusable, the last good one is used. Without a stored value, and without
+    /// a last good one, the store's fallback or the default is used.
     func reading(of stored: StoredValue?) -> Reading {
         reading(of: stored, isReported: true)
     }
@@ -221,29 +203,64 @@ extension SettingBox {
     }
 
     private func reading(of stored: StoredValue?, isReported: Bool) -> Reading {
+        plainReading(of: valueMeetingRequirements(stored), isReported: isReported)
+    }
+
+    /// Returns the stored value to use: the last good one if a requirement is not met.
+    func valueMeetingRequirements(_ stored: StoredValue?) -> StoredValue? {
+        guard engine.hasRequirements.load(ordering: .acquiring) else { return stored }
+        var stored = stored
+        for requirement in engine.requirements(for: key.storedKeys.all) {
+            guard let index = requirement.keys.firstIndex(where: { $0.current == key.name }) else { continue }
+            let contents = engine.contents()
+            var current = requirement.combination { contents[$0] }
+            current[index] = stored
+            stored = requirement.valuesToUse(current, in: engine)[index]
+        }
+        return stored
+    }
+
+    /// Returns the value of a stored value without regard to requirements.
+    func plainReading(of stored: StoredValue?, isReported: Bool = false) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
         if overrides != nil, let override = overrideReading { return override }
-        if let stored = stored ?? engine.store.fallback(forKey: key.name) {
+        do {
+            let value = try stored.map(decode)
+            if isReported { noteUsable(stored) }
+            if let value { return Reading(value: value, stored: stored) }
+        } catch {
+            let lastGood = stored.flatMap(lastGoodReading)
+            if isReported, let stored { report(error, about: stored, hasLastGood: lastGood != nil) }
+            if let lastGood { return lastGood }
+        }
+        return readingWithoutStoredValue(isReported: isReported)
+    }
+
+    private func readingWithoutStoredValue(isReported: Bool) -> Reading {
+        if let fallback = engine.store.fallback(forKey: key.name) {
             do {
-                let reading = Reading(value: try decode(stored), stored: stored)
-                if isReported { markUsable() }
-                return reading
+                return Reading(value: try decode(fallback), stored: fallback)
             } catch {
-                if isReported, isNew(unusable: stored) { reporter.report(unusable(error)) }
+                if isReported { report(error, about: fallback, hasLastGood: false) }
             }
         }
         return Reading(value: key.defaultValue, stored: nil)
     }
 
-    private func markUsable() {
-        if reported.load(ordering: .relaxed) != 0 { reported.store(0, ordering: .relaxed) }
+    private func noteUsable(_ stored: StoredValue?) {
+        for (error, reporter) in health.noteUsable(stored) { reporter.reportRecovery(from: error) }
     }
 
-    /// Returns whether an unusable stored value is another one than the last.
-    private func isNew(unusable stored: StoredValue) -> Bool {
-        let mark = stored.hashValue | 1
-        return reported.exchange(mark, ordering: .relaxed) != mark
+    private func report(_ error: any Error, about stored: StoredValue, hasLastGood: Bool) {
+        let fact = SettingsError.wrapping(error, as: .invalidValue).fact
+        guard health.noteUnusable(stored, fact, suite: suiteName, reporter) else { return }
+        let error = unusable(error, hasLastGood: hasLastGood)
+        health.note(error, to: reporter)
+        reporter.report(error)
     }
+
+    /// The key under which a value is stored; that of a renamed setting may be under an old one.
+    var storedKey: String? { key.storedKeys.all.first { engine.value(forKey: $0) != nil } }
 
     /// The stored form of a value that was read, which tells whether two readings are equal; encodes the value.
     func identity(of reading: Reading) -> StoredValue? {
@@ -285,9 +302,10 @@ extension SettingBox {
         key.conversion.encodedOrNil(value)
     }
 
-    private func unusable(_ error: any Error) -> SettingsError {
+    private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {
         var error = unreadable(error)
-        error.consequence = "the default is used, and the stored value is left as it is"
+        let used = hasLastGood ? "the last good value" : "the default"
+        error.consequence = "\(used) is used, and the stored value is left as it is"
         return error
     }
 
@@ -295,9 +313,7 @@ extension SettingBox {
     func unreadable(_ error: any Error) -> SettingsError {
         var error = SettingsError.wrapping(error, as: .invalidValue)
         if error.location?.line == nil, let store = engine.store as? any LocatingStore {
-            // The value of a renamed setting may be under an old key.
-            let name = key.storedKeys.all.first { engine.value(forKey: $0) != nil } ?? key.name
-            error.location = store.location(ofValueForKey: name) ?? error.location
+            error.location = store.location(ofValueForKey: storedKey ?? key.name) ?? error.location
         }
         error = naming(error, as: .invalidValue)
         let remedy = error.remedy.isEmpty ? "assign a new value" : error.remedy

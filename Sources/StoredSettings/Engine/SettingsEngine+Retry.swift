@@ -68,7 +68,7 @@ extension SettingsEngine {
 
 extension SettingsError.Code {
     /// Whether the same write may succeed later.
-    var isRetryable: Bool { !isRejection && self != .suiteFinished }
+    var isRetryable: Bool { !isRejection && ![.suiteFinished, .requirementNotMet].contains(self) }
 
     /// Whether the store never accepts the value.
     var isRejection: Bool {

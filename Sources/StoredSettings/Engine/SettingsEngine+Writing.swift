@@ -9,7 +9,11 @@ extension SettingsEngine {
         let scope = TransactionScope()
         defer { scope.performPostponed() }
         return try commit { transaction in
-            let result = try scope.run { try body(&transaction) }
+            let result = try scope.run {
+                let result = try body(&transaction)
+                try checkRequirements(for: transaction.changes.lazy.map(\.key)) { transaction[$0] }
+                return result
+            }
             try transaction.checkStorable()
             return result
         }
@@ -20,6 +24,8 @@ extension SettingsEngine {
         guard edits.allSatisfy({ !$0.key.isEmpty }) else { throw SettingsError.emptyKey }
         // First, because the other failures may be temporary: a value that no store can hold must not become a pending write.
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
+        let keys = edits.map(\.key)
+        guard requirements(for: keys).isEmpty else { return try write(edits, meetingRequirementsFor: keys) }
         try retryingWithoutRejected {
             try commit(isBlind: true) { transaction in
                 for (key, value) in edits {
@@ -29,9 +35,46 @@ extension SettingsEngine {
         }
     }
 
+    /// The number of times that values are checked again because another thread or process has changed one meanwhile.
+    private static let mostChecks = 1_000
+
+    /// Stores some values if all requirements are met afterwards.
+    ///
+    /// The requirements are user code, which runs under no lock. So the values are stored only if no value that was checked
+    /// with them has changed meanwhile.
+    private func write(
+        _ edits: some Collection<(key: String, value: StoredValue?)>,
+        meetingRequirementsFor keys: [String]
+    ) throws {
+        for _ in 0..<Self.mostChecks {
+            try WaitLimit.check()
+            let requirements = requirements(for: keys)
+            let before = contents()
+            var after = before
+            for (key, value) in edits { after[key] = value }
+            for requirement in requirements { try requirement.check(requirement.combination { after[$0] }) }
+            let checked = Set(requirements.flatMap(\.keys).flatMap(\.all))
+            var isStored = false
+            try retryingWithoutRejected {
+                isStored = try commit { transaction in
+                    // The values that a store holds are in the form of JSON.
+                    guard checked.allSatisfy({ transaction[$0]?.storedAsJSON == before[$0]?.storedAsJSON }) else {
+                        return false
+                    }
+                    for (key, value) in edits { transaction[key] = value }
+                    return true
+                }
+            }
+            if isStored { return }
+        }
+        throw SettingsError.alwaysChanged
+    }
+
     /// Stores a value; `nil` removes the value of the key.
     func write(_ value: StoredValue?, forKey key: String) throws {
-        guard isFree, !key.isEmpty else { return try write(CollectionOfOne((key: key, value: value))) }
+        guard isFree, !key.isEmpty, !isRestricted(key) else {
+            return try write(CollectionOfOne((key: key, value: value)))
+        }
         try value?.checkStorable(forKey: key)
         try store.write(value, forKey: key)
     }
@@ -40,7 +83,7 @@ extension SettingsEngine {
     ///
     /// - Returns: Whether the value is stored.
     func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
-        guard isFree, !key.isEmpty else { return false }
+        guard isFree, !key.isEmpty, !isRestricted(key) else { return false }
         try value?.checkStorable(forKey: key)
         return try store.writeWithoutWaiting(value, forKey: key)
     }

@@ -22,6 +22,11 @@ final class SettingsEngine: Sendable {
 
     /// The values that settings had when they were read first, for those whose changes need a restart.
     private let startValues = Locked<[String: StartValue]>([:])
+    /// The last good values of keys, and the reports about unusable ones.
+    private let valueHealth = Locked(ValueHealthTable())
+    /// The requirements on the values of several settings.
+    let requirementTable = Locked(RequirementTable())
+    let hasRequirements = Atomic(false)
     /// The keys under which migrators have stored their records.
     let recordKeys = Locked<Set<String>>([SettingsMigrator.defaultRecordKey])
 
@@ -71,6 +76,13 @@ extension SettingsEngine {
             values[key] = new
             return new
         }
+    }
+}
+
+extension SettingsEngine {
+    /// The last good value of a key, and the reports about an unusable one.
+    func health(ofKey key: String) -> ValueHealth {
+        valueHealth.withLock { $0.health(forKey: key) }
     }
 }
 
@@ -196,12 +208,21 @@ extension SettingsEngine: StoreObserver {
     func report(_ error: SettingsError) {
         afterTransaction { [self] in
             let error = locating(error)
-            // A reporter may wait for longer than the operation that failed.
-            WaitLimit.runWithout {
-                for reporter in state.withLock({ $0.reporters }) {
-                    reporter.report(error)
-                }
-            }
+            forEachReporter { $0.report(error) }
+        }
+    }
+
+    func reportRecovery(from error: SettingsError) {
+        afterTransaction { [self] in
+            let error = locating(error)
+            forEachReporter { $0.reportRecovery(from: error) }
+        }
+    }
+
+    private func forEachReporter(_ body: (any SettingsReporter) -> Void) {
+        // A reporter may wait for longer than the operation that failed.
+        WaitLimit.runWithout {
+            for reporter in state.withLock({ $0.reporters }) { body(reporter) }
         }
     }
 

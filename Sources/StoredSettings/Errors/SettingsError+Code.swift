@@ -25,6 +25,8 @@ extension SettingsError {
         public static let unstorable = Code("unstorable")
         /// A value is outside the setting's range, or is rejected by its validator.
         public static let validationFailed = Code("validationFailed")
+        /// The values of several settings do not meet a requirement.
+        public static let requirementNotMet = Code("requirementNotMet")
         /// Values are stored under the key of a setting and under one that it had before.
         public static let oldKeyIgnored = Code("oldKeyIgnored")
         /// Two declarations of one key differ.

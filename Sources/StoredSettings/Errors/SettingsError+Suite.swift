@@ -71,6 +71,15 @@ extension SettingsError {
         )
     }
 
+    static var alwaysChanged: SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "other threads or processes have changed a value that a requirement names, each time it was checked",
+            consequence: "nothing is changed",
+            remedy: "change the values in a transaction"
+        )
+    }
+
     static var emptyKey: SettingsError {
         SettingsError(
             .invalidKey,
@@ -80,13 +89,13 @@ extension SettingsError {
         )
     }
 
-    static var reservedKey: SettingsError {
+    static func reservedKey(_ key: String) -> SettingsError {
         SettingsError(
             .invalidKey,
-            fact: "'\(StoredValue.reservedKey)' is not a key: in a settings file, it names the schema for editors",
+            fact: "'\(key)' is not a key: it is reserved for settings files",
             consequence: "nothing is changed",
             remedy: "use another key",
-            key: StoredValue.reservedKey
+            key: key
         )
     }
 }

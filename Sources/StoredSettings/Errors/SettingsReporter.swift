@@ -6,15 +6,28 @@ import Synchronization
 ///
 /// A suite has one reporter. A failure in the background is reported to the reporters of all suites with the same store.
 /// Reports arrive on the thread where the failure occurred, under no lock of this library, so a reporter may log, count, and
-/// use settings. One failure may be reported more than once.
+/// use settings. A failure is reported once, and again when it occurs again after it was settled.
 public protocol SettingsReporter: AnyObject, Sendable {
     /// Receives a failure.
     ///
     /// - Parameter error: The fact, the consequence and the fix.
     func report(_ error: SettingsError)
+
+    /// Receives a failure that was reported before and is settled: the unusable value was replaced or removed, or the file
+    /// can be read again.
+    ///
+    /// - Parameter error: The failure as it was reported.
+    func reportRecovery(from error: SettingsError)
 }
 
-/// The default reporter, which writes one line to standard error for each distinct failure.
+extension SettingsReporter {
+    /// Does nothing.
+    ///
+    /// This is sufficient for a reporter that only counts or logs failures.
+    public func reportRecovery(from error: SettingsError) {}
+}
+
+/// The default reporter, which writes one line to standard error for each distinct failure, and one when it is settled.
 public final class StandardErrorReporter: SettingsReporter {
     /// The reporter that all suites share by default.
     public static let shared = StandardErrorReporter()
@@ -33,6 +46,14 @@ public final class StandardErrorReporter: SettingsReporter {
 
     init(write: @escaping @Sendable (String) -> Void) {
         self.write = write
+    }
+
+    /// Writes that a failure is settled, if it was written before.
+    public func reportRecovery(from error: SettingsError) {
+        guard written.withLock({ $0.remove(error.message) }) != nil else { return }
+        let names = [error.key.map { "'\($0)'" }, error.suite.map { "suite '\($0)'" }].compactMap { $0 }
+        let subject = names.isEmpty ? error.location.map(\.file) ?? "the settings" : names.joined(separator: " of ")
+        write("StoredSettings: \(subject): the problem is settled: \(error.fact)\n")
     }
 
     /// Writes the error's message, unless the same message has been written before.

@@ -92,6 +92,7 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
     private let box: SettingBox<Value>
     /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
     private let isOwn: Bool
+    private var stored: StoredValue?
     private var reading: SettingBox<Value>.Reading
     /// `nil` for a setting that has one key.
     private let known: KnownValues?
@@ -104,7 +105,7 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
         isOwn = setting.engine === engine
         known = isOwn ? setting.knownValues : nil
         known?.begin(with: contents)
-        let stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
+        stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
         reading = setting.box.reading(of: stored)
     }
 
@@ -112,13 +113,13 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
 
     func apply(_ change: NewStoredValues) -> Bool {
         guard isOwn else { return false }
-        let stored: StoredValue?
-        if let known {
-            guard let change = known.change(change.values, .local) else { return false }
+        if let known, let change = known.change(change.values, .local) {
             stored = change.new
-        } else {
-            guard let new = change.values[setting.key] else { return false }
+        } else if known == nil, let new = change.values[setting.key] {
             stored = new
+        } else if !setting.engine.isRestricted(setting.key) {
+            // A change of another setting may decide whether a requirement is met.
+            return false
         }
         let new = box.reading(of: stored)
         guard box.identity(of: new) != box.identity(of: reading) else { return false }

@@ -188,6 +188,20 @@ protocol LocatingStore: SettingsStore {
     func location(ofValueForKey key: String) -> SettingsError.Location?
 }
 
+/// A store that knows earlier values of a key, for when the stored one is unusable.
+protocol RecoveringStore: SettingsStore {
+    /// Returns the value that was replaced when an edit stored a value; `nil` if that is unknown.
+    func value(forKey key: String, replacedByEdit value: StoredValue) -> StoredValue?
+
+    /// Returns the last good value of a key on the disk; `nil` if there is none.
+    ///
+    /// This reads a file. The caller holds no lock of the store.
+    func copiedLastGoodValue(forKey key: String) -> StoredValue?
+
+    /// Retains the last good value of a key for new processes while an unusable value is stored.
+    func retain(_ lastGood: StoredValue, insteadOf value: StoredValue, forKey key: String)
+}
+
 /// How long the values of a suite last.
 public enum SettingsPersistence: Sendable, Hashable {
     /// Values are stored in this file and outlive the process.

@@ -19,6 +19,18 @@ public protocol StoreObserver: AnyObject, Sendable {
     ///
     /// - Parameter error: The fact, the consequence and the fix.
     func report(_ error: SettingsError)
+
+    /// Reports that a failure is settled.
+    ///
+    /// This runs user code, so the store calls it without holding a lock.
+    ///
+    /// - Parameter error: The failure as it was reported.
+    func reportRecovery(from error: SettingsError)
+}
+
+extension StoreObserver {
+    /// Does nothing.
+    public func reportRecovery(from error: SettingsError) {}
 }
 
 /// The changes that became visible together.

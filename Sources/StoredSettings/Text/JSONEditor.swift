@@ -9,8 +9,8 @@
 /// The editor does not recurse, so deep nesting needs no stack.
 struct JSONEditor {
     private let tokens: JSONTokens
-    /// A member of the outermost object that is never changed.
-    private let reservedName: String
+    /// The members of the outermost object that are never changed.
+    private let reservedNames: Set<String>
     private let lineBreak: [UInt8]
     /// The indentation that each level adds.
     private var unit: [UInt8] = [JSONByte.space, JSONByte.space]
@@ -34,10 +34,10 @@ struct JSONEditor {
 
     /// - Parameters:
     ///   - text: The text of a settings file, which ``JSONReader`` has read without an error.
-    ///   - reservedName: The name of a member that is never changed.
-    init(_ text: [UInt8], reservedName: String) {
+    ///   - reservedNames: The names of members that are never changed.
+    init(_ text: [UInt8], reservedNames: Set<String>) {
         tokens = JSONTokens(bytes: text)
-        self.reservedName = reservedName
+        self.reservedNames = reservedNames
         let first = text.firstIndex { $0 == JSONByte.lineFeed || $0 == JSONByte.carriageReturn }
         let isPair = first.map { text[$0...].starts(with: [JSONByte.carriageReturn, JSONByte.lineFeed]) } ?? false
         lineBreak =
@@ -47,7 +47,7 @@ struct JSONEditor {
     /// Returns the text with other members.
     ///
     /// - Parameters:
-    ///   - old: The entries of the text, without the reserved one.
+    ///   - old: The entries of the text, without the reserved ones.
     ///   - new: The entries of the result, likewise.
     /// - Returns: The new text.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again,
@@ -137,7 +137,7 @@ extension JSONEditor {
     }
 
     private func isReserved(_ member: JSONMembers.Member, _ work: Work) -> Bool {
-        work.level == 0 && member.name == reservedName
+        work.level == 0 && reservedNames.contains(member.name)
     }
 
     /// The value of a name.

@@ -65,15 +65,20 @@ extension StoredValue {
         }
     }
 
-    /// The key that no value can have.
-    ///
     /// In a settings file, the member of this name refers to the JSON schema of the file, for editors.
-    static let reservedKey = "$schema"
+    static let schemaKey = "$schema"
+
+    /// In the last good copy of a settings file, the member of this name has the last good values of keys whose values are
+    /// unusable.
+    static let lastGoodKey = "$lastGood"
+
+    /// The keys that no value can have.
+    static let reservedKeys: Set<String> = [schemaKey, lastGoodKey]
 
     /// Throws ``SettingsError`` if the key is reserved, or the value is nested too deeply to be stored.
     func checkStorable(forKey key: String) throws {
         // Comparing the counts is faster.
-        if key.utf8.count == 7, key == Self.reservedKey { throw SettingsError.reservedKey }
+        if [7, 9].contains(key.utf8.count), Self.reservedKeys.contains(key) { throw SettingsError.reservedKey(key) }
         guard !isNested(within: Self.maximumDepth) else { return }
         throw SettingsError(
             .unstorable,

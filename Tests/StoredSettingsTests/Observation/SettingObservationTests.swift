@@ -173,7 +173,7 @@ struct SettingObservationTests {
         bridged.value = 2
         #expect(bridged.value == 2)
         try suite.setStoredValue("x", forKey: "bridged")
-        #expect(bridged.value == 1)
+        #expect(bridged.value == 2)
         #expect(other.value > 4)
         #expect(Setting("reports", default: 0, suite: suite).value > 0)
         observation.invalidate()

@@ -59,7 +59,7 @@ struct Checkpointer {
             try reuse(plan)
             return true
         }
-        let draft = try file.draft(plan.contents, replacing: plan.base) { try makeRoom(plan) }
+        let draft = try file.draft(plan.contents, lastGood: plan.lastGood, replacing: plan.base) { try makeRoom(plan) }
         noteProgress()
         guard let draft else { return false }
         return try carryOut(plan, draft)
@@ -124,6 +124,8 @@ extension Checkpointer {
         var journal: Journal
         var epoch: UInt32
         var contents: [String: StoredValue]
+        /// The last good values of keys whose values are unusable, as far as this process knows.
+        var lastGood: [String: StoredValue]
         /// The settings file, without its contents; `nil` when there is none.
         var base: SettingsFile.Reading?
         /// The end of the records that are in the contents.
@@ -157,6 +159,7 @@ extension Checkpointer {
                 journal: journal,
                 epoch: epoch.epoch,
                 contents: state.beginSnapshot(),
+                lastGood: state.settings.lastGood.current { state.contents[$0] },
                 base: state.settings.reading,
                 end: end,
                 isNeeded: isNeeded

@@ -6,6 +6,8 @@ import Synchronization
 struct Effects {
     var deliveries: [StoreDelivery] = []
     var errors: [SettingsError] = []
+    /// The errors that were reported before and are settled.
+    var recoveries: [SettingsError] = []
     /// Retained until the locks are released: releasing the last reference to an observer closes the store.
     var observers: [any StoreObserver] = []
     /// Files that are no longer used, and are closed after the locks are released.
@@ -26,7 +28,8 @@ struct Effects {
 
     /// Whether there is anything to do that may take long.
     var hasMoreThanChanges: Bool {
-        !errors.isEmpty || !files.isEmpty || isUnsettled || isTransientFailure || isCheckpointDue || needsRepair
+        !errors.isEmpty || !recoveries.isEmpty || !files.isEmpty || isUnsettled || isTransientFailure || isCheckpointDue
+            || needsRepair
             || isFirstLook
     }
 
@@ -35,6 +38,7 @@ struct Effects {
         guard !later.isEmpty else { return }
         deliveries += later.deliveries
         errors += later.errors
+        recoveries += later.recoveries
         observers += later.observers
         files += later.files
         isUnsettled = isUnsettled || later.isUnsettled
@@ -68,9 +72,10 @@ extension FileStore {
     /// The caller holds no lock.
     func perform(_ effects: Effects) {
         for delivery in effects.deliveries { delivery.perform() }
-        if !effects.errors.isEmpty {
+        if !effects.errors.isEmpty || !effects.recoveries.isEmpty {
             let observer = peek { $0.observer }
             WaitLimit.runWithout {
+                for error in effects.recoveries { observer?.reportRecovery(from: error) }
                 for error in effects.errors { observer?.report(error) }
             }
         }

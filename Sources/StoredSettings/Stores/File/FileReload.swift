@@ -103,7 +103,9 @@ extension FileStoreState {
         guard reload == .file, usableJournal === request.journal, let newer = keysNewerThanFile else { return false }
         if let contents = base.contents {
             for key in newer { settings.overridden.updateValue(contents[key], forKey: key) }
-            publish(edits.filter { !newer.contains($0.key) }, .external)
+            let edits = edits.filter { !newer.contains($0.key) }
+            settings.lastGood.noteEdits(edits)
+            publish(edits, .external)
         }
         settle(base)
         return true
@@ -122,7 +124,9 @@ extension FileStoreState {
             if let found = base.contents { settings.overridden.updateValue(found[key], forKey: key) }
             new[key] = contents[key]
         }
-        publish([StoreChange](from: contents.all, to: new), .external)
+        let edits = [StoreChange](from: contents.all, to: new)
+        settings.lastGood.noteEdits(edits)
+        publish(edits, .external)
         settle(base)
         return true
     }
@@ -180,6 +184,7 @@ extension FileStoreState {
             }
             changes.sort { $0.key < $1.key }
         }
+        settings.lastGood.noteEdits(changes)
         publish(changes, .external, resultingIn: new)
     }
 
@@ -205,7 +210,8 @@ extension FileStoreState {
             if failure.isMissing { (settings.reading, settings.lineage) = (nil, nil) }
             if base.isBase { settings.hasBase = true }
         } else {
-            if settings.failure != nil {
+            if let failure = settings.failure {
+                if !failure.isTransient { effects.recoveries.append(failure.error) }
                 schedule.retryNow()
                 // A process that has committed nothing does not retry a failed checkpoint.
                 if !journal.journaled.isEmpty { effects.isCheckpointDue = true }
@@ -220,6 +226,8 @@ extension FileStoreState {
     /// Notes that this process has put a file in place, with the journal's records so far.
     mutating func notePlaced(_ reading: SettingsFile.Reading, lineage: UInt64, _ fileContents: [String: StoredValue]) {
         effects.close(settings.reading)
+        // A missing file is written again.
+        if let failure = settings.failure, !failure.isTransient { effects.recoveries.append(failure.error) }
         settings.place(reading, lineage: lineage)
         if !reading.isCertain { effects.isUnsettled = true }
         for key in journal.journaled.keys { settings.overridden.updateValue(fileContents[key], forKey: key) }

@@ -10,7 +10,7 @@ import Synchronization
 /// compares one word that all processes share: while it is unchanged, the contents in memory are current.
 ///
 /// Locks are taken in this order: the checkpoint lock, `writer`, the journal's lock, `reloader`, the state lock.
-final class FileStore: VersionedStore, LocatingStore {
+final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let file: SettingsFile
     /// Accessed through ``peek(_:)`` and ``withState(_:_:)``, except by code that has no effects.
     let state: Locked<FileStoreState>

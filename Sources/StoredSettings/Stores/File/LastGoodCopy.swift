@@ -80,7 +80,9 @@ struct LastGoodCopy {
             let bytes = try system.contents(of: file, limit: SettingsFile.longestFile)
             guard bytes.contains(where: { $0 != 0 }) else { return true }
             do {
-                return try JSONWriter.text(of: JSONReader.readObject(bytes)) == bytes
+                let text = try SettingsFileText(bytes, .strict)
+                return try SettingsFileText.copy(of: SettingsFileText.text(of: text.contents), lastGood: text.lastGood)
+                    == bytes
             } catch {
                 return false
             }

@@ -28,6 +28,8 @@ struct SettingsFile: Sendable {
         var isCertain = true
         /// A checksum of the contents, if later changes may have the same status for more than a moment.
         var checksum: UInt64?
+        /// The last good values of keys whose values were unusable, in a last good copy.
+        var lastGood: [String: StoredValue] = [:]
         /// Whether a checkpoint may write the file anew: see ``SettingsFileText/isCanonical``.
         var isCanonical = true
     }
@@ -93,9 +95,42 @@ struct SettingsFile: Sendable {
 
     /// Reads the last good copy, for when the file cannot be read.
     func readLastGood() throws -> [String: StoredValue]? {
-        let directory = try directory()
-        let copy = try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
-        return try copy.map { try read($0, .strict).contents }
+        try openLastGood().map { try read($0, .strict).contents }
+    }
+
+    /// Returns the last good value of a key, according to the last good copy.
+    ///
+    /// - Returns: The value; `nil` when there is no copy, or the copy has no value of the key.
+    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
+    func readLastGoodValue(forKey key: String) throws -> StoredValue? {
+        guard let copy = try openLastGood().map({ try read($0, .strict) }) else { return nil }
+        return copy.lastGood[key] ?? copy.contents[key]
+    }
+
+    /// Returns the last good values that the next copy has to retain.
+    ///
+    /// A value is retained while the unusable value that was copied with it is stored.
+    ///
+    /// - Parameters:
+    ///   - contents: The contents of the next copy.
+    ///   - directory: The directory of the settings file.
+    /// - Returns: The values, by key.
+    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
+    private func retainedLastGood(
+        in contents: [String: StoredValue],
+        _ directory: SettingsDirectory
+    ) throws -> [String: StoredValue] {
+        guard let handle = try openLastGood(in: directory) else { return [:] }
+        let start = SettingsFileText.startOfLastGood
+        // Usually there are none. Then the copy need not be read.
+        guard try system.contents(of: handle, in: 0..<start.count) == start else { return [:] }
+        let copy = try read(handle, .strict)
+        return copy.lastGood.filter { copy.contents[$0.key] != nil && copy.contents[$0.key] == contents[$0.key] }
+    }
+
+    private func openLastGood(in directory: SettingsDirectory? = nil) throws -> FileHandle? {
+        let directory = try directory ?? self.directory()
+        return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
     }
 
     /// Returns the place of a key's value; `nil` when the file has no value for the key, or is not valid.
@@ -122,9 +157,7 @@ struct SettingsFile: Sendable {
     /// Whether there is a usable last good copy, according to its first byte.
     private func hasLastGood() throws -> Bool {
         do {
-            let directory = try directory()
-            let copy = try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
-            return try copy.map { try system.contents(of: $0, in: 0..<1) == [UInt8(ascii: "{")] } ?? false
+            return try openLastGood().map { try system.contents(of: $0, in: 0..<1) == [UInt8(ascii: "{")] } ?? false
         } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
             return false
         } catch let error as SettingsError where error.code == .untrustedFile {
@@ -174,7 +207,7 @@ struct SettingsFile: Sendable {
         let bytes = try system.contents(of: handle, limit: Self.longestFile)
         if !reading.isCertain, reading.status.hasCoarseTimes { reading.checksum = Self.checksum(of: bytes) }
         let text = try SettingsFileText(bytes, dialect)
-        (reading.contents, reading.isCanonical) = (text.contents, text.isCanonical)
+        (reading.contents, reading.lastGood, reading.isCanonical) = (text.contents, text.lastGood, text.isCanonical)
         return reading
     }
 
@@ -208,6 +241,7 @@ extension SettingsFile {
     ///
     /// - Parameters:
     ///   - contents: The new contents.
+    ///   - lastGood: The last good values of keys whose values in the new contents are unusable, as far as this process knows.
     ///   - current: The file to be replaced. Its text is edited unless that is canonical. The draft receives its
     ///     permissions and owner, or those of ``SettingsDirectory/model()``.
     ///   - makeRoom: Frees space on a full disk.
@@ -215,13 +249,15 @@ extension SettingsFile {
     /// - Throws: ``SystemError`` if it cannot be written, or ``SettingsError`` if the contents have no JSON form.
     func draft(
         _ contents: [String: StoredValue],
+        lastGood: [String: StoredValue],
         replacing current: Reading?,
         makeRoom: () throws -> Void
     ) throws -> Draft? {
         let directory = try directory()
         try removeAbandonedDrafts(in: directory)
-        let copy = try SettingsFileText.text(of: contents)
-        guard let bytes = try text(of: contents, copy, replacing: current) else { return nil }
+        let canonical = try SettingsFileText.text(of: contents)
+        let copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood(lastGood, in: contents, directory))
+        guard let bytes = try text(of: contents, canonical, replacing: current) else { return nil }
         guard max(bytes.count, copy.count) <= Self.longestFile else {
             throw SettingsError.contentsTooLong(path)
         }
@@ -237,6 +273,20 @@ extension SettingsFile {
         let isCanonical = current?.isCanonical ?? true
         let reading = Reading(contents: contents, status: status, handle: handle, isCanonical: isCanonical)
         return Draft(reading: reading, bytes: bytes, copy: copy, name: name, directory: directory)
+    }
+
+    /// The last good values for the next copy: those that this process knows, and those that other processes have noted.
+    private func allLastGood(
+        _ known: [String: StoredValue],
+        in contents: [String: StoredValue],
+        _ directory: SettingsDirectory
+    ) -> [String: StoredValue] {
+        do {
+            return try retainedLastGood(in: contents, directory).merging(known) { $1 }
+        } catch {
+            // A copy that cannot be read is replaced, or the error of that is reported.
+            return known
+        }
     }
 
     /// Replaces the file by a draft.

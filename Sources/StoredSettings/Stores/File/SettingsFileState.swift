@@ -13,6 +13,8 @@ struct SettingsFileState {
     var lineage: UInt64?
     /// The file's values under keys that have a newer value in the journal, as far as they are known.
     var overridden: [String: StoredValue?] = [:]
+    /// Earlier values of keys.
+    var lastGood = LastGoodValues()
     /// Whether the contents are based on a settings file, on its last good copy, or on a suite that never had a file.
     var hasBase = false
     /// The error that prevents reading the file.

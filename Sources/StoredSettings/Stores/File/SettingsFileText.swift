@@ -4,8 +4,10 @@
 /// The text of a settings file, which people edit.
 struct SettingsFileText {
     private let bytes: [UInt8]
-    /// The stored values, without the reserved member, which no checkpoint changes.
+    /// The stored values, without the reserved members, which no checkpoint changes.
     let contents: [String: StoredValue]
+    /// The last good values of keys whose values were unusable, in a last good copy.
+    let lastGood: [String: StoredValue]
     /// Whether the library writes the same text for these contents.
     ///
     /// Such a text need not be edited: it has no comments, and its order and format are those of a new text.
@@ -20,7 +22,12 @@ struct SettingsFileText {
     init(_ bytes: [UInt8], _ dialect: JSONReader.Dialect = .settingsFile) throws(JSONSyntaxError) {
         self.bytes = bytes
         var contents = try JSONReader.readObject(bytes, dialect)
-        let hasReservedMember = contents.removeValue(forKey: StoredValue.reservedKey) != nil
+        if case .dictionary(let values) = contents[StoredValue.lastGoodKey] {
+            lastGood = values
+        } else {
+            lastGood = [:]
+        }
+        let hasReservedMember = contents.removeReserved()
         self.contents = contents
         isCanonical = !hasReservedMember && JSONForm.isCanonical(bytes)
     }
@@ -28,9 +35,27 @@ struct SettingsFileText {
     /// Returns the text of a file that is written anew.
     static func text(of contents: [String: StoredValue]) throws -> [UInt8] {
         var contents = contents
-        contents[StoredValue.reservedKey] = nil
+        contents.removeReserved()
         return try JSONWriter.text(of: contents)
     }
+
+    /// Returns the text of a last good copy.
+    ///
+    /// - Parameters:
+    ///   - contents: The text of the contents, as a file is written anew.
+    ///   - lastGood: The last good values of keys whose values are unusable.
+    /// - Returns: The text, in which these values are the first member.
+    /// - Throws: ``SettingsError`` if a value is nested too deeply.
+    static func copy(of contents: [UInt8], lastGood: [String: StoredValue]) throws -> [UInt8] {
+        guard !lastGood.isEmpty else { return contents }
+        let values = try JSONWriter.text(of: .dictionary(lastGood), nil, level: 1)
+        // The first line of the contents is the opening brace, unless they are empty.
+        let isEmpty = contents.starts(with: "{}".utf8)
+        return startOfLastGood + values + (isEmpty ? Array("\n}\n".utf8) : Array(",\n".utf8) + contents.dropFirst(2))
+    }
+
+    /// The first bytes of a copy with such values, and of no other.
+    static let startOfLastGood = Array("{\n  \"\(StoredValue.lastGoodKey)\": ".utf8)
 
     /// Returns the text with other values, in which nothing else has changed.
     ///
@@ -41,9 +66,9 @@ struct SettingsFileText {
     /// - Throws: ``SettingsError`` if a value has no JSON form.
     func changed(to new: [String: StoredValue], path: FilePath) throws -> [UInt8] {
         var new = new
-        new[StoredValue.reservedKey] = nil
+        new.removeReserved()
         if new == contents { return bytes }
-        var editor = JSONEditor(bytes, reservedName: StoredValue.reservedKey)
+        var editor = JSONEditor(bytes, reservedNames: StoredValue.reservedKeys)
         let text = try editor.text(changing: contents, to: new)
         // The journal loses its records once the file is in place, so the result is read first.
         let result: [String: StoredValue]
@@ -54,6 +79,21 @@ struct SettingsFileText {
         }
         guard result == new.mapValues(\.storedAsJSON) else { throw SettingsError.uneditableText(path) }
         return text
+    }
+}
+
+extension [String: StoredValue] {
+    /// Removes the values of reserved keys.
+    ///
+    /// - Returns: Whether there were any.
+    @discardableResult
+    fileprivate mutating func removeReserved() -> Bool {
+        var isChanged = false
+        for key in StoredValue.reservedKeys where self[key] != nil {
+            self[key] = nil
+            isChanged = true
+        }
+        return isChanged
     }
 }
 

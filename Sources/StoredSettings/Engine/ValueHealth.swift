@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Reading.md, "An unusable value leaves the last good one in use".
+
+import Synchronization
+
+/// The last good value of a key, and the reports about an unusable one.
+///
+/// All settings of the key share it, so that a setting that is declared again knows the last good value, and one unusable value
+/// is reported once, however many reads, streams and observations meet it.
+final class ValueHealth: Sendable {
+    /// A report about an unusable value.
+    struct Report: Sendable {
+        let fact: String
+        let suite: String
+        let reporter: any SettingsReporter
+        /// `nil` until the report is made.
+        var error: SettingsError?
+    }
+
+    private struct State {
+        /// The stored value that was usable last; `nil` when there was none, or the key has no value anymore.
+        var lastGood: StoredValue?
+        /// The unusable value that the reports are about.
+        var unusable: StoredValue?
+        var reports: [Report] = []
+    }
+
+    private let state = Locked(State())
+
+    /// The number of reports that are made about one value: settings of different types may reject it for different reasons.
+    private static let maximumReports = 16
+
+    /// The stored value that was usable last; `nil` when there was none, or the key has no value anymore.
+    var lastGood: StoredValue? { state.withLock { $0.lastGood } }
+
+    /// Notes a value that is in use.
+    ///
+    /// - Parameter stored: The stored value; `nil` when the key has none.
+    /// - Returns: The reports that are settled. A value that another setting of the key has rejected settles none.
+    func noteUsable(_ stored: StoredValue?) -> [(error: SettingsError, reporter: any SettingsReporter)] {
+        state.withLock { state in
+            state.lastGood = stored
+            guard let unusable = state.unusable, unusable != stored else { return [] }
+            defer { (state.unusable, state.reports) = (nil, []) }
+            return state.reports.compactMap { report in report.error.map { ($0, report.reporter) } }
+        }
+    }
+
+    /// Notes an earlier value that is used instead of an unusable one.
+    func noteInUse(_ lastGood: StoredValue?) {
+        state.withLock { $0.lastGood = lastGood }
+    }
+
+    /// Notes an unusable value.
+    ///
+    /// - Parameters:
+    ///   - stored: The value.
+    ///   - fact: Why it is unusable.
+    ///   - suite: The name of the setting's suite.
+    ///   - reporter: The reporter of the setting.
+    /// - Returns: Whether to report it: the reporter has not received this before. The caller calls ``note(_:to:)`` then.
+    func noteUnusable(
+        _ stored: StoredValue,
+        _ fact: String,
+        suite: String,
+        _ reporter: any SettingsReporter
+    ) -> Bool {
+        state.withLock { state in
+            if state.unusable != stored { (state.unusable, state.reports) = (stored, []) }
+            let isKnown = state.reports.contains {
+                $0.reporter === reporter && $0.fact == fact && $0.suite == suite
+            }
+            guard !isKnown, state.reports.count < Self.maximumReports else { return false }
+            state.reports.append(Report(fact: fact, suite: suite, reporter: reporter))
+            return true
+        }
+    }
+
+    /// Notes the error that was reported about the unusable value.
+    func note(_ error: SettingsError, to reporter: any SettingsReporter) {
+        state.withLock { state in
+            let index = state.reports.firstIndex {
+                $0.reporter === reporter && $0.fact == error.fact && $0.suite == error.suite
+            }
+            if let index { state.reports[index].error = error }
+        }
+    }
+}
+
+/// What is known about the values of each key of an engine.
+struct ValueHealthTable {
+    private var entries: [String: ValueHealth] = [:]
+    /// The number of entries at which those that no setting uses are removed.
+    private var limit = leastLimit
+
+    private static let leastLimit = 1_024
+
+    /// Returns the entry of a key, and creates it if necessary.
+    mutating func health(forKey key: String) -> ValueHealth {
+        if let known = entries[key] { return known }
+        if entries.count >= limit {
+            for key in Array(entries.keys) where isKnownUniquelyReferenced(&entries[key]) { entries[key] = nil }
+            limit = max(Self.leastLimit, 2 * entries.count)
+        }
+        let new = ValueHealth()
+        entries[key] = new
+        return new
+    }
+}
+
+/// The value of a setting when it was read first, by which a change that needs a restart is noticed.
+final class StartValue: Sendable {
+    private let identity = Locked<StoredValue??>(nil)
+
+    /// Notes the identity of a value, unless another was noted before.
+    ///
+    /// - Parameter makeIdentity: Runs user code, so it is called under no lock.
+    func note(_ makeIdentity: () -> StoredValue?) {
+        guard identity.withLock({ $0 == nil }) else { return }
+        let new = makeIdentity()
+        identity.withLock { identity in
+            if identity == nil { identity = .some(new) }
+        }
+    }
+
+    /// Whether a value differs from the first one.
+    func differs(from other: StoredValue?) -> Bool {
+        identity.withLock { $0.map { $0 != other } ?? false }
+    }
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("The last good value of a key")
+struct LastGoodValueTests {
+    private let reporter = RecordingReporter()
+
+    /// A program that uses a settings file until it ends.
+    private final class Program {
+        let store: FileStore
+        let suite: SettingsSuite
+        let limit: Setting<Int>
+
+        init(_ path: String, _ reporter: RecordingReporter, traits: SettingTraits = []) {
+            store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            suite = SettingsSuite(store: store, reporter: reporter)
+            limit = Setting("limit", default: 64, suite: suite, in: 1...100, traits: traits)
+        }
+
+        /// Edits the file as a person does, and has the store read it.
+        func edit(_ path: String, _ text: String) throws {
+            try path.replaceFile(with: text)
+            store.look()
+        }
+    }
+
+    private func withProgram(_ body: (_ program: Program, _ path: String) async throws -> Void) async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/settings.json"
+            try await body(Program(path, reporter), path)
+        }
+    }
+
+    @Test(
+        "a value that becomes unusable leaves the last good one in use",
+        arguments: [#"200"#, #""many""#, "null", "[]"]
+    )
+    func edited(value: String) async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            #expect(program.limit.value == 20)
+            try program.edit(path, #"{"limit": \#(value), "other": 1}"#)
+            #expect(program.limit.value == 20)
+            #expect(Setting("limit", default: 7, suite: program.suite, in: 1...50).value == 20)
+            #expect(try path.fileContents == #"{"limit": \#(value), "other": 1}"#)
+            #expect(program.limit.isSet)
+            #expect(throws: SettingsError.self) { try program.limit.load() }
+        }
+    }
+
+    @Test("a value that this process has not read yet becomes the last good one")
+    func unread() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 30}"#)
+            try program.edit(path, #"{"limit": 200}"#)
+            // The checkpoint has replaced the copy before the first read.
+            try program.suite.setStoredValue(true, forKey: "other")
+            try program.suite.checkpoint()
+            #expect(program.limit.value == 30)
+        }
+    }
+
+    @Test("of two unusable edits, neither is the last good value")
+    func twice() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            #expect(program.limit.value == 20)
+            for value in [200, 300, 400] {
+                try program.edit(path, #"{"limit": \#(value)}"#)
+                #expect(program.limit.value == 20, "\(value)")
+            }
+            try program.edit(path, #"{"limit": 30}"#)
+            #expect(program.limit.value == 30)
+            try program.edit(path, #"{"limit": 200}"#)
+            #expect(program.limit.value == 30)
+        }
+    }
+
+    @Test("a new process uses the last good value from the last good copy")
+    func newProcess() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            program.suite.finish()
+            try path.replaceFile(with: #"{"limit": 200}"#)
+            #expect(Program(path, reporter).limit.value == 20)
+        }
+    }
+
+    @Test("checkpoints retain the last good value while the unusable one is stored, also those of other programs")
+    func retained() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            try program.edit(path, "{\n  \"limit\": 200\n}\n")
+            #expect(program.limit.value == 20)
+            try program.suite.setStoredValue(1, forKey: "a")
+            try program.suite.checkpoint()
+            program.suite.finish()
+            #expect(Program(path, reporter).limit.value == 20)
+
+            // A program that does not have the setting.
+            let other = SettingsSuite(fileAt: path, reporter: reporter)
+            for value in [2, 3] as [StoredValue] {
+                try other.setStoredValue(value, forKey: "a")
+                try other.checkpoint()
+            }
+            #expect(other.snapshot() == ["a": 3, "limit": 200])
+            #expect(try path.fileContents == "{\n  \"a\": 3,\n  \"limit\": 200\n}\n")
+            other.finish()
+            #expect(Program(path, reporter).limit.value == 20)
+        }
+    }
+
+    @Test(
+        "the last good value does not survive the next checkpoint after the unusable value was replaced or removed",
+        arguments: [30, nil] as [StoredValue?]
+    )
+    func dropped(value: StoredValue?) async throws {
+        try await withProgram { program, path in
+            try program.limit.set(23)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            #expect(program.limit.value == 23)
+            try program.suite.setStoredValue(1, forKey: "a")
+            try program.suite.checkpoint()
+            #expect(try (path + ".last-good").fileContents.contains("23"))
+            try program.suite.setStoredValue(value, forKey: "limit")
+            try program.suite.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
+            if value == nil { #expect(program.limit.value == 64) }
+            // An unusable value from now on follows the other one.
+            try program.edit(path, #"{"limit": 200}"#)
+            #expect(program.limit.value == (value == nil ? 64 : 30))
+        }
+    }
+
+    @Test("the last good value of a secret setting is in memory only")
+    func secret() async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/settings.json"
+            let program = Program(path, reporter, traits: .secret)
+            try program.limit.set(23)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            #expect(program.limit.value == 23)
+            try program.suite.setStoredValue(1, forKey: "a")
+            try program.suite.checkpoint()
+            #expect(program.limit.value == 23)
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
+        }
+    }
+
+    @Test("the copy with a last good value is a valid settings file, and is used if the file is broken")
+    func copy() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            #expect(program.limit.value == 20)
+            try program.suite.setStoredValue(1, forKey: "a")
+            try program.suite.checkpoint()
+            program.suite.finish()
+            let copy = try (path + ".last-good").fileContents
+            #expect(copy == "{\n  \"$lastGood\": {\"limit\":20},\n  \"a\": 1,\n  \"limit\": 200\n}\n")
+            try path.replaceFile(with: "{ oops")
+            var next = Program(path, reporter)
+            #expect(next.suite.snapshot() == ["a": 1, "limit": 200])
+            #expect(next.limit.value == 20)
+            try path.replaceFile(with: copy)
+            next = Program(path, reporter)
+            #expect(next.suite.snapshot() == ["a": 1, "limit": 200])
+            try next.suite.setStoredValue(2, forKey: "a")
+            try next.suite.checkpoint()
+            #expect(next.limit.value == 20)
+        }
+    }
+
+    @Test("the name of the last good values is not a key")
+    func reserved() throws {
+        let suite = SettingsSuite.inMemory()
+        #expect(throws: SettingsError(.invalidKey, fact: "")) {
+            try suite.setStoredValue([:], forKey: StoredValue.lastGoodKey)
+        }
+    }
+
+    @Test("an unusable value is no change of a stream, and the correction is one")
+    func streams() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            var values = program.limit.values.makeAsyncIterator()
+            var changes = program.limit.changes.makeAsyncIterator()
+            #expect(await values.next() == 20)
+            for value in [200, 300, 30] { try program.edit(path, #"{"limit": \#(value)}"#) }
+            #expect(await values.next() == 30)
+            let change = try #require(await changes.next())
+            #expect(change.old == 20)
+            #expect(change.new == 30)
+        }
+    }
+
+    @Test("an explanation names the last good value, and the problem of the stored one")
+    func explanation() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            let explanation = program.limit.explain()
+            #expect(explanation.layer == .lastGood)
+            #expect(explanation.value == 20)
+            #expect(explanation.shadowed == [.default: 64])
+            #expect(explanation.problem?.code == .validationFailed)
+            #expect(explanation.problem?.location?.line == 1)
+            #expect(explanation.description.hasPrefix("limit = 20, the last good value, over the default 64; "))
+            let error = try #require(SettingsCatalog(program.limit).findProblems().errors.first)
+            #expect(error.consequence == "the last good value is used, and the stored value is left as it is")
+        }
+    }
+
+    @Test("each unusable value is reported once, and its recovery once, however many settings read it")
+    func reports() async throws {
+        try await withProgram { program, path in
+            let read = {
+                for _ in 1...3 {
+                    // Settings with a validator of their own are not shared.
+                    _ = Setting("limit", default: 64, suite: program.suite, in: 1...100, validate: { $0 != 50 }).value
+                    _ = program.limit.value
+                    try program.suite.setStoredValue(.double(.random(in: 0...1)), forKey: "other")
+                }
+            }
+            try program.limit.set(20)
+            try read()
+            #expect(reporter.errors.isEmpty)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            try read()
+            #expect(reporter.errors.map(\.code) == [.validationFailed])
+            #expect(
+                reporter.errors[0].consequence == "the last good value is used, and the stored value is left as it is"
+            )
+            #expect(reporter.recoveries.isEmpty)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 30}"#)
+            try read()
+            #expect(reporter.errors.count == 1)
+            #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            try read()
+            #expect(reporter.errors.count == 2)
+            program.limit.reset()
+            try read()
+            #expect(reporter.recoveries.count == 2)
+        }
+    }
+
+    @Test("a value that one setting of a key can use and another cannot is not a recovery")
+    func contradiction() {
+        let suite = SettingsSuite.inMemory(["limit": 200], reporter: reporter)
+        let (narrow, wide) = (
+            Setting("limit", default: 1, suite: suite, in: 1...100), Setting("limit", default: 1, suite: suite)
+        )
+        for _ in 1...3 {
+            #expect(narrow.value == 1)
+            #expect(wide.value == 200)
+            suite[storedValueFor: "other"] = .double(.random(in: 0...1))
+        }
+        #expect(reporter.errors.count == 1)
+        #expect(reporter.recoveries.isEmpty)
+    }
+
+    @Test("a value of another type that another part of the program stores leaves the last good one in use")
+    func inMemory() {
+        let suite = SettingsSuite.inMemory(["limit": 20], reporter: reporter)
+        let limit = Setting("limit", default: 64, suite: suite)
+        #expect(limit.value == 20)
+        suite[storedValueFor: "limit"] = "many"
+        #expect(limit.value == 20)
+        suite[storedValueFor: "limit"] = nil
+        #expect(limit.value == 64)
+        suite[storedValueFor: "limit"] = "many"
+        #expect(limit.value == 64)
+    }
+
+    @Test("the recovery of a broken file is reported")
+    func brokenFile() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            try program.edit(path, "{ oops")
+            await eventually("the malformed file is reported") {
+                program.store.look()
+                return !reporter.errors.isEmpty
+            }
+            #expect(reporter.recoveries.isEmpty)
+            try program.edit(path, #"{"limit": 21}"#)
+            await eventually("the file is read again") { program.limit.value == 21 }
+            #expect(reporter.errors.map(\.code) == [.malformedFile])
+            #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
+        }
+    }
+
+    @Test("the default reporter writes a failure again after its recovery")
+    func standardError() {
+        let lines = Mutex<[String]>([])
+        let reporter = StandardErrorReporter { line in lines.withLock { $0.append(line) } }
+        var error = SettingsError(.validationFailed, fact: "the value is outside 1...100", key: "limit")
+        error.suite = "s"
+        for _ in 1...2 {
+            reporter.report(error)
+            reporter.report(error)
+            reporter.reportRecovery(from: error)
+            reporter.reportRecovery(from: error)
+        }
+        let recovery = "StoredSettings: 'limit' of suite 's': the problem is settled: the value is outside 1...100\n"
+        let failure = "StoredSettings: \(error.message)\n"
+        #expect(lines.withLock { $0 } == [failure, recovery, failure, recovery])
+    }
+}
