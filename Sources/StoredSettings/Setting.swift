@@ -92,12 +92,12 @@ public struct Setting<Value: Sendable>: Sendable {
 // MARK: - The value
 
 extension Setting {
-    /// The value: the stored value, or the default while no usable value is stored.
+    /// The value: the stored value, or the default while none is stored.
     ///
     /// A value from an override of the suite wins over both: see ``SettingsOverride``.
     ///
     /// A stored value that cannot be decoded, or that the validator rejects, is reported to the suite's reporter. It stays
-    /// stored until another value is assigned.
+    /// stored until another value is assigned, and the last good value of the key is used, or the default if there is none.
     ///
     /// An assignment stores the value before it returns, and reports a failure. A rejected value changes nothing. A value
     /// that cannot be saved now is used and saved later, unless a newer value is stored before;

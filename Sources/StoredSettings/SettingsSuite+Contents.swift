@@ -40,7 +40,7 @@ extension SettingsSuite {
     ///
     /// - Parameters:
     ///   - value: The value; `nil` removes the stored value.
-    ///   - key: Any non-empty string except `$schema`.
+    ///   - key: Any non-empty string except `$schema` and `$lastGood`.
     /// - Throws: ``SettingsError`` when the value cannot be saved. Then nothing has changed.
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         try naming { try engine.write(value, forKey: key) }

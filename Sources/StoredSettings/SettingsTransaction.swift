@@ -123,7 +123,7 @@ extension SettingsTransaction {
     ///
     /// - Parameters:
     ///   - value: The value; `nil` removes the stored value.
-    ///   - key: Any non-empty string except `$schema`, for which the transaction throws when it ends.
+    ///   - key: Any non-empty string except `$schema` and `$lastGood`, for which the transaction throws when it ends.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/invalidKey`` for an empty key.
     public mutating func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         guard !key.isEmpty else { throw suite.naming(.emptyKey) }

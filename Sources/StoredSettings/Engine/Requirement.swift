@@ -259,6 +259,7 @@ extension SettingsEngine {
     /// - Parameters:
     ///   - keys: The keys that are changed.
     ///   - stored: Returns the new value of a key.
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/requirementNotMet``.
     func checkRequirements(for keys: some Sequence<String>, _ stored: (String) -> StoredValue?) throws {
         for requirement in requirements(for: keys) { try requirement.check(requirement.combination(stored)) }
     }

@@ -39,7 +39,7 @@ extension SettingsError {
         public static let unknownVariable = Code("unknownVariable")
         /// A deprecated setting has a value.
         public static let deprecatedKey = Code("deprecatedKey")
-        /// A key is empty, or is the reserved name `$schema`.
+        /// A key is empty, or is one of the reserved names `$schema` and `$lastGood`.
         public static let invalidKey = Code("invalidKey")
         /// A settings file is malformed.
         ///

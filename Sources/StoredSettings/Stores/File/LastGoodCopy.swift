@@ -90,6 +90,75 @@ struct LastGoodCopy {
     }
 }
 
+// MARK: - Reading
+
+extension SettingsFile {
+    /// Reads the last good copy, for when the file cannot be read.
+    func readLastGood() throws -> [String: StoredValue]? {
+        try openLastGood().map { try read($0, .strict).contents }
+    }
+
+    /// Returns the last good value of a key, according to the last good copy.
+    ///
+    /// - Returns: The value; `nil` when there is no copy, or the copy has no value of the key.
+    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
+    func readLastGoodValue(forKey key: String) throws -> StoredValue? {
+        guard let copy = try openLastGood().map({ try read($0, .strict) }) else { return nil }
+        return copy.lastGood[key] ?? copy.contents[key]
+    }
+
+    /// Returns the last good values that the next copy has to retain.
+    ///
+    /// A value is retained while the unusable value that was copied with it is stored.
+    ///
+    /// - Parameters:
+    ///   - contents: The contents of the next copy.
+    ///   - directory: The directory of the settings file.
+    /// - Returns: The values, by key.
+    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
+    private func retainedLastGood(
+        in contents: [String: StoredValue],
+        _ directory: SettingsDirectory
+    ) throws -> [String: StoredValue] {
+        guard let handle = try openLastGood(in: directory) else { return [:] }
+        let start = SettingsFileText.startOfLastGood
+        // Usually there are none. Then the copy need not be read.
+        guard try system.contents(of: handle, in: 0..<start.count) == start else { return [:] }
+        let copy = try read(handle, .strict)
+        return copy.lastGood.filter { copy.contents[$0.key] != nil && copy.contents[$0.key] == contents[$0.key] }
+    }
+
+    private func openLastGood(in directory: SettingsDirectory? = nil) throws -> FileHandle? {
+        let directory = try directory ?? self.directory()
+        return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
+    }
+
+    /// Whether there is a usable last good copy, according to its first byte.
+    func hasLastGood() throws -> Bool {
+        do {
+            return try openLastGood().map { try system.contents(of: $0, in: 0..<1) == [UInt8(ascii: "{")] } ?? false
+        } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
+            return false
+        } catch let error as SettingsError where error.code == .untrustedFile {
+            return false
+        }
+    }
+
+    /// The last good values for the next copy: those that this process knows, and those that other processes have noted.
+    func allLastGood(
+        _ known: [String: StoredValue],
+        in contents: [String: StoredValue],
+        _ directory: SettingsDirectory
+    ) -> [String: StoredValue] {
+        do {
+            return try retainedLastGood(in: contents, directory).merging(known) { $1 }
+        } catch {
+            // A copy that cannot be read is replaced, or the error of that is reported.
+            return known
+        }
+    }
+}
+
 // MARK: - The journal's header
 
 extension LastGoodCopy {

@@ -93,46 +93,6 @@ struct SettingsFile: Sendable {
         try openFile().map { try read($0, .settingsFile) }
     }
 
-    /// Reads the last good copy, for when the file cannot be read.
-    func readLastGood() throws -> [String: StoredValue]? {
-        try openLastGood().map { try read($0, .strict).contents }
-    }
-
-    /// Returns the last good value of a key, according to the last good copy.
-    ///
-    /// - Returns: The value; `nil` when there is no copy, or the copy has no value of the key.
-    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    func readLastGoodValue(forKey key: String) throws -> StoredValue? {
-        guard let copy = try openLastGood().map({ try read($0, .strict) }) else { return nil }
-        return copy.lastGood[key] ?? copy.contents[key]
-    }
-
-    /// Returns the last good values that the next copy has to retain.
-    ///
-    /// A value is retained while the unusable value that was copied with it is stored.
-    ///
-    /// - Parameters:
-    ///   - contents: The contents of the next copy.
-    ///   - directory: The directory of the settings file.
-    /// - Returns: The values, by key.
-    /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    private func retainedLastGood(
-        in contents: [String: StoredValue],
-        _ directory: SettingsDirectory
-    ) throws -> [String: StoredValue] {
-        guard let handle = try openLastGood(in: directory) else { return [:] }
-        let start = SettingsFileText.startOfLastGood
-        // Usually there are none. Then the copy need not be read.
-        guard try system.contents(of: handle, in: 0..<start.count) == start else { return [:] }
-        let copy = try read(handle, .strict)
-        return copy.lastGood.filter { copy.contents[$0.key] != nil && copy.contents[$0.key] == contents[$0.key] }
-    }
-
-    private func openLastGood(in directory: SettingsDirectory? = nil) throws -> FileHandle? {
-        let directory = try directory ?? self.directory()
-        return try directory.openSibling(directory.name.adding(Self.lastGoodSuffix), OpenFlags.readOnly)
-    }
-
     /// Returns the place of a key's value; `nil` when the file has no value for the key, or is not valid.
     ///
     /// - Throws: ``SystemError`` or ``SettingsError`` if the file cannot be read.
@@ -152,17 +112,6 @@ struct SettingsFile: Sendable {
         if try hasLastGood() { return true }
         guard let journal, try journal.place(at: journalPath) != .elsewhere else { return false }
         return journal.page[JournalHeader.checkpointedWord] != 0
-    }
-
-    /// Whether there is a usable last good copy, according to its first byte.
-    private func hasLastGood() throws -> Bool {
-        do {
-            return try openLastGood().map { try system.contents(of: $0, in: 0..<1) == [UInt8(ascii: "{")] } ?? false
-        } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
-            return false
-        } catch let error as SettingsError where error.code == .untrustedFile {
-            return false
-        }
     }
 
     /// Opens a file that a checkpoint has put in place, without reading its contents.
@@ -202,7 +151,7 @@ struct SettingsFile: Sendable {
         return try system.openIfPresent(target, OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow)
     }
 
-    private func read(_ handle: FileHandle, _ dialect: JSONReader.Dialect) throws -> Reading {
+    func read(_ handle: FileHandle, _ dialect: JSONReader.Dialect) throws -> Reading {
         var reading = try examine(handle)
         let bytes = try system.contents(of: handle, limit: Self.longestFile)
         if !reading.isCertain, reading.status.hasCoarseTimes { reading.checksum = Self.checksum(of: bytes) }
@@ -273,20 +222,6 @@ extension SettingsFile {
         let isCanonical = current?.isCanonical ?? true
         let reading = Reading(contents: contents, status: status, handle: handle, isCanonical: isCanonical)
         return Draft(reading: reading, bytes: bytes, copy: copy, name: name, directory: directory)
-    }
-
-    /// The last good values for the next copy: those that this process knows, and those that other processes have noted.
-    private func allLastGood(
-        _ known: [String: StoredValue],
-        in contents: [String: StoredValue],
-        _ directory: SettingsDirectory
-    ) -> [String: StoredValue] {
-        do {
-            return try retainedLastGood(in: contents, directory).merging(known) { $1 }
-        } catch {
-            // A copy that cannot be read is replaced, or the error of that is reported.
-            return known
-        }
     }
 
     /// Replaces the file by a draft.
