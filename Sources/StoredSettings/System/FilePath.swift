@@ -56,6 +56,9 @@ extension FilePath {
         return end == 0 ? "/" : FilePath(storage: characters[..<end])
     }
 
+    /// The components between the slashes.
+    var components: [FilePath] { characters.split(separator: Self.slash).map { FilePath(storage: $0) } }
+
     /// The last component.
     package var name: FilePath {
         characters.lastIndex(of: Self.slash).map { FilePath(storage: characters[($0 + 1)...]) } ?? self

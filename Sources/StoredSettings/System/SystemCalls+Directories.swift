@@ -13,20 +13,42 @@ import Darwin
 extension SystemCalls {
     /// Opens a directory, so that its files stay reachable if its path changes.
     ///
+    /// Root follows a symbolic link of another user only to a directory of that user.
+    ///
     /// - Returns: The directory; `nil` when it does not exist.
+    /// - Throws: ``SystemError``, with `ELOOP` for a link that is not followed.
     package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle? {
+        #if os(Linux)
+        guard Self.currentUser() == 0 else { return try openDirectory(path, in: nil) }
         do {
-            return try openIfPresent(path, O_RDONLY | O_DIRECTORY)
+            var walk = DirectoryWalk(self)
+            let reached = try walk.directory(at: path, in: nil)
+            guard let opened = try openDirectory(".", in: reached) else { return nil }
+            // The path for messages is the one that was asked for.
+            return try duplicate(opened, path: path)
+        } catch  where error.number == ENOENT {
+            return nil
+        }
+        #else
+        return try openDirectory(path, in: nil)
+        #endif
+    }
+
+    private func openDirectory(_ path: FilePath, in directory: FileHandle?) throws(SystemError) -> FileHandle? {
+        do {
+            return try openIfPresent(path, in: directory, O_RDONLY | O_DIRECTORY)
         } catch  where error.number == EACCES {
             #if canImport(Darwin)
             throw error
             #else
-            // The process may enter the directory but not read it. `O_PATH`, which not every C library declares, needs
-            // no permission to read.
-            return try openIfPresent(path, 0o10_000_000 | O_DIRECTORY)
+            // The process may enter the directory but not read it.
+            return try openIfPresent(path, in: directory, Self.pathOnly | O_DIRECTORY)
             #endif
         }
     }
+
+    /// `O_PATH`, which not every C library declares: it opens a place without a permission to read.
+    static let pathOnly: CInt = 0o10_000_000
 
     /// Returns the names in a directory.
     package func names(in directory: FileHandle) throws(SystemError) -> [FilePath] {
@@ -71,74 +93,6 @@ extension SystemCalls {
         _ = try call(.access, path, in: directory) { faccessat($0, $1, W_OK, 0) }
     }
 
-    /// Creates a directory and its missing parents with mode 0700, so that they survive a loss of power.
-    package func makeDirectories(_ path: FilePath) throws(SystemError) {
-        do {
-            try makeDirectory(path)
-        } catch  where error.number == ENOENT {
-            let parent = path.directory
-            guard parent != "/", parent != path, parent != "." else { throw error }
-            try makeDirectories(parent)
-            try makeDirectory(path)
-        }
-    }
-
-    private func makeDirectory(_ path: FilePath) throws(SystemError) {
-        let path = path.withoutTrailingSlashes
-        // Root follows the path once: a user can replace parts of it at any time. The root directory has no name.
-        var parent: FileHandle?
-        if Self.currentUser() == 0, path.namesFile {
-            parent = try openDirectory(path.directory)
-            guard parent != nil else { throw SystemError(call: .makeDirectory, path: path, number: ENOENT) }
-        }
-        do {
-            if let parent {
-                _ = try call(.makeDirectory, path.name, in: parent) { mkdirat($0, $1, 0o700) }
-            } else {
-                _ = try call(.makeDirectory, path) { path.withCString { mkdir($0, 0o700) } }
-            }
-        } catch  where error.number == EEXIST {
-            return
-        }
-        do {
-            if let parent { try give(path.name, toOwnerOf: parent) }
-            try synchronizeParent(of: path, parent)
-        } catch {
-            // Remove the directory, so that the next attempt creates it again. An existing one would not be
-            // synchronized.
-            if let parent {
-                _ = path.name.withCString { unlinkat(parent.descriptor, $0, AT_REMOVEDIR) }
-            } else {
-                _ = path.withCString { rmdir($0) }
-            }
-            throw error
-        }
-    }
-
-    private func synchronizeParent(of path: FilePath, _ parent: FileHandle?) throws(SystemError) {
-        do {
-            if let parent {
-                try synchronizeDirectory(".", in: parent)
-            } else {
-                try synchronizeDirectory(path.directory)
-            }
-        } catch  where error.number == EACCES {
-            // The process may enter the parent but not read it, so it cannot synchronize it.
-        }
-    }
-
-    /// Gives a directory that root has created to the owner of its parent: that user's programs have to be able to use
-    /// it.
-    ///
-    /// The user may have put another directory in its place. Only an empty one of root is given away.
-    private func give(_ name: FilePath, toOwnerOf parent: FileHandle) throws(SystemError) {
-        let status = try status(of: parent)
-        guard status.owner != 0, status.permissions & FileMode.otherWrite == 0 else { return }
-        let directory = try open(name, in: parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        guard try self.status(of: directory).owner == 0, try names(in: directory).isEmpty else { return }
-        _ = try mayGive(directory, to: status.owner, status.group)
-    }
-
     /// Returns the path without symbolic links, `.` and `..`; `nil` when no file exists there.
     package func resolved(_ path: FilePath) throws(SystemError) -> FilePath? {
         var result: FilePath?
@@ -158,13 +112,28 @@ extension SystemCalls {
 
     /// Returns the target of a symbolic link.
     package func target(ofLink path: FilePath) throws(SystemError) -> FilePath {
+        try target(of: path) { characters, count in
+            path.withCString { readlink($0, characters, count) }
+        }
+    }
+
+    #if os(Linux)
+    /// Returns the target of a symbolic link that is open itself.
+    func target(ofOpenLink link: FileHandle) throws(SystemError) -> FilePath {
+        try target(of: link.path) { readlinkat(link.descriptor, "", $0, $1) }
+    }
+    #endif
+
+    private func target(
+        of path: FilePath,
+        _ read: (UnsafeMutablePointer<CChar>, Int) -> Int
+    ) throws(SystemError) -> FilePath {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = try call(.readLink, path) {
             buffer.withUnsafeMutableBytes { buffer in
                 // The call writes at most `buffer.count` bytes.
                 guard let start = buffer.baseAddress else { return 0 }
-                let characters = start.assumingMemoryBound(to: CChar.self)
-                return path.withCString { CInt(clamping: readlink($0, characters, buffer.count)) }
+                return CInt(clamping: read(start.assumingMemoryBound(to: CChar.self), buffer.count))
             }
         }
         return FilePath(bytes: buffer.prefix(Int(count)))

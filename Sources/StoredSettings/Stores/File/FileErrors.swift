@@ -23,6 +23,7 @@ extension SettingsFile {
                 underlying: error
             )
         case let error as SystemError:
+            if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
             return SettingsError(
                 .readFailed,
                 fact: "the file cannot be read: \(error.reason)",
@@ -73,6 +74,9 @@ extension SettingsFile {
     /// The error for a journal that cannot be read.
     func journalError(_ error: any Error) -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .readFailed) }
+        if error.isUntrustedLink {
+            return untrustedLinkError(error, consequence: "values that are not in the settings file yet may be missing")
+        }
         return SettingsError(
             .readFailed,
             fact: "the journal cannot be read: \(error.reason)",
@@ -91,6 +95,7 @@ extension SettingsFile {
     /// - Returns: The error.
     func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
+        if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
         let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
         let place = error.path.directory == path.directory ? error.path.name : error.path
         return SettingsError(
@@ -98,6 +103,18 @@ extension SettingsFile {
             fact: "the settings cannot be saved: \(place): \(error.reason)",
             consequence: consequence,
             remedy: writingRemedy(for: error.number),
+            location: SettingsError.Location(file: path.description),
+            underlying: error
+        )
+    }
+
+    /// The error for a link of a user that root does not follow.
+    private func untrustedLinkError(_ error: SystemError, consequence: String) -> SettingsError {
+        SettingsError(
+            .untrustedFile,
+            fact: "the symbolic link \(error.path) leads to a directory of another user, or in a circle",
+            consequence: consequence,
+            remedy: "run the program as the user of the settings, or use a path without this link",
             location: SettingsError.Location(file: path.description),
             underlying: error
         )
@@ -136,4 +153,9 @@ extension SettingsFile {
         default: "check the disk and the file system"
         }
     }
+}
+
+extension SystemError {
+    /// Whether root has not followed a symbolic link of another user: see ``DirectoryWalk``.
+    fileprivate var isUntrustedLink: Bool { call == .readLink && number == Errno.tooManySymbolicLinkLevels }
 }

@@ -78,7 +78,8 @@ final class Journal: Sendable {
         do {
             return try SettingsDirectory(of: path.removing(SettingsFile.journalSuffix) ?? path, system)
         } catch {
-            throw SystemError(call: error.call, path: path, number: error.number)
+            // A link that is not followed is named by its own path.
+            throw SystemError(call: error.call, path: error.call == .open ? path : error.path, number: error.number)
         }
     }
 

@@ -148,7 +148,17 @@ struct SettingsFile: Sendable {
         let target = try SettingsPath.target(of: path, system)
         // A FIFO at the path must not block this process until there is a writer. A link that has just replaced the
         // file is not followed without a check.
-        return try system.openIfPresent(target, OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow)
+        let flags = OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow
+        guard SystemCalls.currentUser() == 0 else { return try system.openIfPresent(target, flags) }
+        // Root must not read a file of another directory, whose values would be written into this one.
+        do {
+            let directory = try SettingsDirectory(of: target, system)
+            return try system.openIfPresent(directory.name, in: directory.handle, flags)
+        } catch  where error.number == Errno.noSuchFileOrDirectory {
+            return nil
+        } catch  where error.call == .open {
+            throw SystemError(call: .open, path: target, number: error.number)
+        }
     }
 
     func read(_ handle: FileHandle, _ dialect: JSONReader.Dialect) throws -> Reading {

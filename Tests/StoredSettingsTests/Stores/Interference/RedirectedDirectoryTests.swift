@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+// The attacker is the user whose settings root changes. The victim is another directory.
+
+@Suite(
+    "A user that redirects the directory of its settings while root changes them",
+    .enabled(if: geteuid() == 0, "only root can give files away")
+)
+struct RedirectedDirectoryTests {
+    private static let (user, group): (uid_t, gid_t) = (4_321, 4_322)
+
+    /// The directories of one attack.
+    private struct Scene {
+        let config, victim: String
+        /// The path that root uses.
+        var path: String { config + "/server/settings.json" }
+
+        init(_ directory: String, withSuite: Bool) throws {
+            (config, victim) = (directory + "/config", directory + "/victim")
+            let suites = withSuite ? [config + "/server"] : []
+            for path in [config, victim, victim + "/server"] + suites { #expect(mkdir(path, 0o755) == 0) }
+            for path in [config] + suites { #expect(chown(path, user, group) == 0) }
+            for path in [victim, victim + "/server"] {
+                try (path + "/settings.json").overwriteFile(with: #"{"a": 0, "b": "secret"}"#)
+            }
+        }
+
+        /// Puts a link of the user in the place of a directory.
+        func redirect(_ path: String, to target: String) {
+            #expect(rename(path, path + ".old") == 0 || errno == ENOENT)
+            #expect(symlink(target, path) == 0 && lchown(path, user, group) == 0)
+        }
+
+        /// Undoes ``redirect(_:to:)``.
+        func restore(_ path: String) {
+            #expect(unlink(path) == 0)
+            #expect(rename(path + ".old", path) == 0 || errno == ENOENT)
+        }
+
+        /// Whether a file of the user contains a value of the victim.
+        var isLeaking: Bool {
+            get throws {
+                try FileManager.default.subpathsOfDirectory(atPath: config)
+                    .contains { name in
+                        guard let contents = FileManager.default.contents(atPath: "\(config)/\(name)") else { return false }
+                        return String(decoding: contents, as: UTF8.self).contains("secret")
+                    }
+            }
+        }
+
+        /// The names, the contents and the owners of the victim's files.
+        var victimFiles: [String] {
+            get throws {
+                try FileManager.default.subpathsOfDirectory(atPath: victim).sorted()
+                    .map { name in
+                        var status = stat()
+                        #expect(lstat("\(victim)/\(name)", &status) == 0)
+                        let isFile = status.st_mode & S_IFMT == S_IFREG
+                        let contents = try isFile ? "\(victim)/\(name)".fileContents : ""
+                        return "\(name) \(status.st_uid) \(String(status.st_mode, radix: 8)) \(contents)"
+                    }
+            }
+        }
+    }
+
+    private func store(_ path: String, _ system: SystemCalls = SystemCalls()) -> FileStore {
+        FileStore(path: path, system: system, checkpointsInBackground: false)
+    }
+
+    @Test("a link of the user to a directory of root is not followed", arguments: ["", "/server"])
+    func foreignLink(suffix: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: true)
+            let before = try scene.victimFiles
+            scene.redirect(scene.config + suffix, to: scene.victim + suffix)
+            let reporter = RecordingReporter()
+            let suite = SettingsSuite(store: store(scene.path), reporter: reporter)
+            #expect(suite.snapshot() == [:])
+            let error = #expect(throws: SettingsError.self) { try suite.setStoredValue(1, forKey: "a") }
+            #expect(error?.code == .untrustedFile)
+            #expect(error?.fact.contains("the symbolic link \(scene.config)\(suffix) leads to") == true)
+            #expect(throws: SettingsError.self) { try suite.checkpoint() }
+            #expect(Set(reporter.errors.map(\.code)) == [.untrustedFile])
+            #expect(try scene.victimFiles == before)
+        }
+    }
+
+    @Test("links of root, and links of the user to directories of that user, are followed")
+    func trustedLinks() async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: true)
+            let (own, alias) = (scene.config + "/own", directory + "/alias")
+            #expect(mkdir(own, 0o700) == 0 && chown(own, Self.user, Self.group) == 0)
+            scene.redirect(scene.config + "/server", to: "own")
+            #expect(symlink("config/../config", alias) == 0)
+            let path = alias + "/server/settings.json"
+            try store(path).commit { $0["a"] = 1 }
+            try store(path).checkpoint()
+            #expect(store(own + "/settings.json").contents() == ["a": 1])
+            var status = stat()
+            #expect(stat(own + "/settings.json", &status) == 0 && status.st_uid == Self.user)
+            #expect(symlink(scene.victim, scene.config + "/root") == 0)
+            #expect(store(scene.config + "/root/server/settings.json").contents()["a"] == 0)
+            #expect(link(scene.config + "/root", scene.config + "/again") == 0)
+            #expect(store(scene.config + "/again/server/settings.json").contents() == [:], "the user may have moved it")
+            #expect(symlink("circle", scene.config + "/circle") == 0)
+            #expect(throws: SettingsError.self) {
+                try store(scene.config + "/circle/settings.json").commit { $0["a"] = 1 }
+            }
+        }
+    }
+
+    @Test(
+        "no file of root is changed, created, given away or copied, whenever the directory is redirected, and for how long",
+        arguments: [(true, "", 1_000), (true, "/server", 1_000), (true, "/server", 4), (false, "/server", 1_000)]
+    )
+    func everyMoment(withSuite: Bool, suffix: String, duration: Int) async throws {
+        var (moment, count) = (0, Int.max)
+        while moment < count {
+            try await withTemporaryDirectory(inMemory: true) { directory in
+                let scene = try Scene(directory, withSuite: withSuite)
+                let before = try scene.victimFiles
+                let calls = Mutex(0)
+                let redirected = moment
+                let system = SystemCalls(witness: { _, _ in
+                    let call = calls.withLock { calls in
+                        defer { calls += 1 }
+                        return calls
+                    }
+                    if call == redirected { scene.redirect(scene.config + suffix, to: scene.victim + suffix) }
+                    if call == redirected + duration { scene.restore(scene.config + suffix) }
+                })
+                let store = store(scene.path, system)
+                // Whether this succeeds or fails is not the point.
+                _ = settingsError {
+                    try store.commit { $0["a"] = 1 }
+                    try store.checkpoint()
+                }
+                #expect(try scene.victimFiles == before, "redirected after call \(redirected)")
+                if duration < 1_000 { #expect(try !scene.isLeaking, "redirected after call \(redirected)") }
+                count = calls.withLock { $0 }
+            }
+            moment += 1
+        }
+        #expect(moment > 20)
+    }
+
+    @Test("a new directory belongs to the user from the moment it has its name")
+    func newDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: false)
+            let suite = scene.config + "/server"
+            let seen = Mutex<Set<String>>([])
+            let system = SystemCalls(witness: { _, _ in
+                var status = stat()
+                guard stat(suite, &status) == 0 else { return }
+                let access = "\(status.st_uid):\(status.st_gid) \(String(status.st_mode & 0o7777, radix: 8))"
+                seen.withLock { _ = $0.insert(access) }
+            })
+            try system.makeDirectories(FilePath(suite))
+            #expect(seen.withLock { $0 } == ["\(Self.user):\(Self.group) 700"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config) == ["server"])
+        }
+    }
+
+    @Test(
+        "a new directory has its owner on a file system that cannot refuse to replace a file, and where another process is first",
+        arguments: [EINVAL, EEXIST]
+    )
+    func newDirectoryWithoutExclusiveRename(number: CInt) async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: false)
+            let suite = scene.config + "/server"
+            let system = SystemCalls(fault: { call, path in
+                guard call == .rename, path == suite else { return nil }
+                if number == EEXIST { #expect(mkdir(suite, 0o700) == 0 && chown(suite, Self.user, Self.group) == 0) }
+                return number
+            })
+            try system.makeDirectories(FilePath(suite))
+            var status = stat()
+            #expect(stat(suite, &status) == 0 && status.st_uid == Self.user && status.st_gid == Self.group)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config) == ["server"])
+        }
+    }
+
+    @Test("root keeps what it creates in its own directory, or in one for all users", arguments: [true, false])
+    func notGivenAway(isShared: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let place = directory + "/place"
+            #expect(mkdir(place, 0o755) == 0)
+            if isShared { #expect(chown(place, Self.user, Self.group) == 0 && chmod(place, 0o1777) == 0) }
+            for path in [place + "/settings.json", place + "/new/settings.json"] {
+                let store = store(path)
+                try store.commit { $0["a"] = 1 }
+                try store.checkpoint()
+            }
+            for name in try FileManager.default.subpathsOfDirectory(atPath: place) {
+                var status = stat()
+                #expect(lstat("\(place)/\(name)", &status) == 0 && status.st_uid == 0, "\(name)")
+            }
+        }
+    }
+}
