@@ -37,7 +37,7 @@ public struct AnySetting: Sendable {
     /// decides.
     public var validValues: String? { base.valid?.text }
 
-    /// The texts of all values of an enum; `nil` for another type.
+    /// The texts of all valid values, if the setting lists them or they are an enum; `nil` for another type.
     public var choices: [String]? { base.choices }
 
     /// The text of the default; `nil` when it is `nil`, or has no stored form.
@@ -72,18 +72,35 @@ public struct AnySetting: Sendable {
         _ = try base.storedValue(ofText: text)
     }
 
-    /// Removes the stored value, so that the default is used.
+    /// Removes the stored value, and throws if that fails.
+    ///
+    /// ``reset()`` does the same and reports a failure instead.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    public func reset() throws {
+    public func remove() throws {
         try base.remove()
+    }
+
+    /// Removes the stored value, so that the default is used.
+    ///
+    /// A failure is reported, and the change is saved later: see ``Setting/reset()``.
+    public func reset() {
+        base.reset()
+    }
+
+    /// Checks the setting's values in the store and in overrides, whether they are used or not.
+    ///
+    /// - Throws: ``SettingsValidationError`` with what ``findProblems()`` returns, if that is not empty.
+    public func validate() throws {
+        let problems = findProblems()
+        guard problems.isEmpty else { throw SettingsValidationError(problems: problems) }
     }
 
     /// Returns everything that is wrong with the setting's values in the store and in overrides, whether they are used or not.
     ///
     /// A file that cannot be read is not a problem of one setting: see ``SettingsCatalog/findProblems(unknownKeys:)``.
-    public func problems() -> [SettingsError] {
-        base.problems()
+    public func findProblems() -> [SettingsError] {
+        base.findProblems()
     }
 
     /// The texts of the current value and of every change: see ``Setting/values``.
@@ -144,6 +161,8 @@ protocol CatalogSetting: Sendable {
     var schemaType: Any.Type? { get }
     var valid: ValidDescription? { get }
     var choices: [String]? { get }
+    /// Whether the setting has a flag without a value, and `--no-` before its name.
+    var isBoolean: Bool { get }
     var isSet: Bool { get }
     /// The stored form of the default; `nil` when there is none.
     var defaultStoredValue: StoredValue? { get }
@@ -152,6 +171,8 @@ protocol CatalogSetting: Sendable {
     var storedKeys: StoredKeys { get }
     /// The flags and variables that give the setting a value, or try to.
     var overrideNames: [String] { get }
+    /// The warnings of flags and variables that follow from old keys.
+    var oldNameWarnings: [SettingsError] { get }
     /// The layer of the value, and the explanation.
     var summary: (layer: SettingsLayer, text: String) { get }
     func set(text: String) throws
@@ -164,8 +185,9 @@ protocol CatalogSetting: Sendable {
     /// - Throws: ``SettingsError`` that names the setting.
     func check(_ stored: StoredValue) throws
     func remove() throws
+    func reset()
     func text(of value: StoredValue) -> String
-    func problems() -> [SettingsError]
+    func findProblems() -> [SettingsError]
     func makeStoredValues() -> any StoredValueIterator
 }
 

@@ -103,8 +103,7 @@ extension SettingsSuite {
         /// - Parameter keys: The keys.
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
         public func reset(_ keys: AnySettingKey...) async throws {
-            let names = keys.flatMap(\.storedKeys.all)
-            try await WaitingExecutor.run { try suite.reset(names) }
+            try await WaitingExecutor.run { try suite.reset(keys) }
         }
 
         /// Removes the stored values of several settings of any types.
@@ -114,7 +113,7 @@ extension SettingsSuite {
         ///   `CancellationError`. Then nothing has changed.
         public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) async throws {
             let keys = try suite.keys(of: repeat each settings)
-            try await WaitingExecutor.run { try suite.reset(keys) }
+            try await WaitingExecutor.run { try suite.remove(keys) }
         }
 
         /// Removes the stored values of several settings.

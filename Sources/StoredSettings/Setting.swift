@@ -19,7 +19,7 @@
 ///
 /// A setting stores no value itself. All settings of one key and suite read and write the same value, from any thread.
 public struct Setting<Value: Sendable>: Sendable {
-    /// The suite that stores the setting.
+    /// The suite that stores the setting: for a setting that was created in a group, the whole suite.
     public let suite: SettingsSuite
     let box: SettingBox<Value>
     /// The newest decoded value, in memory that the box owns.
@@ -48,6 +48,7 @@ public struct Setting<Value: Sendable>: Sendable {
     ) {
         let description = SettingDescription(describe)
         let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator)
+        let (suite, name, metadata) = suite.declared(name, metadata)
         let box = suite.box(named: name, fingerprint, metadata) {
             SettingKey(describing: name, default: .fixed(value), metadata, describe: describe)
         }
@@ -63,6 +64,7 @@ public struct Setting<Value: Sendable>: Sendable {
     ) where Value == Wrapped? {
         let description = SettingDescription(describe)
         let fingerprint = SettingFingerprint(optional: description.conversion, description.validator)
+        let (suite, name, metadata) = suite.declared(name, metadata)
         let box = suite.box(named: name, fingerprint, metadata) {
             SettingKey<Wrapped?>(optional: name, metadata, describe: describe)
         }
@@ -75,10 +77,10 @@ public struct Setting<Value: Sendable>: Sendable {
     ///   - key: The definition: key, type, default and validator.
     ///   - suite: The suite that stores the setting.
     public init(_ key: SettingKey<Value>, suite: SettingsSuite = .standard) {
-        self.init(suite.box(for: key), in: suite)
+        self.init(suite.box(for: key), in: suite.whole)
     }
 
-    /// The key.
+    /// The key: for a setting that was created in a group, the whole key, such as `db.host`.
     public var key: String { box.key.name }
 
     var engine: SettingsEngine { suite.engine }

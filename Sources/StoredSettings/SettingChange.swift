@@ -16,17 +16,54 @@ public struct SettingChange<Value: Sendable>: Sendable {
     public let new: Value
     /// The process that made the change; of several changes delivered as one, the process that made the last.
     public let origin: SettingChangeOrigin
+    /// Whether the values are those of a secret setting.
+    let isSecret: Bool
 
     /// Creates a change.
     public init(old: Value, new: Value, origin: SettingChangeOrigin) {
+        self.init(old: old, new: new, origin: origin, isSecret: false)
+    }
+
+    init(old: Value, new: Value, origin: SettingChangeOrigin, isSecret: Bool) {
         self.old = old
         self.new = new
         self.origin = origin
+        self.isSecret = isSecret
     }
 }
 
-extension SettingChange: Equatable where Value: Equatable {}
-extension SettingChange: Hashable where Value: Hashable {}
+extension SettingChange: Equatable where Value: Equatable {
+    /// Returns whether both changes have the same values and the same origin.
+    public static func == (left: SettingChange, right: SettingChange) -> Bool {
+        left.old == right.old && left.new == right.new && left.origin == right.origin
+    }
+}
+
+extension SettingChange: Hashable where Value: Hashable {
+    /// Hashes the values and the origin.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(old)
+        hasher.combine(new)
+        hasher.combine(origin)
+    }
+}
+
+extension SettingChange: CustomStringConvertible {
+    /// The values before and after the change; `••••` for a setting with the trait ``SettingTraits/secret``.
+    public var description: String {
+        let (old, new) = isSecret ? (SettingTraits.redactedText, SettingTraits.redactedText) : ("\(old)", "\(new)")
+        return "\(old) → \(new) (\(origin))"
+    }
+}
+
+extension SettingChange: CustomReflectable {
+    /// A mirror of the properties, so that `dump` prints no value of a setting with the trait ``SettingTraits/secret``.
+    public var customMirror: Mirror {
+        isSecret
+            ? Mirror(self, children: ["origin": origin])
+            : Mirror(self, children: ["old": old, "new": new, "origin": origin])
+    }
+}
 
 extension SettingsSuite {
     /// The changes of one commit to a suite: one key, or all the keys of a transaction.
@@ -55,5 +92,18 @@ extension SettingsSuite {
 
         /// The stored values before and after the change; `nil` when the key did not change.
         public subscript(key: String) -> SettingChange<StoredValue?>? { changes[key] }
+
+        /// The same change, whose description contains no values of secret settings that this process has declared.
+        func redacted(in suite: SettingsSuite) -> Change {
+            let secrets = suite.engine.secretKeys.withLock(\.self)
+            guard changes.contains(where: { secrets.contains(suite.fullKey($0.key)) }) else { return self }
+            let redacted = changes.map { key, change in
+                let isSecret = secrets.contains(suite.fullKey(key))
+                return (
+                    key, SettingChange(old: change.old, new: change.new, origin: change.origin, isSecret: isSecret)
+                )
+            }
+            return Change(changes: Dictionary(redacted) { first, _ in first }, origin: origin)
+        }
     }
 }

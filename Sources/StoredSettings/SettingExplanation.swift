@@ -25,7 +25,7 @@ extension Setting {
     /// print(settings.$port.explain().layer)     // "store"
     /// ```
     public func explain() -> SettingExplanation<Value> {
-        let overrides = box.overrideReadings
+        let overrides = box.quietOverrideReadings
         var candidates = overrides.compactMap { override -> Candidate? in
             guard case .success(let value) = override.result else { return nil }
             return Candidate(layer: override.layer, source: override.source, value: value)

@@ -60,7 +60,7 @@ public struct SettingHelp: Sendable, Hashable {
     }
 }
 
-extension SettingHelp: ExpressibleByStringLiteral {
+extension SettingHelp: ExpressibleByStringInterpolation {
     /// Creates help that has only a summary.
     public init(stringLiteral summary: String) {
         self.init(summary)

@@ -107,6 +107,12 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
         self.init(key.name, default: .fixed(value), key.definition)
     }
 
+    /// Creates the definition of the same setting in a group, for the whole suite.
+    convenience init(_ key: SettingKey, in group: SuiteGroup) {
+        let metadata = group.metadata(key.metadata)
+        self.init(group.key(key.name), default: key.source, key.definition.with(metadata))
+    }
+
     override func observed(in suite: SettingsSuite) -> any ObservedSetting {
         Setting(self, suite: suite)
     }

@@ -53,6 +53,17 @@ public struct SettingTraits: Sendable, Hashable {
         shared = names.map(SharedNames.init)
     }
 
+    /// The traits of a setting in a group, whose names have the prefix of the group.
+    func inGroup(_ group: SuiteGroup) -> SettingTraits {
+        guard var names = shared?.names else { return self }
+        names.oldKeys = names.oldKeys.map(group.key)
+        names.flag = names.flag.map { OverrideName.flag(forKey: group.prefix) + "-" + $0 }
+        names.environmentVariable = names.environmentVariable.map {
+            (OverrideName.variable(forKey: group.prefix, prefix: "").map { $0 + "_" } ?? "") + $0
+        }
+        return SettingTraits(flags, names)
+    }
+
     /// Creates no traits.
     public init() {
         self.init([], nil)
@@ -93,6 +104,8 @@ extension SettingTraits {
     /// new key and removes the old one, in one change; a reset removes both. If values are stored under both keys, the one
     /// under the new key is used, and that is reported. No other setting of the suite may use an old key.
     ///
+    /// The flags and the variables that follow from the old keys are accepted as well. Each that is used is reported, once.
+    ///
     /// - Parameter keys: The old keys, newest first.
     /// - Returns: The trait.
     public static func renamed(from keys: String...) -> SettingTraits {
@@ -109,13 +122,17 @@ extension SettingTraits {
 
     /// The setting has this flag on the command line instead of the one that is derived from its key.
     ///
-    /// - Parameter name: The name, without dashes, such as `listen-port`.
+    /// In a ``SettingsSuite/group(_:)``, the name of the group precedes it: `db-listen-port`.
+    ///
+    /// - Parameter name: The name, such as `listen-port`. Dashes at its beginning are left out.
     /// - Returns: The trait.
     public static func flag(_ name: String) -> SettingTraits {
-        SettingTraits([], Names(flag: name))
+        SettingTraits([], Names(flag: name.hasPrefix("-") ? String(name.drop { $0 == "-" }) : name))
     }
 
     /// The setting has this environment variable instead of the one that is derived from its key.
+    ///
+    /// In a ``SettingsSuite/group(_:)``, the name of the group precedes it: `DB_PORT`.
     ///
     /// - Parameter name: The whole name, such as `PORT`. The prefix of the suite's override is not added.
     /// - Returns: The trait.

@@ -23,6 +23,7 @@ extension SettingsSuite {
     public subscript(storedValueFor key: String) -> StoredValue? {
         get { storedValue(forKey: key) }
         nonmutating set {
+            let key = fullKey(key)
             engine.assign(newValue, forKey: key) { error in
                 var error = naming(error)
                 error.key = error.key ?? key
@@ -33,7 +34,7 @@ extension SettingsSuite {
 
     /// Returns the stored value of a key, without conversion; `nil` when nothing is stored.
     public func storedValue(forKey key: String) -> StoredValue? {
-        engine.value(forKey: key)
+        engine.value(forKey: fullKey(key))
     }
 
     /// Stores a value for a key, without conversion.
@@ -43,25 +44,25 @@ extension SettingsSuite {
     ///   - key: Any non-empty string except `$schema` and `$lastGood`.
     /// - Throws: ``SettingsError`` when the value cannot be saved. Then nothing has changed.
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
-        try naming { try engine.write(value, forKey: key) }
+        try naming { try engine.write(value, forKey: fullKey(key)) }
     }
 
     /// The keys with a stored value, sorted.
-    public var keys: [String] { engine.contents().keys.sorted() }
+    public var keys: [String] { snapshot().keys.sorted() }
 
     /// Returns whether a value is stored for a key.
     public func contains(_ key: String) -> Bool {
-        engine.value(forKey: key) != nil
+        engine.value(forKey: fullKey(key)) != nil
     }
 
     /// Returns whether a value is stored for a key.
     public func contains(_ key: AnySettingKey) -> Bool {
-        engine.value(for: key.storedKeys) != nil
+        engine.value(for: fullKeys(key)) != nil
     }
 
     /// Returns all stored values as of one moment, including assignments that are not saved yet.
     public func snapshot() -> [String: StoredValue] {
-        engine.contents()
+        own(engine.contents())
     }
 }
 
@@ -72,7 +73,7 @@ extension SettingsSuite {
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: AnySettingKey...) throws {
-        try reset(keys.flatMap(\.storedKeys.all))
+        try reset(keys)
     }
 
     /// Removes the stored values of some settings in one change, so that their defaults are used.
@@ -85,10 +86,10 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the change cannot be saved, or with ``SettingsError/Code/otherSuite`` for a setting
     ///   of another suite. Then nothing has changed.
     public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
-        try reset(keys(of: repeat each settings))
+        try remove(keys(of: repeat each settings))
     }
 
-    /// The keys of some settings.
+    /// The keys of some settings in the whole suite.
     ///
     /// - Throws: ``SettingsError`` for a setting of another suite.
     func keys<each Value: Sendable>(of settings: repeat Setting<each Value>) throws -> [String] {
@@ -118,13 +119,18 @@ extension SettingsSuite {
     /// - Parameter keys: Keys of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: [AnySettingKey]) throws {
-        try reset(keys.flatMap(\.storedKeys.all))
+        try remove(keys.flatMap { fullKeys($0).all })
     }
 
     /// Removes the stored values of some keys in one change, so that their defaults are used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: [String]) throws {
+        try remove(keys.map(fullKey))
+    }
+
+    /// Removes the stored values of keys of the whole suite.
+    func remove(_ keys: [String]) throws {
         let edits = keys.map { ($0, StoredValue?.none) }
         try naming { try engine.write(Dictionary(edits) { first, _ in first }) }
     }

@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The overrides and the reporter of all suites of a name, unless a suite is created with its own.
+/// The overrides and the reporter of all suites of a name, each unless a suite is created with its own.
 struct SuiteConfiguration: Sendable {
     private struct Names {
         var configurations: [String: SuiteConfiguration] = [:]
@@ -45,6 +45,11 @@ extension SettingsSuite {
         isReplacing.load(ordering: .acquiring) ? replacements[name] : nil
     }
 
+    /// The names of the suites that a suite replaces in the current task.
+    static func names(replacedBy suite: SettingsSuite) -> [String] {
+        replacements.filter { $0.value == suite }.map(\.key)
+    }
+
     /// Sets the overrides and the reporter of all suites of a name.
     ///
     /// ```swift
@@ -54,7 +59,8 @@ extension SettingsSuite {
     /// ```
     ///
     /// Call it once, at the start of the program, before the first suite of the name is created. A suite that is created
-    /// with overrides or a reporter of its own has those instead. The standard suite is configured under its name, too.
+    /// with overrides of its own has those instead, and so it is with a reporter. The standard suite is configured under its
+    /// name, too.
     ///
     /// - Parameters:
     ///   - name: The name of the suite.
@@ -109,7 +115,7 @@ extension SettingsSuite {
     /// Runs an operation in which named suites are replaced, in its task and the tasks it starts.
     ///
     /// - Parameters:
-    ///   - suites: The suites to use, by the names of those that they replace.
+    ///   - suites: The suites to use, by the names of those that they replace. A group is possible, too.
     ///   - operation: The operation to run.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.

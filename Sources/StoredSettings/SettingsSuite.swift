@@ -17,19 +17,23 @@ public struct SettingsSuite: Sendable {
         let reporter: any SettingsReporter
         let overrides: OverrideList?
         let isObservable: Bool
+        /// `nil` for a whole suite.
+        let group: SuiteGroup?
 
         init(
             _ name: String,
             _ engine: SettingsEngine,
             _ overrides: OverrideList?,
             _ reporter: any SettingsReporter,
-            _ isObservable: Bool
+            _ isObservable: Bool,
+            _ group: SuiteGroup?
         ) {
             self.name = name
             self.engine = engine
             self.overrides = overrides
             self.reporter = reporter
             self.isObservable = isObservable
+            self.group = group
         }
     }
 
@@ -40,9 +44,22 @@ public struct SettingsSuite: Sendable {
         engine: SettingsEngine,
         overrides: OverrideList?,
         reporter: any SettingsReporter,
-        isObservable: Bool = SettingsSuite.isObservableByDefault
+        isObservable: Bool = SettingsSuite.isObservableByDefault,
+        prefix: String? = nil
     ) {
-        parts = Parts(name, engine, overrides, reporter, isObservable)
+        let group = prefix.map { prefix in
+            SuiteGroup(
+                prefix,
+                of: SettingsSuite(
+                    name: name,
+                    engine: engine,
+                    overrides: overrides,
+                    reporter: reporter,
+                    isObservable: isObservable
+                )
+            )
+        }
+        parts = Parts(name, engine, overrides, reporter, isObservable, group)
     }
 
     /// The name that the suite was created with, or the path of its file.
@@ -54,6 +71,7 @@ public struct SettingsSuite: Sendable {
     var engine: SettingsEngine { parts.engine }
     var reporter: any SettingsReporter { parts.reporter }
     var overrides: OverrideList? { parts.overrides }
+    var group: SuiteGroup? { parts.group }
 
     /// Creates a suite that stores its values in a file of its own.
     ///
@@ -73,53 +91,48 @@ public struct SettingsSuite: Sendable {
     ///   - name: Any non-empty string. Characters that a file name cannot contain are percent-encoded, so no name leaves
     ///     the directory.
     ///   - overrides: The sources whose values win over stored values. They apply to the settings of this suite and its
-    ///     copies, not to another suite with the same name: see ``configure(_:overrides:reporter:)``.
-    ///   - reporter: Receives failures that cannot be thrown. By default each distinct failure is one line on standard
-    ///     error.
+    ///     copies, not to another suite with the same name. Without any, those of ``configure(_:overrides:reporter:)`` apply.
+    ///   - reporter: Receives failures that cannot be thrown. By default this is the reporter of
+    ///     ``configure(_:overrides:reporter:)``, and otherwise each distinct failure is one line on standard error.
     public init(
         _ name: String,
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
-        let isPlain = overrides.isEmpty && reporter === StandardErrorReporter.shared
+        let ownReporter = reporter === StandardErrorReporter.shared ? nil : reporter
         if let replacement = Self.replacement(forSuiteNamed: name) {
-            self = isPlain ? replacement : replacement.with(OverrideList(overrides), reporter)
-            return
+            self = replacement.with(OverrideList(overrides), ownReporter)
+        } else {
+            self.init(unreplaced: name, overrides: OverrideList(overrides), reporter: ownReporter)
         }
-        self.init(unreplaced: name, overrides: OverrideList(overrides), reporter: reporter, isPlain: isPlain)
     }
 
     /// Creates a named suite, whatever replaces it in the current task.
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - overrides: The overrides.
-    ///   - reporter: The reporter.
-    ///   - isPlain: Whether the configuration of the name is used instead of them.
-    init(
-        unreplaced name: String,
-        overrides: OverrideList? = nil,
-        reporter: any SettingsReporter = StandardErrorReporter.shared,
-        isPlain: Bool = true
-    ) {
-        let known = SuiteConfiguration.use(name)
-        let configuration = isPlain ? known : nil
-        let reporter = configuration?.reporter ?? reporter
+    ///   - overrides: The overrides; `nil` for those that the name is configured with.
+    ///   - reporter: The reporter; `nil` for the one that the name is configured with.
+    init(unreplaced name: String, overrides: OverrideList? = nil, reporter: (any SettingsReporter)? = nil) {
+        let configuration = SuiteConfiguration.use(name)
+        let reporter = reporter ?? configuration?.reporter ?? StandardErrorReporter.shared
         let engine =
             EngineRegistry.engine(named: name, reporter: reporter)
             ?? .named(name, in: .process, reporter: reporter) { EngineRegistry.add($0, as: name) }
-        self.init(name: name, engine: engine, overrides: configuration?.overrides ?? overrides, reporter: reporter)
+        self.init(name: name, engine: engine, overrides: overrides ?? configuration?.overrides, reporter: reporter)
     }
 
-    /// The same suite with other overrides and another reporter.
-    private func with(_ overrides: OverrideList?, _ reporter: any SettingsReporter) -> SettingsSuite {
-        engine.addReporter(reporter)
+    /// The same suite with other overrides and another reporter, where they are not `nil`.
+    private func with(_ overrides: OverrideList?, _ reporter: (any SettingsReporter)?) -> SettingsSuite {
+        guard overrides != nil || reporter != nil else { return self }
+        if let reporter { engine.addReporter(reporter) }
         return SettingsSuite(
             name: name,
             engine: engine,
-            overrides: overrides,
-            reporter: reporter,
-            isObservable: isObservable
+            overrides: overrides ?? self.overrides,
+            reporter: reporter ?? self.reporter,
+            isObservable: isObservable,
+            prefix: group?.prefix
         )
     }
 
@@ -198,15 +211,17 @@ extension SettingsSuite: ExpressibleByStringLiteral {
 }
 
 extension SettingsSuite: Hashable {
-    /// Returns whether both suites have the same store, name and overrides.
+    /// Returns whether both suites have the same store, name and overrides, and are the same group.
     public static func == (left: SettingsSuite, right: SettingsSuite) -> Bool {
-        left.engine === right.engine && left.name == right.name && left.overrides.isLike(right.overrides)
+        left.engine === right.engine && left.name == right.name && left.group?.prefix == right.group?.prefix
+            && left.overrides.isLike(right.overrides)
     }
 
     /// Hashes the identity of the suite, not its contents.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(ObjectIdentifier(engine))
         hasher.combine(name)
+        hasher.combine(group?.prefix)
     }
 }
 
@@ -223,6 +238,7 @@ extension SettingsSuite: CustomStringConvertible {
     /// The suite's name and its place, without values.
     public var description: String {
         let persistence = persistence
+        if let group { return "group '\(group.name)' of \(whole)" }
         return name == persistence.path ? "suite \(persistence)" : "suite '\(name)', \(persistence)"
     }
 }

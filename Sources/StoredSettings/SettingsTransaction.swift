@@ -87,7 +87,7 @@ extension SettingsTransaction {
     private mutating func reset<Value>(only setting: Setting<Value>) {
         _ = attempt { transaction in
             try transaction.check(setting)
-            transaction.reset(setting.box.key.storedKeys.all)
+            transaction.remove(setting.box.key.storedKeys.all)
         }
     }
 
@@ -114,10 +114,13 @@ extension SettingsTransaction {
 
 extension SettingsTransaction {
     /// The keys with a stored value, sorted.
-    public var keys: [String] { store.keys }
+    public var keys: [String] {
+        guard let group = suite.group else { return store.keys }
+        return store.keys.compactMap(group.relative)
+    }
 
     /// Returns the stored value of a key, without conversion; `nil` when nothing is stored.
-    public func storedValue(forKey key: String) -> StoredValue? { store[key] }
+    public func storedValue(forKey key: String) -> StoredValue? { store[suite.fullKey(key)] }
 
     /// Stores a value for a key, without conversion, when the transaction ends.
     ///
@@ -127,7 +130,13 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/invalidKey`` for an empty key.
     public mutating func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         guard !key.isEmpty else { throw suite.naming(.emptyKey) }
-        store[key] = value
+        store[suite.fullKey(key)] = value
+    }
+
+    /// The stored value of a key of the whole suite.
+    subscript(fullKey key: String) -> StoredValue? {
+        get { store[key] }
+        set { store[key] = newValue }
     }
 
     /// The stored value of a key, without conversion.
@@ -145,7 +154,7 @@ extension SettingsTransaction {
 
     /// Removes the stored values of some keys.
     public mutating func reset(_ keys: [AnySettingKey]) {
-        reset(keys.flatMap(\.storedKeys.all))
+        remove(keys.flatMap { suite.fullKeys($0).all })
     }
 
     /// Removes the stored values of some keys.
@@ -155,11 +164,15 @@ extension SettingsTransaction {
 
     /// Removes the stored values of some keys.
     public mutating func reset(_ keys: [String]) {
+        remove(keys.map(suite.fullKey))
+    }
+
+    private mutating func remove(_ keys: [String]) {
         for key in keys { store[key] = nil }
     }
 
     /// Removes all stored values.
     public mutating func removeAll() {
-        store.removeAll()
+        if suite.group == nil { store.removeAll() } else { reset(keys) }
     }
 }

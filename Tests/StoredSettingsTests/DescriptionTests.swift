@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StoredSettings
+import Synchronization
 import TestSupport
 import Testing
+
+@testable import StoredSettings
 
 @Suite("Descriptions")
 struct DescriptionTests {
@@ -29,6 +31,40 @@ struct DescriptionTests {
         #expect("\(Setting(Self.port, suite: suite))" == "setting 'port' of suite 'in memory'")
         #expect("\(Self.port)" == "port")
         #expect("\(Self.port as SettingKeys)" == "port")
+    }
+
+    private static func texts(of thing: Any) -> [String] {
+        var dumped = ""
+        dump(thing, to: &dumped)
+        return ["\(thing)", String(reflecting: thing), "\([thing])", dumped]
+    }
+
+    @Test("no description or dump of a change shows the values of a secret setting, which are accessible")
+    func changes() async {
+        let suite = SettingsSuite.inMemory().group("db")
+        let traits: SettingTraits = [.secret, .renamed(from: "old")]
+        let secret = Setting("a", default: "", suite: suite, traits: traits)
+        let plain = Setting("b", default: "", suite: suite)
+        var changes = secret.changes.makeAsyncIterator()
+        var ofSuite = suite.changes.makeAsyncIterator()
+        let observed = Mutex<[SettingChange<String>]>([])
+        let observation = secret.observe(initial: true) { change in observed.withLock { $0.append(change) } }
+        suite[storedValueFor: "old"] = "hunter1"
+        secret.value = "hunter2"
+        plain.value = "visible"
+        observation.invalidate()
+        let one = await changes.next()
+        #expect(one?.new == "hunter2")
+        let all = await ofSuite.next()
+        #expect(all?["a"]?.new == "hunter2")
+        for thing in [one as Any, all as Any, all?["a"] as Any, observed.withLock { $0 }] {
+            for text in Self.texts(of: thing) { #expect(!text.contains("hunter"), "\(text)") }
+        }
+        #expect("\(observed.withLock { $0 })".contains("••••"))
+        for text in Self.texts(of: all as Any) { #expect(text.contains("visible")) }
+        #expect("\(SettingChange(old: 1, new: 2, origin: .local))" == "1 → 2 (local)")
+        let secretly = SettingChange(old: 1, new: 2, origin: .local, isSecret: true)
+        #expect(secretly == SettingChange(old: 1, new: 2, origin: .local))
     }
 
     @Test("no description or dump shows a value or internals")

@@ -47,6 +47,9 @@ extension SettingsCatalog {
 extension AnySetting {
     fileprivate var schema: [String: StoredValue] {
         var schema = Schemas.schema(of: base.schemaType, example: base.defaultStoredValue)
+        if let choices = base.valid?.choices, Schemas.hasOneForm(base.schemaType) {
+            schema = ["enum": .array(choices.map(\.storedAsJSON))]
+        }
         if let limits = base.valid?.limits { schema = schema.limited(by: limits) }
         if !isSecret, let value = base.defaultStoredValue { schema["default"] = value }
         let help = help.sentences

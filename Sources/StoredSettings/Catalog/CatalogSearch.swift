@@ -23,6 +23,27 @@ struct CatalogSearch {
 
     /// Finds what contradicts in the declarations of different settings.
     mutating func finish() {
+        findSharedOldKeys()
+        for suite in settings.suites {
+            for override in suite.overrides?.overrides ?? [] { findSharedNames(in: override, of: suite) }
+        }
+    }
+
+    /// Finds flags and variables that would give a value to several settings.
+    private mutating func findSharedNames(in override: SettingsOverride, of suite: SettingsSuite) {
+        var owners: [String: AnySetting] = [:]
+        for setting in settings where setting.suite == suite {
+            for name in setting.allNames(in: override) {
+                guard let other = owners.updateValue(setting, forKey: name), other.key != setting.key else { continue }
+                // A shared key is another error, from which this one follows.
+                let (keys, others) = (setting.base.storedKeys.all, other.base.storedKeys.all)
+                guard others.allSatisfy({ !keys.contains($0) }) else { continue }
+                conflicts.append(.sharedName(name, other, setting))
+            }
+        }
+    }
+
+    private mutating func findSharedOldKeys() {
         for (index, setting) in settings.enumerated() {
             for other in settings[..<index] where other.suite.engine === setting.suite.engine {
                 let (keys, others) = (setting.base.storedKeys, other.base.storedKeys)
@@ -77,6 +98,13 @@ struct CatalogSearch {
 }
 
 extension AnySetting {
+    /// The setting's flags or variables in an override, those of a Boolean that begin with `--no-` included.
+    fileprivate func allNames(in override: SettingsOverride) -> [String] {
+        let names = names(in: override).all
+        guard override.layer == .commandLine, base.isBoolean else { return names }
+        return names + names.map { "--no-" + $0.dropFirst(2) }
+    }
+
     /// What differs in the definition of another declaration of the same key; `nil` if nothing does that can be compared.
     fileprivate func difference(from other: AnySetting) -> String? {
         if base.valueType != other.base.valueType { return "types" }
@@ -105,6 +133,18 @@ extension SettingsError {
             consequence: "a set of one of them removes the value of the other",
             remedy: "remove '\(key)' from the old keys",
             key: key
+        )
+        error.suite = setting.suite.name
+        return error
+    }
+
+    fileprivate static func sharedName(_ name: String, _ setting: AnySetting, _ other: AnySetting) -> SettingsError {
+        var error = SettingsError(
+            .conflictingDeclarations,
+            fact: "\(name) belongs to \(setting.declaration), and to \(other.declaration) with the key '\(other.key)'",
+            consequence: "one argument or variable changes both",
+            remedy: "rename one of them, or give it another name with the trait .flag or .environment",
+            key: setting.key
         )
         error.suite = setting.suite.name
         return error

@@ -11,6 +11,7 @@ extension Setting: CatalogSetting {
     var typeName: String { "\(Value.self)" }
     var valid: ValidDescription? { box.key.validator.valid }
     var choices: [String]? { box.choices }
+    var isBoolean: Bool { schemaType == Bool.self }
     var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
     var currentStoredValue: StoredValue? { box.encoded(value) }
 
@@ -19,7 +20,7 @@ extension Setting: CatalogSetting {
         return (explanation.layer, explanation.description)
     }
 
-    var overrideNames: [String] { box.overrideReadings.map(\.source) }
+    var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
 
     func set(text: String) throws {
         try set(value(ofText: text))
@@ -57,8 +58,10 @@ extension Setting: CatalogSetting {
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
     }
 
-    func problems() -> [SettingsError] {
-        var problems = box.overrideReadings.compactMap { override in
+    var oldNameWarnings: [SettingsError] { box.oldNameWarnings(of: box.quietOverrideReadings) }
+
+    func findProblems() -> [SettingsError] {
+        var problems = box.quietOverrideReadings.compactMap { override in
             if case .failure(let error) = override.result { error } else { nil }
         }
         guard let stored = box.storedValue else { return problems }

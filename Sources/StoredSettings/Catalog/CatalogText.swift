@@ -65,7 +65,7 @@ extension SettingsCatalog {
             let head = ["Key", "Type", "Default"] + sources.map(\.title) + ["Description"]
             let rows = settings.map { setting in
                 [setting.key.code, setting.valueForm, setting.defaultText?.code ?? ""]
-                    + sources.map { setting.name(in: $0)?.code ?? "" } + [setting.helpCell]
+                    + sources.map { setting.names(in: $0).current?.code ?? "" } + [setting.helpCell]
             }
             return ([head, head.map { _ in "---" }] + rows).map { "| " + $0.joined(separator: " | ") + " |\n" }.joined()
         }
@@ -87,7 +87,7 @@ extension SampleEntry {
         let help = setting.help
         comments = [help.summary, help.discussion].filter { !$0.isEmpty }
         var facts = [
-            setting.validValues ?? setting.choices?.joined(separator: ", "), help.unit.isEmpty ? nil : help.unit,
+            setting.choices?.joined(separator: ", ") ?? setting.validValues, help.unit.isEmpty ? nil : help.unit,
         ]
         if setting.traits.requiresRestart { facts.append("takes effect after a restart") }
         if let deprecation = setting.traits.deprecation { facts.append("deprecated: \(deprecation)") }
@@ -123,15 +123,9 @@ extension SampleEntry {
 }
 
 extension AnySetting {
-    /// The name of the setting's flag or variable in an override; `nil` for a key that has none.
-    fileprivate func name(in override: SettingsOverride) -> String? {
-        switch override.source {
-        case .commandLine:
-            let flag = traits.flag ?? OverrideName.flag(forKey: key)
-            return flag.isEmpty ? nil : "--" + flag
-        case .environment(_, let prefix):
-            return traits.environmentVariable ?? OverrideName.variable(forKey: key, prefix: prefix)
-        }
+    /// The setting's flags or variables in an override.
+    func names(in override: SettingsOverride) -> OverrideNames {
+        OverrideNames(of: base.storedKeys, traits, in: override)
     }
 
     /// The type, or the choices and the range.

@@ -67,7 +67,7 @@ extension SettingsCatalog {
             // The contents are read first, so that the store knows whether it can.
             let contents = suite.engine.contents()
             for setting in self where setting.suite == suite {
-                errors += setting.problems()
+                errors += setting.findProblems()
                 warnings += setting.warnings(in: contents).map { (suite, $0) }
             }
         }
@@ -105,14 +105,9 @@ extension SettingsCatalog {
         var sources: [(suite: SettingsSuite, prefix: String, names: [String])] = []
         var known: Set<String> = []
         for suite in suites {
-            for case .environment(let variables, let prefix) in (suite.overrides?.overrides ?? []).map(\.source) {
-                known.formUnion(
-                    filter { $0.suite == suite }
-                        .compactMap { setting in
-                            let own = setting.traits.environmentVariable
-                            return own ?? OverrideName.variable(forKey: setting.key, prefix: prefix)
-                        }
-                )
+            for override in suite.overrides?.overrides ?? [] {
+                guard case .environment(let variables, let prefix) = override.source else { continue }
+                known.formUnion(filter { $0.suite == suite }.flatMap { $0.names(in: override).all })
                 guard !prefix.isEmpty else { continue }
                 sources.append((suite, prefix, variables.map { Array($0.keys) } ?? SystemCalls.environmentNames()))
             }
@@ -143,7 +138,7 @@ extension AnySetting {
             let source = base.overrideNames.first ?? (keys.all.first { contents[$0] != nil }).map { "the key '\($0)'" }
             if let source { warnings.append(.deprecated(key, setBy: source, deprecation)) }
         }
-        return warnings.map(suite.naming)
+        return (warnings + base.oldNameWarnings).map(suite.naming)
     }
 }
 

@@ -27,6 +27,17 @@ enum Schemas {
         return schema(of: example)
     }
 
+    /// Whether each value of a type has only one stored form in JSON, so that a list of forms is a list of values.
+    ///
+    /// A date, for example, can be written in several time zones.
+    static func hasOneForm(_ type: Any.Type?) -> Bool {
+        guard let type else { return false }
+        if let optional = type as? any OptionalType.Type { return hasOneForm(optional.wrappedType) }
+        if type is String.Type || type is Bool.Type || type is any FixedWidthInteger.Type { return true }
+        if Choices.storedValues(of: type) != nil { return true }
+        return hasOneForm((type as? any RawRepresentable.Type)?.rawType)
+    }
+
     /// The schema of all values of the same kind as an example.
     private static func schema(of example: StoredValue?) -> [String: StoredValue] {
         switch example?.storedAsJSON {

@@ -12,13 +12,28 @@ extension SettingBox {
     /// The readings of all overrides of the setting, highest precedence first.
     ///
     /// The first access reports the errors of the overrides that precede the one in use.
-    var overrideReadings: [OverrideReading<Value>] {
+    var overrideReadings: [OverrideReading<Value>] { overrideReadings(isReporting: true) }
+
+    /// The same, for a caller that returns or shows the errors itself.
+    var quietOverrideReadings: [OverrideReading<Value>] { overrideReadings(isReporting: false) }
+
+    private func overrideReadings(isReporting: Bool) -> [OverrideReading<Value>] {
         guard let overrideCache, let overrides else { return [] }
-        let (readings, isNew) = overrideCache.readings {
+        let (readings, isNew) = overrideCache.readings(isReporting: isReporting) {
             overrides.overrides.compactMap(reading)
         }
-        if isNew { report(readings.problems(), overrides) }
+        if isNew { report(readings.problems() + oldNameWarnings(of: readings), overrides) }
         return readings
+    }
+
+    /// The warnings of overrides whose names follow from old keys.
+    func oldNameWarnings(of readings: [OverrideReading<Value>]) -> [SettingsError] {
+        readings.compactMap { reading in
+            guard let new = reading.newSource else { return nil }
+            var error = SettingsError.oldName(reading.source, of: new, key: key.name)
+            error.suite = suiteName
+            return error
+        }
     }
 
     private func report(_ problems: [SettingsError], _ overrides: OverrideList) {
@@ -31,16 +46,28 @@ extension SettingBox {
         switch override.source {
         case .commandLine(let arguments):
             let options = CommandLineOptions(arguments: arguments ?? SystemCalls.arguments())
-            let occurrences = relevant(options.occurrences(ofKey: key.name, flag: key.metadata.traits.flag))
-            guard let last = occurrences.last else { return nil }
-            return reading(from: last.flag, .commandLine) { try value(of: last, occurrences) }
-        case .environment(let variables, let prefix):
-            let ownName = key.metadata.traits.environmentVariable
-            guard let name = ownName ?? OverrideName.variable(forKey: key.name, prefix: prefix) else { return nil }
-            let text = variables.map { $0[name] } ?? SystemCalls.environmentVariable(name)
-            guard let text else { return nil }
-            return reading(from: name, .environment) { try value(ofText: text) }
+            for name in key.storedKeys.all {
+                let flag = name == key.name ? key.metadata.traits.flag : nil
+                let occurrences = relevant(options.occurrences(ofKey: name, flag: flag))
+                guard let last = occurrences.last else { continue }
+                var reading = reading(from: last.flag, .commandLine) { try value(of: last, occurrences) }
+                if name != key.name { reading.newSource = names(in: override).current ?? "-\(key.name)" }
+                return reading
+            }
+        case .environment(let variables, _):
+            let names = names(in: override)
+            for name in names.all {
+                guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name) else { continue }
+                var reading = reading(from: name, .environment) { try value(ofText: text) }
+                if name != names.current { reading.newSource = names.current }
+                return reading
+            }
         }
+        return nil
+    }
+
+    private func names(in override: SettingsOverride) -> OverrideNames {
+        OverrideNames(of: key.storedKeys, key.metadata.traits, in: override)
     }
 
     private func reading(
@@ -210,8 +237,11 @@ extension SettingBox {
         return error
     }
 
-    /// The texts of all values; `nil` for a type without a list of its values, and for a setting with a bridge.
-    var choices: [String]? { key.hasOwnConversion ? Choices.texts(of: Value.self) : nil }
+    /// The texts of all valid values if they are listed, or of all values of the type; `nil` for a type without a list of its
+    /// values, and for a setting with a bridge.
+    var choices: [String]? {
+        key.validator.valid?.choices?.map(\.text) ?? (key.hasOwnConversion ? Choices.texts(of: Value.self) : nil)
+    }
 
     /// A description of the valid overrides of this setting, derived from its type and its default.
     var validForm: String {

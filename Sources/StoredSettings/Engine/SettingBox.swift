@@ -79,6 +79,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
         overrideCache = suite.overrides == nil ? nil : OverrideCache()
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
+        if key.metadata.traits.isSecret { suite.engine.secretKeys.withLock { $0.formUnion(key.storedKeys.all) } }
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
     }
 

@@ -43,6 +43,11 @@ struct SettingDefinition<Value: Sendable>: Sendable {
         self.init(description.conversion, description.validator, functions, metadata)
     }
 
+    /// The same definition with other help and traits.
+    func with(_ metadata: SettingMetadata) -> SettingDefinition {
+        SettingDefinition(conversionFingerprint, validatorFingerprint, functions, metadata)
+    }
+
     /// The definition of an optional setting whose `nil` means that nothing is stored.
     var optional: SettingDefinition<Value?> {
         SettingDefinition<Value?>(

@@ -30,6 +30,9 @@ final class SettingsEngine: Sendable {
     /// The keys under which migrators have stored their records.
     let recordKeys = Locked<Set<String>>([SettingsMigrator.defaultRecordKey])
 
+    /// The keys of the secret settings that this process has declared.
+    let secretKeys = Locked<Set<String>>([])
+
     /// The subscriber that notifies Observation, and whether it has been added.
     let observed = ObservedSettings()
     let isObserved = Atomic(false)
@@ -167,12 +170,12 @@ extension SettingsEngine {
         return (id, value)
     }
 
-    /// Adds a subscriber for every key, which receives every change from now on.
-    func addSubscriber(_ subscriber: some ChangeSubscriber) -> SubscriberID {
+    /// Adds a subscriber for some keys, or for every key, which receives every change from now on.
+    func addSubscriber(_ subscriber: some ChangeSubscriber, forKeys keys: [String]? = nil) -> SubscriberID {
         store.watch()
         // A read of any key: a store that has not read its contents yet would report all of them as changes.
         let (id, isFinished) = withValue(forKey: "") { _, state in
-            (state.subscribers.insert(subscriber), state.isFinished)
+            (state.subscribers.insert(subscriber, forKeys: keys), state.isFinished)
         }
         if isFinished { subscriber.finish() }
         return id

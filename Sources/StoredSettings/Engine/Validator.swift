@@ -30,12 +30,29 @@ struct Validator<Value: Sendable>: Sendable {
         }
         let description = ValidDescription {
             ValidDescription.Limits(valid, conversion)
+        } choices: {
+            Self.choices(of: valid, conversion)
         } text: {
             valid.sourceText
         }
         self.init(description) { value in
-            guard valid.contains(value) else { throw SettingsError.outside(valid.sourceText) }
+            guard valid.contains(value) else { throw description.error }
             try check?(value)
+        }
+    }
+
+    /// The stored forms of listed values; `nil` if they are not listed, or one of them has none.
+    private static func choices(
+        of valid: any ValidValues<Value>,
+        _ conversion: SettingConversion<Value>
+    ) -> [StoredValue]? {
+        guard let list = valid.list else { return nil }
+        do {
+            let choices = try list.map { try conversion.encode($0) ?? .null }
+            // A set has no order.
+            return valid is [Value] ? choices : choices.sorted { $0.text < $1.text }
+        } catch {
+            return nil
         }
     }
 
@@ -94,15 +111,26 @@ struct ValidDescription: Sendable {
     }
 
     private let makeLimits: @Sendable () -> Limits?
+    private let makeChoices: @Sendable () -> [StoredValue]?
     private let makeText: @Sendable () -> String
 
-    fileprivate init(limits: @escaping @Sendable () -> Limits?, text: @escaping @Sendable () -> String) {
-        (makeLimits, makeText) = (limits, text)
+    fileprivate init(
+        limits: @escaping @Sendable () -> Limits?,
+        choices: @escaping @Sendable () -> [StoredValue]?,
+        text: @escaping @Sendable () -> String
+    ) {
+        (makeLimits, makeChoices, makeText) = (limits, choices, text)
     }
 
     /// The limits; `nil` for values that are no range.
     var limits: Limits? { makeLimits() }
 
-    /// The valid values as they are written in source.
-    var text: String { makeText() }
+    /// The stored forms of all valid values; `nil` if they are not listed.
+    var choices: [StoredValue]? { makeChoices() }
+
+    /// The valid values as they are written in source, or separated by commas if they are listed.
+    var text: String { choices?.map(\.text).joined(separator: ", ") ?? makeText() }
+
+    /// The error of a value that is not valid.
+    fileprivate var error: SettingsError { choices == nil ? .outside(text) : .notListed(text) }
 }

@@ -37,7 +37,7 @@ extension SettingsError {
         public static let unknownKey = Code("unknownKey")
         /// An environment variable has the prefix of a suite, and belongs to no setting.
         public static let unknownVariable = Code("unknownVariable")
-        /// A deprecated setting has a value.
+        /// A deprecated setting has a value, or a setting has one from a flag or a variable of its old key.
         public static let deprecatedKey = Code("deprecatedKey")
         /// A key is empty, or is one of the reserved names `$schema` and `$lastGood`.
         public static let invalidKey = Code("invalidKey")

@@ -87,6 +87,15 @@ extension SettingsError {
         )
     }
 
+    /// The error of a value that is not one of a setting's choices.
+    static func notListed(_ choices: String) -> SettingsError {
+        SettingsError(
+            .validationFailed,
+            fact: "the value is none of the valid ones",
+            remedy: "assign a value out of \(choices)"
+        )
+    }
+
     /// The error of a value for which a validator returns `false`.
     static var rejectedByValidator: SettingsError {
         SettingsError(

@@ -62,6 +62,16 @@ extension SettingsError {
         )
     }
 
+    static func oldName(_ old: String, of new: String, key: String) -> SettingsError {
+        SettingsError(
+            .deprecatedKey,
+            fact: "\(old) follows from an old key of the setting",
+            consequence: "its value is used",
+            remedy: "use \(new)",
+            key: key
+        )
+    }
+
     static func suiteInUse(_ state: String) -> SettingsError {
         SettingsError(
             .suiteInUse,

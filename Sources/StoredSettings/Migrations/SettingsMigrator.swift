@@ -57,7 +57,7 @@ public struct SettingsMigrator: Sendable {
     /// recorded too, so that values that are stored later in the new form are not migrated. To ensure that the result
     /// survives a loss of power, call ``SettingsSuite/synchronize()``.
     ///
-    /// - Parameter suite: The suite to migrate.
+    /// - Parameter suite: The suite to migrate, or one of its groups, which has a record of its own.
     /// - Returns: The names of the steps that ran.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/migrationFailed`` when a step fails. Also throws when the
     ///   stored values cannot be read now, so that the last good values are used, or when the changes cannot be saved.
@@ -65,7 +65,7 @@ public struct SettingsMigrator: Sendable {
     @discardableResult
     public func migrate(_ suite: SettingsSuite) throws -> [String] {
         try checkNames(for: suite)
-        suite.engine.recordKeys.withLock { _ = $0.insert(recordKey) }
+        suite.engine.recordKeys.withLock { _ = $0.insert(suite.fullKey(recordKey)) }
         guard try !pendingSteps(in: suite.storedValue(forKey: recordKey), of: suite).isEmpty else { return [] }
         return try suite.transaction { settings in
             let record = settings[storedValueFor: recordKey]
@@ -86,7 +86,7 @@ extension SettingsMigrator {
             return try record?.as([String].self) ?? []
         } catch {
             var error = suite.naming(SettingsError.wrapping(error, as: .invalidValue))
-            error.key = recordKey
+            error.key = suite.fullKey(recordKey)
             error.consequence = "no setting is migrated, because the completed steps are unknown"
             error.remedy = "store an array of the names of the completed steps under that key"
             throw error

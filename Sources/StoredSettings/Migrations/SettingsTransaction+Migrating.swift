@@ -37,7 +37,7 @@ extension SettingsTransaction {
             self[storedValueFor: key] = try body(value)
         } catch {
             var error = SettingsError.wrapping(error, as: .invalidValue)
-            error.key = error.key ?? key
+            error.key = error.key ?? suite.fullKey(key)
             throw error
         }
     }
@@ -68,8 +68,17 @@ extension SettingsTransaction {
         try check(setting)
         let keys = setting.box.key.storedKeys
         // The value of a renamed setting is moved first.
-        if let old = keys.old.first(where: { self[storedValueFor: $0] != nil }) { rename(old, to: setting.key) }
-        try convert(setting.key) { try setting.box.encode(bridge.value(from: $0)) }
+        if let old = keys.old.first(where: { self[fullKey: $0] != nil }), self[fullKey: setting.key] == nil {
+            (self[fullKey: setting.key], self[fullKey: old]) = (self[fullKey: old], nil)
+        }
+        guard let value = self[fullKey: setting.key] else { return }
+        do {
+            self[fullKey: setting.key] = try setting.box.encode(bridge.value(from: value))
+        } catch {
+            var error = SettingsError.wrapping(error, as: .invalidValue)
+            error.key = error.key ?? setting.key
+            throw error
+        }
     }
 
     /// Converts the stored value of an optional key, with a bridge for the wrapped type.

@@ -69,10 +69,17 @@ extension StoredValueChange: CoalescingChange {
 }
 
 extension SettingsSuite.Change: CoalescingChange {
-    init(_ commit: StoreCommit, keys: Set<String>?) {
+    /// - Parameters:
+    ///   - commit: The commit.
+    ///   - keys: The keys whose changes it contains; `nil` for all.
+    ///   - group: The group whose keys they are, which have no prefix in the change; `nil` for the whole suite.
+    init(_ commit: StoreCommit, keys: Set<String>?, in group: SuiteGroup? = nil) {
         let pairs = commit.changes.lazy
             .filter { keys?.contains($0.key) ?? true }
-            .map { ($0.key, StoredValueChange(old: $0.old, new: $0.new, origin: commit.origin)) }
+            .compactMap { change -> (String, StoredValueChange)? in
+                guard let key = group.map({ $0.relative(change.key) }) ?? change.key else { return nil }
+                return (key, StoredValueChange(old: change.old, new: change.new, origin: commit.origin))
+            }
         // A store that lists a key twice violates its contract, which must not trap.
         self.init(changes: Dictionary(pairs) { _, later in later }, origin: commit.origin)
     }

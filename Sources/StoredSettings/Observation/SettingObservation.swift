@@ -32,12 +32,12 @@ extension Setting {
             if let change = self.change(change) { onChange(change) }
         }
         let (id, value) =
-            known.map { (engine.addSubscriber(subscriber), $0.begin(with: engine.contents())) }
+            known.map { (engine.addSubscriber(subscriber, forKeys: storedKeys.all), $0.begin(with: engine.contents())) }
             ?? engine.addSubscriber(subscriber, forKey: key)
         let observation = SettingObservation(subscriber, id: id, engine: engine)
         if initial {
             let value = box.reading(of: value).value
-            onChange(SettingChange(old: value, new: value, origin: .local))
+            onChange(SettingChange(old: value, new: value, origin: .local, isSecret: isSecret))
             subscriber.endDelivery()
         }
         return observation

@@ -109,7 +109,7 @@ extension Setting {
             return (ChangeSubscription(storage, in: engine, id: id), value)
         }
         let storage = StreamSubscriber { known.change($0) }
-        let id = engine.addSubscriber(storage)
+        let id = engine.addSubscriber(storage, forKeys: storedKeys.all)
         return (ChangeSubscription(storage, in: engine, id: id), known.begin(with: engine.contents()))
     }
 
@@ -118,10 +118,13 @@ extension Setting {
         box.key.storedKeys.old.isEmpty ? nil : KnownValues(box.key.storedKeys)
     }
 
+    /// Whether descriptions contain no value.
+    var isSecret: Bool { box.metadata.traits.isSecret }
+
     /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.
     func change(_ change: StoredValueChange) -> SettingChange<Value>? {
         let (old, new) = (box.quietReading(of: change.old), box.reading(of: change.new))
         guard box.identity(of: old) != box.identity(of: new) else { return nil }
-        return SettingChange(old: old.value, new: new.value, origin: change.origin)
+        return SettingChange(old: old.value, new: new.value, origin: change.origin, isSecret: isSecret)
     }
 }

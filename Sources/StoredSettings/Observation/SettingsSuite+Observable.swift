@@ -45,7 +45,8 @@ extension SettingsSuite {
             engine: engine,
             overrides: overrides,
             reporter: reporter,
-            isObservable: isObservable
+            isObservable: isObservable,
+            prefix: group?.prefix
         )
     }
 }

@@ -7,35 +7,52 @@ struct SubscriberTable {
     private var lastID: ID = 0
     private var byKey: [String: [ID: any ChangeSubscriber]] = [:]
     private var ofEveryKey: [ID: any ChangeSubscriber] = [:]
-    private var keys: [ID: String] = [:]
+    private var keys: [ID: [String]] = [:]
+    /// The subscribers with several keys.
+    private var ofSeveralKeys: Set<ID> = []
 
     var count: Int { keys.count + ofEveryKey.count }
 
     var isEmpty: Bool { keys.isEmpty && ofEveryKey.isEmpty }
 
     mutating func insert(_ subscriber: some ChangeSubscriber, forKey key: String) -> ID {
-        lastID += 1
-        byKey[key, default: [:]][lastID] = subscriber
-        keys[lastID] = key
-        return lastID
+        insert(subscriber, forKeys: [key])
     }
 
-    mutating func insert(_ subscriber: some ChangeSubscriber) -> ID {
+    /// Adds a subscriber.
+    ///
+    /// - Parameters:
+    ///   - subscriber: The subscriber. One of several keys is offered the whole commit if that changes any of them.
+    ///   - names: The keys; `nil` for every key.
+    /// - Returns: The identifier by which the subscriber is removed.
+    mutating func insert(_ subscriber: some ChangeSubscriber, forKeys names: [String]? = nil) -> ID {
         lastID += 1
-        ofEveryKey[lastID] = subscriber
+        guard let names else {
+            ofEveryKey[lastID] = subscriber
+            return lastID
+        }
+        for name in names { byKey[name, default: [:]][lastID] = subscriber }
+        keys[lastID] = names
+        if names.count != 1 { ofSeveralKeys.insert(lastID) }
         return lastID
     }
 
     mutating func remove(_ id: ID) -> (any ChangeSubscriber)? {
-        guard let key = keys.removeValue(forKey: id) else { return ofEveryKey.removeValue(forKey: id) }
-        let subscriber = byKey[key]?.removeValue(forKey: id)
-        if byKey[key]?.isEmpty == true { byKey[key] = nil }
+        guard let names = keys.removeValue(forKey: id) else { return ofEveryKey.removeValue(forKey: id) }
+        ofSeveralKeys.remove(id)
+        var subscriber: (any ChangeSubscriber)?
+        for name in names {
+            subscriber = byKey[name]?.removeValue(forKey: id) ?? subscriber
+            if byKey[name]?.isEmpty == true { byKey[name] = nil }
+        }
         return subscriber
     }
 
     mutating func removeAll() -> [any ChangeSubscriber] {
-        defer { (byKey, ofEveryKey, keys) = ([:], [:], [:]) }
-        return byKey.values.flatMap(\.values) + Array(ofEveryKey.values)
+        defer { (byKey, ofEveryKey, keys, ofSeveralKeys) = ([:], [:], [:], []) }
+        // A subscriber of several keys is in several tables.
+        let ofSomeKeys = byKey.values.reduce(into: [:]) { all, some in all.merge(some) { first, _ in first } }
+        return Array(ofSomeKeys.values) + Array(ofEveryKey.values)
     }
 
     /// Offers a commit to the subscribers of its keys.
@@ -43,10 +60,16 @@ struct SubscriberTable {
     /// - Returns: The subscribers to wake.
     func offer(_ commit: StoreCommit) -> StoreDelivery {
         var subscribers: [any ChangeSubscriber] = []
+        // Those of several keys that the commit was offered to.
+        var offered: Set<ID> = []
         for change in commit.changes {
             guard let interested = byKey[change.key] else { continue }
             let part = StoreCommit(changes: [change], origin: commit.origin)
-            subscribers += interested.values.filter { $0.offer(part) }
+            for (id, subscriber) in interested {
+                let isOfOneKey = ofSeveralKeys.isEmpty || !ofSeveralKeys.contains(id)
+                guard isOfOneKey || offered.insert(id).inserted else { continue }
+                if subscriber.offer(isOfOneKey ? part : commit) { subscribers.append(subscriber) }
+            }
         }
         if !commit.changes.isEmpty {
             subscribers += ofEveryKey.values.filter { $0.offer(commit) }

@@ -7,7 +7,7 @@ extension SettingsSuite {
     ///
     /// As with ``Setting/changes``, the first loop receives the changes since this property was read, and a slow loop
     /// receives several changes as one.
-    public var changes: Changes { Changes(engine: engine, keys: nil) }
+    public var changes: Changes { Changes(of: self, keys: nil) }
 
     /// Every change of some keys from now on.
     ///
@@ -20,7 +20,7 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: [String]) -> Changes {
-        Changes(engine: engine, keys: Set(keys))
+        Changes(of: self, keys: Set(keys.map(fullKey)))
     }
 
     /// Every change of some keys from now on.
@@ -34,49 +34,53 @@ extension SettingsSuite {
     ///
     /// The changes of these keys in one transaction are one element.
     public func changes(of keys: [AnySettingKey]) -> Changes {
-        changes(of: keys.flatMap(\.storedKeys.all))
+        Changes(of: self, keys: Set(keys.flatMap { fullKeys($0).all }))
     }
 
     /// Every change of some settings from now on.
     ///
     /// The changes of these settings in one transaction are one element. They are changes of stored keys, so a renamed setting
-    /// that is moved to its new key is one. For typed values, use ``values(of:)``.
+    /// that is moved to its new key is one. For typed values, use ``values(of:)``. Their keys are those of the settings, which
+    /// are whole keys for a group as well.
     ///
     /// - Parameter settings: Settings of this suite, of any types. A setting of another suite is reported and not observed.
     /// - Returns: The changes.
     public func changes<each Value: Sendable>(of settings: repeat Setting<each Value>) -> Changes {
-        changes(of: observed(repeat each settings).flatMap(\.storedKeys.all))
+        Changes(of: whole, keys: Set(observed(repeat each settings).flatMap(\.storedKeys.all)))
     }
 
     /// The changes of a suite over time: see ``SettingsSuite/changes``.
     public struct Changes: AsyncSequence, Sendable {
-        private let engine: SettingsEngine
+        private let suite: SettingsSuite
+        /// Keys of the whole suite; `nil` for all keys of the suite or the group.
         private let keys: Set<String>?
         private let subscription: ChangeSubscription<Change>
 
-        init(engine: SettingsEngine, keys: Set<String>?) {
-            self.engine = engine
+        init(of suite: SettingsSuite, keys: Set<String>?) {
+            self.suite = suite
             self.keys = keys
-            subscription = Self.subscribe(engine, keys)
+            subscription = Self.subscribe(suite, keys)
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(subscription: subscription.take() ? subscription : Self.subscribe(engine, keys))
+            Iterator(suite: suite, subscription: subscription.take() ? subscription : Self.subscribe(suite, keys))
         }
 
-        private static func subscribe(_ engine: SettingsEngine, _ keys: Set<String>?) -> ChangeSubscription<Change> {
-            let storage = StreamSubscriber { Change($0, keys: keys) }
+        private static func subscribe(_ suite: SettingsSuite, _ keys: Set<String>?) -> ChangeSubscription<Change> {
+            let (engine, group) = (suite.engine, suite.group)
+            let storage = StreamSubscriber { Change($0, keys: keys, in: group) }
             return ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
         }
 
         /// The changes for one loop.
         public struct Iterator: AsyncIteratorProtocol {
+            let suite: SettingsSuite
             let subscription: ChangeSubscription<Change>
 
             /// The next change; `nil` when the task is canceled or the suite is finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Change? {
-                await subscription.storage.next(isolation: actor)
+                await subscription.storage.next(isolation: actor)?.redacted(in: suite)
             }
         }
     }

@@ -37,6 +37,8 @@ struct OverrideReading<Value: Sendable>: Sendable {
     /// The name of the flag or the variable.
     let source: String
     let result: Result<Value, SettingsError>
+    /// The name to use instead, if the source is a name that follows from an old key.
+    var newSource: String?
 }
 
 extension Sequence {
@@ -53,21 +55,58 @@ extension Sequence {
 
 /// A cache for the values of a setting in the overrides, which do not change while the process runs.
 final class OverrideCache<Value: Sendable>: Sendable {
-    private let known = Locked<[OverrideReading<Value>]?>(nil)
+    private struct State {
+        var readings: [OverrideReading<Value>]?
+        var isReported = false
+    }
+
+    private let state = Locked(State())
 
     /// Returns the readings, highest precedence first.
     ///
-    /// - Parameter read: Reads the overrides. It is called under no lock, and by several threads if they read first.
-    /// - Returns: The readings, and whether this call has stored them.
-    func readings(_ read: () -> [OverrideReading<Value>]) -> (readings: [OverrideReading<Value>], isNew: Bool) {
-        if let readings = known.withLock({ $0 }) { return (readings, false) }
+    /// - Parameters:
+    ///   - isReporting: Whether the caller reports the errors if they are not reported yet.
+    ///   - read: Reads the overrides. It is called under no lock, and by several threads if they read first.
+    /// - Returns: The readings, and whether the caller has to report their errors.
+    func readings(
+        isReporting: Bool,
+        _ read: () -> [OverrideReading<Value>]
+    ) -> (readings: [OverrideReading<Value>], isNew: Bool) {
+        let known = state.withLock { $0.isReported || !isReporting ? $0.readings : nil }
+        if let known { return (known, false) }
         let new = read()
-        return known.withLock { known in
-            if let known { return (known, false) }
-            known = new
-            return (new, true)
+        return state.withLock { state in
+            let readings = state.readings ?? new
+            state.readings = readings
+            defer { if isReporting { state.isReported = true } }
+            return (readings, isReporting && !state.isReported)
         }
     }
+}
+
+/// The flags or the variables of a setting in one override.
+struct OverrideNames {
+    /// The flag with its dashes, or the variable; `nil` for a key without letters and digits.
+    let current: String?
+    /// The other names that follow from old keys.
+    let old: [String]
+
+    init(of keys: StoredKeys, _ traits: SettingTraits, in override: SettingsOverride) {
+        let (own, name): (String?, (String) -> String?) =
+            switch override.source {
+            case .commandLine:
+                (traits.flag.map { "--" + $0 }, { "--" + OverrideName.flag(forKey: $0) })
+            case .environment(_, let prefix):
+                (traits.environmentVariable, { OverrideName.variable(forKey: $0, prefix: prefix) })
+            }
+        let current = own ?? name(keys.current)
+        // A flag of dashes alone ends the flags.
+        self.current = current == "--" ? nil : current
+        old = keys.old.compactMap(name).filter { $0 != current && $0 != "--" }
+    }
+
+    /// All names, those that take precedence first.
+    var all: [String] { (current.map { [$0] } ?? []) + old }
 }
 
 /// The names of a key on the command line and in the environment.

@@ -28,6 +28,25 @@ struct NamedSuiteTests {
         #expect(SettingsSuite("test.named.other").overrides == nil)
     }
 
+    @Test("takes from its configuration what it is not created with")
+    func partlyConfigured() throws {
+        let (name, configured, own) = ("test.named.partly", RecordingReporter(), RecordingReporter())
+        let override = SettingsOverride.environment(["X_PORT": "5"], prefix: "X_")
+        try SettingsSuite.configure(name, overrides: [override], reporter: configured)
+        let reporting = SettingsSuite(name, reporter: own)
+        #expect(reporting.reporter === own)
+        #expect(Setting("port", default: 1, suite: reporting).value == 5)
+        let overriding = SettingsSuite(name, overrides: [.commandLine(["--port", "7"])])
+        #expect(overriding.reporter === configured)
+        #expect(Setting("port", default: 1, suite: overriding).value == 7)
+        let replacement = SettingsSuite.inMemory(overrides: [.commandLine(["--port", "8"])], reporter: configured)
+        SettingsSuite.withSuites([name: replacement]) {
+            #expect(Setting("port", default: 1, suite: SettingsSuite(name, reporter: own)).value == 8)
+            #expect(SettingsSuite(name, overrides: [.commandLine([])]).reporter === configured)
+            #expect(SettingsSuite(name, overrides: [.commandLine([])]).overrides?.overrides == [.commandLine([])])
+        }
+    }
+
     @Test("is configured once, and before it is used")
     func late() throws {
         try SettingsSuite.configure("test.named.twice")

@@ -56,6 +56,41 @@ struct RenamedSettingTests {
         #expect(reporter.errors.isEmpty)
     }
 
+    @Test("is not offered the commits of other keys, and is offered those of several of its keys once")
+    func offers() throws {
+        var table = SubscriberTable()
+        let subscriber = CountingSubscriber()
+        let id = table.insert(subscriber, forKeys: ["a", "b"])
+        func offer(_ keys: String...) {
+            _ = table.offer(
+                StoreCommit(changes: keys.map { StoreChange(key: $0, old: nil, new: 1) }, origin: .local)
+            )
+        }
+        offer("c")
+        #expect(subscriber.offers.isEmpty)
+        offer("c", "b", "a")
+        offer("a")
+        #expect(subscriber.offers == [["c", "b", "a"], ["a"]])
+        #expect(table.count == 1)
+        #expect(table.remove(id) === subscriber && table.isEmpty)
+        _ = table.insert(subscriber, forKeys: ["a", "b"])
+        #expect(table.removeAll().count == 1 && table.isEmpty)
+    }
+
+    private final class CountingSubscriber: ChangeSubscriber {
+        private let all = Mutex<[[String]]>([])
+
+        var offers: [[String]] { all.withLock { $0 } }
+
+        func offer(_ commit: StoreCommit) -> Bool {
+            all.withLock { $0.append(commit.changes.map(\.key)) }
+            return false
+        }
+
+        func wake(_ origin: SettingChangeOrigin) {}
+        func finish() {}
+    }
+
     @Test("is moved to its new key by the first change", arguments: 0..<changes.count)
     func changing(_ index: Int) throws {
         let (name, change, contents) = Self.changes[index]

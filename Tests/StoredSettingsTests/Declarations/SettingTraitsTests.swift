@@ -31,6 +31,20 @@ struct SettingTraitsTests {
         #expect(help != SettingHelp("Port to listen on.", unit: "seconds"))
     }
 
+    @Test("a help may contain interpolations")
+    func interpolatedHelp() {
+        let limit = 5
+        let setting = Setting("n", default: 1, suite: .inMemory(), help: "At most \(limit).")
+        #expect(setting.box.metadata.help == SettingHelp("At most 5."))
+    }
+
+    @Test("the dashes of a flag may be written", arguments: ["port", "-port", "--port"])
+    func dashes(flag: String) {
+        let suite = SettingsSuite.inMemory(overrides: [.commandLine(["--port", "5"])])
+        #expect(SettingTraits.flag(flag).flag == "port")
+        #expect(Setting("n", default: 1, suite: suite, traits: .flag(flag)).value == 5)
+    }
+
     @Test("declarations that differ only in help or traits have the same value")
     func sharing() throws {
         let suite = SettingsSuite.inMemory()

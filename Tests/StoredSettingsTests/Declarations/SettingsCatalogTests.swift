@@ -97,8 +97,23 @@ struct SettingsCatalogTests {
         #expect(catalog["mode"]?.layer == .default)
         #expect(catalog["port"]?.isSet == true)
         #expect(catalog["port"]?.explain().hasPrefix("port = 1, given by --port") == true)
-        try catalog["level"]?.reset()
+        catalog["level"]?.reset()
         #expect(suite.snapshot() == ["port": 9090])
+        try catalog["port"]?.remove()
+        #expect(suite.snapshot() == [:])
+    }
+
+    @Test("reset reports a failure, and remove throws it, as those of a setting do")
+    func failingReset() throws {
+        let reporter = RecordingReporter()
+        let store = FailingStore()
+        store.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
+        let suite = SettingsSuite(store: store, reporter: reporter)
+        let setting = try #require(SettingsCatalog(Setting("port", default: 1, suite: suite))["port"])
+        #expect(throws: SettingsError.self) { try setting.remove() }
+        #expect(reporter.errors.isEmpty)
+        setting.reset()
+        #expect(reporter.errors.map(\.key) == ["port"])
     }
 
     @Test("stores a text with the parser of overrides, and rejects one that is no valid value")
