@@ -50,7 +50,9 @@ struct RedirectedDirectoryTests {
             get throws {
                 try FileManager.default.subpathsOfDirectory(atPath: config)
                     .contains { name in
-                        guard let contents = FileManager.default.contents(atPath: "\(config)/\(name)") else { return false }
+                        guard let contents = FileManager.default.contents(atPath: "\(config)/\(name)") else {
+                            return false
+                        }
                         return String(decoding: contents, as: UTF8.self).contains("secret")
                     }
             }
