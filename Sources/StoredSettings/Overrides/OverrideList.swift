@@ -102,7 +102,7 @@ struct OverrideNames {
         let current = own ?? name(keys.current)
         // A flag of dashes alone ends the flags.
         self.current = current == "--" ? nil : current
-        old = keys.old.compactMap(name).filter { $0 != current && $0 != "--" }
+        old = keys.old.compactMap(name).filter { $0 != "--" }
     }
 
     /// All names, those that take precedence first.

@@ -163,6 +163,7 @@ struct SuiteGroupTests {
         var all = group.changes.makeAsyncIterator()
         var some = group.changes(of: "a").makeAsyncIterator()
         var typed = group.changes(of: setting).makeAsyncIterator()
+        try suite.setStoredValue(1, forKey: "z")
         try suite.setStoredValue(1, forKey: "a")
         try group.transaction { values in
             values[storedValueFor: "a"] = 2
