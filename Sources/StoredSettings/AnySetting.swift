@@ -33,8 +33,8 @@ public struct AnySetting: Sendable {
     /// The name of the type of the values, such as `Int` or `Optional<LogLevel>`.
     public var typeName: String { base.typeName }
 
-    /// The valid values as they are written in source, such as `1...65535`; `nil` when all are valid, or only a closure
-    /// decides.
+    /// The valid values as they are written in source, such as `1...65535`, or as a list, such as `text, json`; `nil` when
+    /// all are valid, or only a closure decides.
     public var validValues: String? { base.valid?.text }
 
     /// The texts of all valid values, if the setting lists them or they are an enum; `nil` for another type.

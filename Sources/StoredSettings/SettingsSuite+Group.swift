@@ -22,7 +22,14 @@ final class SuiteGroup: Sendable {
 
     /// Returns the part of a suite's key after the prefix; `nil` for a key of no setting of the group.
     func relative(_ key: String) -> String? {
-        key.hasPrefix(prefix) && key.utf8.count > prefix.utf8.count ? String(key.dropFirst(prefix.count)) : nil
+        if key.utf8.starts(with: prefix.utf8) {
+            // Not by characters: the first one of the rest may be a mark that is combined with the separator.
+            let rest = key.utf8.dropFirst(prefix.utf8.count)
+            return rest.isEmpty ? nil : String(decoding: rest, as: UTF8.self)
+        }
+        // Another form of the same characters.
+        let rest = key.hasPrefix(prefix) ? key.dropFirst(prefix.count) : ""
+        return rest.isEmpty ? nil : String(rest)
     }
 
     func keys(_ keys: StoredKeys) -> StoredKeys { StoredKeys(key(keys.current), old: keys.old.map(key)) }

@@ -14,6 +14,16 @@ extension Rows {
                 withExtendedLifetime(suite) {}
             }
         },
+        Row(group: "make", name: "make one in a group, per property") { workspace in
+            let suite = try workspace.suite(keys: 1_000)
+            let group = suite.group("db")
+            return Trial(
+                subject: .loop("make", parts: TypicalSettings.propertyCount, create(TypicalSettings(group))),
+                comparisons: [.init(nil, .median(200)), .init(.loop("an object", createObject))]
+            ) {
+                withExtendedLifetime(suite) {}
+            }
+        },
         Row(group: "make", name: "make one that names its suite, per property") { workspace in
             let suite = try workspace.suite(named: LiteralSettings.suite)
             return Trial(

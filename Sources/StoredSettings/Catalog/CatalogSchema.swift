@@ -47,7 +47,7 @@ extension SettingsCatalog {
 extension AnySetting {
     fileprivate var schema: [String: StoredValue] {
         var schema = Schemas.schema(of: base.schemaType, example: base.defaultStoredValue)
-        if let choices = base.valid?.choices, Schemas.hasOneForm(base.schemaType) {
+        if !isSecret, let choices = base.valid?.choices, Schemas.hasOneForm(base.schemaType) {
             schema = ["enum": .array(choices.map(\.storedAsJSON))]
         }
         if let limits = base.valid?.limits { schema = schema.limited(by: limits) }

@@ -110,6 +110,21 @@ struct SuiteGroupTests {
         #expect(reporter.errors.map(\.code) == [.invalidKey])
     }
 
+    @Test("has keys of any characters", arguments: ["\u{301}x", "é", "e\u{301}", ".", "..x", "👩‍👩‍👧", "\u{0}"])
+    func characters(key: String) throws {
+        for name in ["db", "e\u{301}", "👩"] {
+            let suite = suite()
+            let group = suite.group(name)
+            try group.setStoredValue(1, forKey: key)
+            #expect(group.keys.map { Array($0.utf8) } == [Array(key.utf8)])
+            #expect(suite.keys == [name + "." + key])
+            try group.removeAll()
+            #expect(suite.keys == [])
+        }
+        let suite = suite(["e\u{301}.a": 1])
+        #expect(suite.group("é").snapshot() == ["a": 1])
+    }
+
     @Test("resets and finds the values of keys, under their old keys as well")
     func typedKeys() async throws {
         let suite = suite(["oldLevel": 5, "db.oldLevel": 6])
