@@ -10,12 +10,20 @@ let package = Package(
         .library(name: "StoredSettings", targets: ["StoredSettings"]),
         .library(name: "StoredSettingsFoundation", targets: ["StoredSettingsFoundation"]),
         .library(name: "StoredSettingsTesting", targets: ["StoredSettingsTesting"]),
+        .executable(name: "stored-settings", targets: ["stored-settings"]),
     ],
     targets: [
         .target(name: "StoredSettings"),
         // The part that needs full Foundation, which the library itself never links on Linux.
         .target(name: "StoredSettingsFoundation", dependencies: ["StoredSettings"]),
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
+
+        // Shows, changes and checks the settings of any program.
+        .executableTarget(
+            name: "stored-settings",
+            dependencies: ["StoredSettings"],
+            path: "Sources/StoredSettingsTool"
+        ),
 
         // The examples of the README.
         .target(name: "ExampleSettings", dependencies: ["StoredSettings"], path: "Examples/settings"),
@@ -49,7 +57,10 @@ let package = Package(
             name: "GuideTests",
             dependencies: ["StoredSettings", "StoredSettingsFoundation", "TestSupport"]
         ),
-        .testTarget(name: "ExampleTests", dependencies: ["quickstart", "tool", "watch", "TestSupport"]),
+        .testTarget(
+            name: "ExampleTests",
+            dependencies: ["StoredSettings", "TestSupport", "quickstart", "settings-probe", "stored-settings", "tool", "watch"]
+        ),
 
         // Reads that have to compile to loads; `.ci/check-hot-reads` disassembles them.
         .target(name: "HotReads", dependencies: ["StoredSettings"], path: "Tests/HotReads"),

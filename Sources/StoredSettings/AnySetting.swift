@@ -10,7 +10,7 @@ public struct AnySetting: Sendable {
     /// Where the setting is declared, such as `ServerSettings.port`.
     public let declaration: String
 
-    init(_ base: any CatalogSetting, declaration: String) {
+    package init(_ base: any CatalogSetting, declaration: String) {
         self.base = base
         self.declaration = declaration
     }
@@ -150,7 +150,7 @@ extension AnySetting: CustomReflectable {
 }
 
 /// The requirements of a catalog for a setting of any type.
-protocol CatalogSetting: Sendable {
+package protocol CatalogSetting: Sendable {
     var key: String { get }
     var suite: SettingsSuite { get }
     var metadata: SettingMetadata { get }
@@ -192,6 +192,6 @@ protocol CatalogSetting: Sendable {
 }
 
 /// The stored forms of a setting's values over time, for one loop.
-protocol StoredValueIterator: AnyObject {
+package protocol StoredValueIterator: AnyObject {
     func next(isolation: isolated (any Actor)?) async -> StoredValue??
 }

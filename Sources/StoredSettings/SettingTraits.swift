@@ -166,7 +166,11 @@ extension SettingTraits: ExpressibleByArrayLiteral {
 }
 
 /// The description of a setting for people.
-struct SettingMetadata: Equatable {
+package struct SettingMetadata: Equatable {
     let help: SettingHelp
     let traits: SettingTraits
+
+    package init(help: SettingHelp, traits: SettingTraits) {
+        (self.help, self.traits) = (help, traits)
+    }
 }

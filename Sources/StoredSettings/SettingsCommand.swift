@@ -19,7 +19,7 @@
 /// ``SettingTraits/secret``, unless the option `--reveal` is given. Creating a command takes no time.
 public struct SettingsCommand: Sendable {
     private let settings: CommandSettings
-    private let name: String
+    private let program: CommandProgram
     private let console: CommandConsole
 
     /// Creates a command.
@@ -32,9 +32,17 @@ public struct SettingsCommand: Sendable {
     }
 
     package init(_ catalog: SettingsCatalog, name: String = "config", console: CommandConsole) {
-        settings = CommandSettings(catalog)
-        self.name = name
-        self.console = console
+        self.init(CommandSettings(catalog), CommandProgram(executable: console.program, name: name), console)
+    }
+
+    /// Creates a command.
+    ///
+    /// - Parameters:
+    ///   - settings: The settings.
+    ///   - program: The words before a subcommand, and all subcommands.
+    ///   - console: The streams and the environment.
+    package init(_ settings: CommandSettings, _ program: CommandProgram, _ console: CommandConsole) {
+        (self.settings, self.program, self.console) = (settings, program, console)
     }
 
     /// Runs the subcommand that some arguments name.
@@ -77,20 +85,7 @@ public struct SettingsCommand: Sendable {
         _ arguments: [String] = CommandLine.arguments,
         isolation: isolated (any Actor)? = #isolation
     ) async -> Int32? {
-        guard arguments.dropFirst().first == name else { return nil }
+        guard arguments.dropFirst().first == program.name else { return nil }
         return await run(Array(arguments.dropFirst(2)), isolation: isolation)
     }
-
-    /// The words before the subcommand, such as `tool config`.
-    private var program: CommandProgram { CommandProgram(executable: console.program, name: name) }
-}
-
-/// The words that people type before a subcommand.
-struct CommandProgram: Sendable, CustomStringConvertible {
-    /// The name of the executable, such as `tool`.
-    let executable: String
-    /// The name of the command, such as `config`.
-    let name: String
-
-    var description: String { "\(executable) \(name)" }
 }

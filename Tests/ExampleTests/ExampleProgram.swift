@@ -18,10 +18,24 @@ final class ExampleProgram {
         _ arguments: [String] = [],
         home: String,
         variables: [String: String] = [:],
-        output: FileHandle? = nil
+        input: FileHandle = .nullDevice,
+        output: FileHandle? = nil,
+        errors: FileHandle? = nil
     ) throws {
-        let executable: URL = try #require(Self.executable(named: name), "\(name) is not beside the tests")
-        try self.init(at: executable.path, arguments, home: home, variables: variables, output: output)
+        try self.init(
+            at: Self.path(of: name),
+            arguments,
+            home: home,
+            variables: variables,
+            input: input,
+            output: output,
+            errors: errors
+        )
+    }
+
+    /// The path of a program that the package builds.
+    static func path(of name: String) throws -> String {
+        try #require(executable(named: name), "\(name) is not beside the tests").path
     }
 
     /// Starts the program with a path.
@@ -30,7 +44,9 @@ final class ExampleProgram {
         _ arguments: [String],
         home: String,
         variables: [String: String] = [:],
-        output: FileHandle? = nil
+        input: FileHandle = .nullDevice,
+        output: FileHandle? = nil,
+        errors: FileHandle? = nil
     ) throws {
         let executable = URL(fileURLWithPath: path)
         let run = "\(home)/\(executable.lastPathComponent)-\(UUID().uuidString)"
@@ -38,9 +54,9 @@ final class ExampleProgram {
         process.executableURL = executable
         process.arguments = arguments
         process.environment = variables.merging(["STORED_SETTINGS_HOME": home]) { $1 }
-        process.standardInput = FileHandle.nullDevice
+        process.standardInput = input
         process.standardOutput = try output ?? Self.newFile(at: outputPath)
-        process.standardError = try Self.newFile(at: errorsPath)
+        process.standardError = try errors ?? Self.newFile(at: errorsPath)
         try process.run()
     }
 
@@ -63,6 +79,8 @@ final class ExampleProgram {
 
     /// Whether a signal has ended the program.
     var isEndedBySignal: Bool { process.terminationReason == .uncaughtSignal }
+
+    var processIdentifier: pid_t { process.processIdentifier }
 
     /// Ends the program if it is running.
     func end() {

@@ -6,6 +6,7 @@ import Testing
 /// A terminal for a program, whose screen the test reads.
 final class PseudoTerminal {
     private let screen: FileHandle
+    private var shown: [UInt8] = []
     /// The side of the program.
     let device: FileHandle
 
@@ -20,6 +21,31 @@ final class PseudoTerminal {
         device = FileHandle(fileDescriptor: terminal, closeOnDealloc: true)
         // A program that another test starts meanwhile must not hold the device open.
         for descriptor in [controller, terminal] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    }
+
+    /// Types a text.
+    func type(_ text: String) throws {
+        try screen.write(contentsOf: Data(text.utf8))
+    }
+
+    /// Whether the terminal shows what is typed.
+    var isEchoing: Bool {
+        var mode = termios()
+        // The call fills the structure.
+        return tcgetattr(device.fileDescriptor, &mode) == 0 && mode.c_lflag & tcflag_t(ECHO) != 0
+    }
+
+    /// What was written on the screen so far, with what was read before.
+    func text() -> String {
+        var request = pollfd(fd: screen.fileDescriptor, events: Int16(POLLIN), revents: 0)
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        // The calls use the structure and the array, and do not retain them.
+        while poll(&request, 1, 0) == 1, request.revents & Int16(POLLIN) != 0 {
+            let count = read(screen.fileDescriptor, &bytes, bytes.count)
+            guard count > 0 else { break }
+            shown += bytes.prefix(count)
+        }
+        return String(decoding: shown, as: UTF8.self)
     }
 
     /// The lines on the screen, after the program has ended and the test has closed the device.

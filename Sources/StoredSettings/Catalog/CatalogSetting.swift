@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Setting: CatalogSetting {
-    var metadata: SettingMetadata { box.key.metadata }
-    var valueType: Any.Type { Value.self }
-    var schemaType: Any.Type? {
+    package var metadata: SettingMetadata { box.key.metadata }
+    package var valueType: Any.Type { Value.self }
+    package var schemaType: Any.Type? {
         guard box.key.hasOwnConversion else { return nil }
         if case .absent = box.key.source { return (Value.self as? any OptionalType.Type)?.wrappedType ?? Value.self }
         return Value.self
     }
-    var typeName: String { "\(Value.self)" }
-    var valid: ValidDescription? { box.key.validator.valid }
-    var choices: [String]? { box.choices }
-    var isBoolean: Bool { schemaType == Bool.self }
-    var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
-    var currentStoredValue: StoredValue? { box.encoded(value) }
+    package var typeName: String { "\(Value.self)" }
+    package var valid: ValidDescription? { box.key.validator.valid }
+    package var choices: [String]? { box.choices }
+    package var isBoolean: Bool { schemaType == Bool.self }
+    package var defaultStoredValue: StoredValue? { box.encoded(defaultValue) }
+    package var currentStoredValue: StoredValue? { box.encoded(value) }
 
-    var summary: (layer: SettingsLayer, text: String) {
+    package var summary: (layer: SettingsLayer, text: String) {
         let explanation = explain()
         return (explanation.layer, explanation.description)
     }
 
-    var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
+    package var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
 
-    func set(text: String) throws {
+    package func set(text: String) throws {
         try set(value(ofText: text))
     }
 
-    func storedValue(ofText text: String) throws -> StoredValue? {
+    package func storedValue(ofText text: String) throws -> StoredValue? {
         try box.encode(value(ofText: text))
     }
 
@@ -41,7 +41,7 @@ extension Setting: CatalogSetting {
         }
     }
 
-    func check(_ stored: StoredValue) throws {
+    package func check(_ stored: StoredValue) throws {
         try stored.checkStorable(forKey: key)
         do {
             _ = try box.decode(stored)
@@ -53,14 +53,14 @@ extension Setting: CatalogSetting {
         }
     }
 
-    func text(of value: StoredValue) -> String {
+    package func text(of value: StoredValue) -> String {
         // A setting of any stored value reads JSON first.
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
     }
 
-    var oldNameWarnings: [SettingsError] { box.oldNameWarnings(of: box.quietOverrideReadings) }
+    package var oldNameWarnings: [SettingsError] { box.oldNameWarnings(of: box.quietOverrideReadings) }
 
-    func findProblems() -> [SettingsError] {
+    package func findProblems() -> [SettingsError] {
         var problems = box.quietOverrideReadings.compactMap { override in
             if case .failure(let error) = override.result { error } else { nil }
         }
@@ -77,7 +77,7 @@ extension Setting: CatalogSetting {
         return problems
     }
 
-    func makeStoredValues() -> any StoredValueIterator {
+    package func makeStoredValues() -> any StoredValueIterator {
         EncodedValues(self)
     }
 }
@@ -92,7 +92,7 @@ private final class EncodedValues<Value: Sendable>: StoredValueIterator {
         box = setting.box
     }
 
-    func next(isolation: isolated (any Actor)?) async -> StoredValue?? {
+    package func next(isolation: isolated (any Actor)?) async -> StoredValue?? {
         var iterator = values
         defer { values = iterator }
         guard let value = await iterator.next(isolation: isolation) else { return nil }

@@ -10,6 +10,9 @@ package struct CommandConsole: Sendable {
     package var writeError: @Sendable (String) -> Void
     /// Reads standard input to its end.
     package var read: @Sendable () throws -> [UInt8] = { [] }
+    /// Prints a prompt on standard error, and reads a line from the terminal, which does not show it on request; `nil` at its
+    /// end.
+    package var readLine: @Sendable (_ prompt: String, _ isHidden: Bool) throws -> String? = { _, _ in nil }
     /// Reads a line of standard input; `nil` at its end.
     package var readAnswer: @Sendable () -> String? = { nil }
     /// Returns a variable of the environment.
@@ -27,14 +30,15 @@ package struct CommandConsole: Sendable {
     }
 
     /// The streams of the process.
-    static var process: CommandConsole {
+    package static var process: CommandConsole {
         var console = CommandConsole(
             write: { try SystemCalls().writeToStandardOutput(Array($0.utf8)) },
             writeError: { SystemCalls.writeToStandardError($0) }
         )
         console.program = CommandLine.arguments.first.map { FilePath($0).name.description } ?? "program"
         console.read = { try SystemCalls().readStandardInput() }
-        console.readAnswer = { readLine() }
+        console.readLine = { try SystemCalls().readLine(prompt: $0, isHidden: $1) }
+        console.readAnswer = { Swift.readLine() }
         console.variable = { SystemCalls.environmentVariable($0) }
         console.isOutputTerminal = SystemCalls.isTerminal(.output)
         console.isErrorTerminal = SystemCalls.isTerminal(.error)
@@ -60,18 +64,18 @@ extension CommandConsole {
     /// Writes lines to standard output.
     ///
     /// Lines are one write, so that those of concurrent tasks are not mixed.
-    func show(lines: [String]) throws {
+    package func show(lines: [String]) throws {
         guard !lines.isEmpty else { return }
         try write(lines.map { $0 + "\n" }.joined())
     }
 
     /// Writes JSON to standard output; the characters that control a terminal are escaped on a terminal.
-    func show(json: String) throws {
+    package func show(json: String) throws {
         try write((isOutputTerminal ? TerminalText.escapedJSON(json) : json) + (json.hasSuffix("\n") ? "" : "\n"))
     }
 
     /// Writes a message to standard error, on one line.
-    func show(message: String) {
+    package func show(message: String) {
         writeError(TerminalText.escaped(message) + "\n")
     }
 }

@@ -2,22 +2,44 @@
 
 /// A subcommand: its arguments, its help and its behavior.
 ///
-/// The help, the documentation and the completion scripts are generated from the definitions in ``all``.
-struct CommandDefinition: Sendable {
-    let name: String
+/// The help, the documentation and the completion scripts are generated from the definitions of a ``CommandProgram``.
+package struct CommandDefinition: Sendable {
+    package let name: String
     /// The operands as the help shows them, one element for each form of the command.
     var forms = [""]
     /// What the command does, in one sentence without a period.
     let summary: String
-    /// Further sentences.
+    /// Further sentences, in which ``programWord`` stands for the words before the name of the command.
     var discussion = ""
     var options: [Option] = []
     /// What the operands are, for completion and for the check of their number.
     var operands = Operands.none
+    /// Whether the command is not about the settings that the word before it names, so that it is typed without that word.
+    package var isGlobal = false
     let body: Body
 
+    package init(
+        name: String,
+        forms: [String] = [""],
+        summary: String,
+        discussion: String = "",
+        options: [Option] = [],
+        operands: Operands = .none,
+        isGlobal: Bool = false,
+        body: Body
+    ) {
+        self.name = name
+        self.forms = forms
+        self.summary = summary
+        self.discussion = discussion
+        self.options = options
+        self.operands = operands
+        self.isGlobal = isGlobal
+        self.body = body
+    }
+
     /// The behavior of a command.
-    enum Body: Sendable {
+    package enum Body: Sendable {
         /// Runs on the caller's actor.
         case immediate(@Sendable (CommandInvocation) throws -> Void)
         /// Waits for other processes, or for a person.
@@ -25,19 +47,26 @@ struct CommandDefinition: Sendable {
     }
 
     /// An option of a command.
-    struct Option: Sendable {
+    package struct Option: Sendable {
         /// The name, with its dashes.
-        let name: String
+        package let name: String
         /// The name of the option's value; `nil` for an option without one.
         var value: String?
         /// The possible values; empty if any string is possible.
         var choices: [String] = []
         /// What the option does, in one sentence without a period.
         let summary: String
+
+        package init(name: String, value: String? = nil, choices: [String] = [], summary: String) {
+            self.name = name
+            self.value = value
+            self.choices = choices
+            self.summary = summary
+        }
     }
 
     /// The operands that a command accepts.
-    enum Operands: Sendable {
+    package enum Operands: Sendable {
         case none
         /// The key of one setting.
         case key
@@ -65,31 +94,23 @@ struct CommandDefinition: Sendable {
 }
 
 extension CommandDefinition.Option {
-    static let json = Self(name: "--json", summary: "Print JSON")
+    package static let json = Self(name: "--json", summary: "Print JSON")
     static let reveal = Self(name: "--reveal", summary: "Include the values of secrets")
     static let suite = Self(name: "--suite", value: "NAME", summary: "Use only the settings of one suite")
     static let help = Self(name: "--help", summary: "Print this help")
 }
 
 extension CommandDefinition {
-    /// The command with a name.
-    static func named(_ name: String) throws -> CommandDefinition {
-        if let command = all.first(where: { $0.name == name }) { return command }
-        let names = all.map(\.name)
-        let fix =
-            Similarity.best(for: name, among: names).map { "Did you mean '\($0)'?" }
-            ?? "The commands are \(names.joined(separator: ", "))"
-        throw CommandFailure.usage("there is no command '\(name)'", fix: fix)
-    }
+    /// A character of a discussion that stands for the words before the name of the command.
+    static let programWord: Character = "\u{FFFC}"
 
-    /// Whether the command is about settings, so that it can be limited to a suite.
-    var usesSettings: Bool {
-        switch operands {
-        case .shell, .command: false
-        default: true
-        }
-    }
+    /// All options, with the one that every command has.
+    var allOptions: [Option] { options + [.help] }
 
-    /// All options, with those that several commands have.
-    var allOptions: [Option] { options + (usesSettings ? [.suite] : []) + [.help] }
+    /// The same command for one or all of several suites.
+    var limitedToSuite: CommandDefinition {
+        var command = self
+        command.options.append(.suite)
+        return command
+    }
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The exit codes of a command, as `sysexits.h` defines them.
-enum CommandExit {
-    static let success: Int32 = 0
+package enum CommandExit {
+    package static let success: Int32 = 0
     /// The value to show is `nil`.
-    static let noValue: Int32 = 1
-    static let usage: Int32 = 64
-    static let data: Int32 = 65
-    static let noInput: Int32 = 66
-    static let unavailable: Int32 = 69
-    static let software: Int32 = 70
-    static let system: Int32 = 71
-    static let cannotCreate: Int32 = 73
-    static let input: Int32 = 74
-    static let temporary: Int32 = 75
-    static let noPermission: Int32 = 77
-    static let configuration: Int32 = 78
+    package static let noValue: Int32 = 1
+    package static let usage: Int32 = 64
+    package static let data: Int32 = 65
+    package static let noInput: Int32 = 66
+    package static let unavailable: Int32 = 69
+    package static let software: Int32 = 70
+    package static let system: Int32 = 71
+    package static let cannotCreate: Int32 = 73
+    package static let input: Int32 = 74
+    package static let temporary: Int32 = 75
+    package static let noPermission: Int32 = 77
+    package static let configuration: Int32 = 78
 
     /// The meanings of the codes, for the help.
-    static let meanings: [(code: Int32, meaning: String)] = [
+    package static let meanings: [(code: Int32, meaning: String)] = [
         (success, "success"),
         (noValue, "the value is nil, so nothing is shown"),
         (usage, "the command, an option or a key is wrong"),
@@ -35,7 +35,7 @@ enum CommandExit {
     ]
 
     /// The exit code of an error of the library.
-    static func code(of error: SettingsError) -> Int32 {
+    package static func code(of error: SettingsError) -> Int32 {
         codes[error.code] ?? software
     }
 
@@ -66,22 +66,22 @@ enum CommandExit {
 }
 
 /// The end of a command without success.
-struct CommandFailure: Error {
-    let code: Int32
+package struct CommandFailure: Error {
+    package let code: Int32
     /// What happened, with the consequence and the fix; empty if there is nothing to say.
-    let messages: [String]
+    package let messages: [String]
 
-    init(_ code: Int32, _ messages: String...) {
+    package init(_ code: Int32, _ messages: String...) {
         self.init(code, messages: messages)
     }
 
-    init(_ code: Int32, messages: [String]) {
+    package init(_ code: Int32, messages: [String]) {
         self.code = code
         self.messages = messages
     }
 
     /// The failure that an error means.
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as SettingsError: self.init(CommandExit.code(of: error), error.message)
@@ -101,7 +101,7 @@ struct CommandFailure: Error {
     ///   - fact: What is wrong.
     ///   - fix: What to type instead.
     /// - Returns: The failure.
-    static func usage(_ fact: String, fix: String) -> CommandFailure {
+    package static func usage(_ fact: String, fix: String) -> CommandFailure {
         CommandFailure(CommandExit.usage, "\(fact). Nothing is changed. \(fix)" + (fix.hasSuffix("?") ? "" : "."))
     }
 }

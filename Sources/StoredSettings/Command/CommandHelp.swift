@@ -10,15 +10,19 @@ struct CommandHelp {
 
     /// The line that shows how a command is typed.
     func line(_ command: CommandDefinition, _ form: String) -> String {
-        ["\(program)", command.name, form].filter { !$0.isEmpty }.joined(separator: " ")
+        [command.isGlobal ? program.executable : "\(program)", command.name, form].filter { !$0.isEmpty }.joined(separator: " ")
     }
 
     /// The lines of the help of all commands.
     var overview: [String] {
-        ["Usage: \(program) COMMAND [ARGUMENT…]", "", "Shows and changes the settings of \(program.executable).", ""]
-            + ["Commands:"] + table(CommandDefinition.all.map { ($0.name, $0.summary) })
-            + ["", "Exit codes:"] + table(CommandExit.meanings.map { ("\($0.code)", $0.meaning) })
-            + ["", "'\(program) help COMMAND' has more on a command."]
+        ["Usage: \(program) COMMAND [ARGUMENT…]", ""] + program.introduction.flatMap { wrapped($0) + [""] }
+            + ["Commands:"] + table(program.commands.map { ($0.name, $0.summary) })
+            + ["", "Exit codes:"] + table(program.exitCodes.map { ("\($0.code)", $0.meaning) })
+            + ["", "'\(helpLine)' has more on a command."]
+    }
+
+    private var helpLine: String {
+        program.commands.first { $0.name == "help" }.map { line($0, "COMMAND") } ?? "\(program)"
     }
 
     /// The lines of the help of one command.
@@ -26,8 +30,13 @@ struct CommandHelp {
         let forms = command.forms.enumerated()
             .map { ($0 == 0 ? "Usage: " : "       ") + line(command, $1) + " [OPTION…]" }
         return forms + ["", command.summary + "."]
-            + (command.discussion.isEmpty ? [] : [""] + wrapped(command.discussion))
+            + (command.discussion.isEmpty ? [] : [""] + wrapped(discussion(of: command)))
             + ["", "Options:"] + table(optionRows(of: command))
+    }
+
+    private func discussion(of command: CommandDefinition) -> String {
+        let parts = command.discussion.split(separator: CommandDefinition.programWord, omittingEmptySubsequences: false)
+        return parts.joined(separator: "\(program)")
     }
 
     private func optionRows(of command: CommandDefinition) -> [(String, String)] {
@@ -59,17 +68,17 @@ struct CommandHelp {
 
     /// The help of all commands as a page of Markdown.
     var markdown: [String] {
-        ["# \(program)", "", "Shows and changes the settings of \(program.executable).", ""]
+        ["# \(program)", ""] + program.introduction.flatMap { [$0, ""] }
             + ["| command | what it does |", "| --- | --- |"]
-            + CommandDefinition.all.map { "| [`\($0.name)`](#\($0.name)) | \($0.summary) |" }
+            + program.commands.map { "| [`\($0.name)`](#\($0.name)) | \($0.summary) |" }
             + ["", "## Exit codes", "", "| code | meaning |", "| --- | --- |"]
-            + CommandExit.meanings.map { "| \($0.code) | \($0.meaning) |" }
-            + CommandDefinition.all.flatMap(section)
+            + program.exitCodes.map { "| \($0.code) | \($0.meaning) |" }
+            + program.commands.flatMap(section)
     }
 
     private func section(of command: CommandDefinition) -> [String] {
         ["", "## \(command.name)", "", "```"] + command.forms.map { line(command, $0) + " [OPTION…]" } + ["```", ""]
-            + [command.summary + "."] + (command.discussion.isEmpty ? [] : ["", command.discussion])
+            + [command.summary + "."] + (command.discussion.isEmpty ? [] : ["", discussion(of: command)])
             + ["", "| option | what it does |", "| --- | --- |"]
             + optionRows(of: command)
             .map { option, summary in

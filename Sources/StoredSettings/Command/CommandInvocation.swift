@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The arguments of one run of a command, and what it works on.
-struct CommandInvocation: Sendable {
+package struct CommandInvocation: Sendable {
     let command: CommandDefinition
-    let operands: [String]
-    let settings: CommandSettings
-    let program: CommandProgram
-    let console: CommandConsole
+    package let operands: [String]
+    package var settings: CommandSettings
+    package let program: CommandProgram
+    package let console: CommandConsole
     /// The values of the options that are given; empty strings for options without a value.
     private let options: [String: String]
 
@@ -24,7 +24,7 @@ struct CommandInvocation: Sendable {
             throw CommandFailure(CommandExit.usage)
         }
         let isHelp = ["-h", "--help"].contains(name)
-        command = try .named(isHelp ? "help" : name)
+        command = try program.command(named: isHelp ? "help" : name)
         let parsed = try Self.parse(arguments.dropFirst(), for: command, program)
         (operands, options) = (parsed.operands, parsed.options)
         self.program = program
@@ -39,10 +39,10 @@ struct CommandInvocation: Sendable {
     }
 
     /// Returns whether an option without a value is given.
-    func has(_ option: CommandDefinition.Option) -> Bool { options[option.name] != nil }
+    package func has(_ option: CommandDefinition.Option) -> Bool { options[option.name] != nil }
 
     /// Returns the value of an option; `nil` if it is not given.
-    func value(of option: CommandDefinition.Option) -> String? { options[option.name] }
+    package func value(of option: CommandDefinition.Option) -> String? { options[option.name] }
 
     /// The failure of a wrong number of operands.
     func wrongCount(_ fact: String) -> CommandFailure {

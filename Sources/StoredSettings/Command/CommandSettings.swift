@@ -1,26 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "One set of commands works with and without declarations".
+
+/// The settings of a suite that has no declarations here: each key is a setting.
+package protocol UndeclaredSettings: Sendable {
+    var suite: SettingsSuite { get }
+
+    /// Returns the setting with a key, which need not have a value.
+    func setting(forKey key: String) -> AnySetting
+}
 
 /// The settings that a command shows and changes.
-struct CommandSettings: Sendable {
+package struct CommandSettings: Sendable {
+    /// The declarations; empty if there are none.
     let catalog: SettingsCatalog
-    /// The settings, in the order of the catalog.
-    let all: [AnySetting]
+    /// The settings of the catalog, in its order.
+    let declared: [AnySetting]
+    /// `nil` for the settings of a catalog.
+    private let undeclared: (any UndeclaredSettings)?
 
     init(_ catalog: SettingsCatalog) {
         self.init(catalog, Array(catalog))
     }
 
-    private init(_ catalog: SettingsCatalog, _ all: [AnySetting]) {
+    package init(_ undeclared: any UndeclaredSettings) {
+        (catalog, declared) = (SettingsCatalog(), [])
+        self.undeclared = undeclared
+    }
+
+    private init(_ catalog: SettingsCatalog, _ declared: [AnySetting]) {
         self.catalog = catalog
-        self.all = all
+        self.declared = declared
+        undeclared = nil
+    }
+
+    /// Whether the settings have declarations, which say what their values may be.
+    ///
+    /// Without declarations, every stored key is a setting, and every other key can become one.
+    var isDeclared: Bool { undeclared == nil }
+
+    /// The settings: those of the catalog, or those that have a value now.
+    var all: [AnySetting] {
+        undeclared.map { undeclared in undeclared.suite.keys.map(undeclared.setting) } ?? declared
     }
 
     /// The suites of the settings, each once.
-    var suites: [SettingsSuite] { all.suites }
+    var suites: [SettingsSuite] { undeclared.map { [$0.suite] } ?? declared.suites }
 
-    /// The settings of one suite.
+    /// The declared settings of one suite.
     func settings(of suite: SettingsSuite) -> [AnySetting] {
-        all.filter { $0.suite == suite }
+        declared.filter { $0.suite == suite }
     }
 
     /// Returns only the settings of the suite with a name.
@@ -33,18 +61,29 @@ struct CommandSettings: Sendable {
                 fix: similar.map { "Did you mean '\($0)'?" } ?? "Use one of \(names.joined(separator: ", "))"
             )
         }
-        return CommandSettings(catalog, all.filter { $0.suite.name == name })
+        return CommandSettings(catalog, declared.filter { $0.suite.name == name })
     }
 
-    /// Returns the setting with a key.
+    /// Returns the setting with a key, which has a declaration or a value.
     func setting(forKey key: String) throws -> AnySetting {
-        let found = all.filter { $0.key == key }
+        if let undeclared {
+            guard undeclared.suite.contains(key) else { throw unknown(key) }
+            return undeclared.setting(forKey: key)
+        }
+        let found = declared.filter { $0.key == key }
         guard let setting = found.first else { throw unknown(key) }
         guard found.count == 1 else {
             let names = found.map(\.suite.name).joined(separator: " or ")
             throw CommandFailure.usage("several suites have a setting '\(key)'", fix: "Add --suite \(names)")
         }
         return setting
+    }
+
+    /// Returns the setting with a key, which may have neither a declaration nor a value if no setting has a declaration.
+    func settableSetting(forKey key: String) throws -> AnySetting {
+        guard let undeclared else { return try setting(forKey: key) }
+        guard !key.isEmpty else { throw CommandFailure.usage("the key is empty", fix: "Use a key with a character") }
+        return undeclared.setting(forKey: key)
     }
 
     /// Returns the settings with some keys, or all settings if there are no keys.
@@ -55,10 +94,19 @@ struct CommandSettings: Sendable {
     /// The failure of a key that no setting has.
     func unknown(_ key: String) -> CommandFailure {
         let keys = all.map(\.key)
-        let fix =
-            Similarity.best(for: key, among: keys).map { "Did you mean '\($0)'?" }
-            ?? "The settings are \(keys.joined(separator: ", "))"
-        return .usage("there is no setting '\(key)'", fix: fix)
+        let similar = Similarity.best(for: key, among: keys).map { "Did you mean '\($0)'?" }
+        guard let undeclared else {
+            return .usage(
+                "there is no setting '\(key)'",
+                fix: similar ?? "The settings are \(keys.joined(separator: ", "))"
+            )
+        }
+        // The values may be unknown, because the file cannot be read.
+        if keys.isEmpty, let problem = undeclared.suite.engine.store.problem {
+            return CommandFailure(undeclared.suite.naming(problem))
+        }
+        let fix = similar ?? "The command 'list' shows all keys."
+        return CommandFailure(CommandExit.noValue, "there is no value for '\(key)'. Nothing is changed. \(fix)")
     }
 
     /// The stored keys of a suite that no setting has, sorted.
@@ -67,5 +115,23 @@ struct CommandSettings: Sendable {
         let known = Set(catalog.filter { $0.suite.engine === suite.engine }.flatMap(\.base.storedKeys.all))
         let records = suite.engine.recordKeys.withLock(\.self)
         return contents.filter { !known.contains($0) && !records.contains($0) }.sorted()
+    }
+
+    /// Returns everything that is wrong with stored and overridden values.
+    ///
+    /// Without declarations, that is only the error that prevents reading the file.
+    func findProblems(
+        unknownKeys: SettingsCatalog.UnknownKeys
+    ) -> (errors: [SettingsError], warnings: [SettingsError]) {
+        guard let undeclared else { return catalog.findProblems(unknownKeys: unknownKeys) }
+        // The contents are read first, so that the store knows whether it can.
+        _ = undeclared.suite.engine.contents()
+        return (undeclared.suite.engine.store.problem.map { [undeclared.suite.naming($0)] } ?? [], [])
+    }
+
+    /// Throws if no value is known because the file cannot be read.
+    package func checkReadable() throws {
+        guard let suite = undeclared?.suite, suite.keys.isEmpty, let problem = suite.engine.store.problem else { return }
+        throw CommandFailure(suite.naming(problem))
     }
 }

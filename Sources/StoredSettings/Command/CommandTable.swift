@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CommandDefinition {
-    /// All commands, in the order of the help.
-    static let all: [CommandDefinition] = reading + generating + writing + [completion, help]
+    /// All commands for a catalog, in the order of the help.
+    static let all: [CommandDefinition] = (reading + generating + writing).map(\.limitedToSuite) + [completion, help]
 
     private static let reading = [
         CommandDefinition(
@@ -12,7 +12,7 @@ extension CommandDefinition {
                 A row has the key, the value, the layer that the value comes from, and the help. On a terminal, rows are cut \
                 to its width. The value of a secret is ••••.
                 """,
-            options: [.json],
+            options: [.json, .keys],
             body: .immediate { try $0.list() }
         ),
         CommandDefinition(
@@ -99,7 +99,8 @@ extension CommandDefinition {
             discussion: """
                 All values are checked first. Those of one suite are stored in one transaction, so either all of them are \
                 stored or none. With --stdin, the value is standard input without its last line feed, so a secret is not \
-                visible in the list of processes or in the history of the shell.
+                visible in the list of processes or in the history of the shell. On a terminal, it is one line, and \
+                that of a secret is not shown.
                 """,
             options: [.standardInput],
             operands: .values,
@@ -155,7 +156,7 @@ extension CommandDefinition {
         name: "completion",
         forms: ["bash", "zsh", "fish"],
         summary: "Print a script with which a shell completes commands, keys and values",
-        discussion: "For bash, put 'source <(PROGRAM config completion bash)' into ~/.bashrc.",
+        discussion: "For bash, put 'source <(\(programWord) completion bash)' into ~/.bashrc.",
         operands: .shell,
         body: .immediate { try $0.complete() }
     )
@@ -171,16 +172,17 @@ extension CommandDefinition {
 }
 
 extension CommandDefinition.Option {
-    static let initial = Self(name: "--initial", summary: "Print the current values first")
-    static let unknownKeys = Self(
+    package static let keys = Self(name: "--keys", summary: "Print only the keys")
+    package static let initial = Self(name: "--initial", summary: "Print the current values first")
+    package static let unknownKeys = Self(
         name: "--unknown-keys",
         value: "MODE",
         choices: ["reject", "warn", "accept"],
         summary: "Whether an unknown key is a problem (default) or not"
     )
-    static let standardInput = Self(name: "--stdin", summary: "Read the value from standard input")
-    static let allValues = Self(name: "--all", summary: "Print the values in use, with overrides and defaults")
-    static let force = Self(name: "--force", summary: "Include stored keys that no setting has")
-    static let replace = Self(name: "--replace", summary: "Remove the values that the object does not contain")
-    static let markdown = Self(name: "--markdown", summary: "Print the help of all commands as a page of Markdown")
+    package static let standardInput = Self(name: "--stdin", summary: "Read the value from standard input")
+    package static let allValues = Self(name: "--all", summary: "Print the values in use, with overrides and defaults")
+    package static let force = Self(name: "--force", summary: "Include stored keys that no setting has")
+    package static let replace = Self(name: "--replace", summary: "Remove the values that the object does not contain")
+    package static let markdown = Self(name: "--markdown", summary: "Print the help of all commands as a page of Markdown")
 }

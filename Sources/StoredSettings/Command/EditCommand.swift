@@ -2,7 +2,7 @@
 
 extension CommandInvocation {
     /// Opens the stored values in an editor, and stores the differences.
-    func edit() async throws {
+    package func edit() async throws {
         let before = settings.suites.map(values)
         var contents = before.map(\.contents)
         let directory = try privateDirectory()
@@ -131,13 +131,21 @@ extension CommandInvocation {
         return try console.system.contents(of: file, limit: SettingsFile.longestFile)
     }
 
+    /// Returns the command of the shell that opens a file in an editor.
+    private static func command(_ editor: String) -> String {
+        // The editor takes the place of the shell, so that it receives the signals. Only a simple command can.
+        guard editor.contains(where: { ";|&(){}=".contains($0) || $0.isNewline }) else { return "exec \(editor) \"$1\"" }
+        // An interrupt is for the editor. The shell waits for it.
+        return "trap : INT QUIT; \(editor) \"$1\""
+    }
+
     /// Runs the editor of the user.
     private func runEditor(on file: FilePath) async throws {
         let names = ["VISUAL", "EDITOR"].compactMap { console.variable($0) }
         let editor = names.first { !$0.isEmpty } ?? "vi"
         let (system, isInteractive) = (console.system, console.isInputTerminal)
         let code = try await WaitingExecutor.run {
-            try system.runShell(editor + " \"$1\"", [file], isInteractive: isInteractive)
+            try system.runShell(Self.command(editor), [file], isInteractive: isInteractive)
         }
         guard code == 0 else {
             throw CommandFailure(

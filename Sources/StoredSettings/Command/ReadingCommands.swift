@@ -2,10 +2,15 @@
 
 extension CommandInvocation {
     /// Prints all settings.
-    func list() throws {
+    package func list() throws {
+        if has(.keys) { return try console.show(lines: settings.all.map { shown($0.key) }) }
         if has(.json) { return try console.show(json: StoredValue.array(settings.all.map(\.jsonObject)).prettyJSON) }
-        var table = TerminalTable(header: ["KEY", "VALUE", "LAYER", "HELP"])
+        var table = TerminalTable(header: settings.isDeclared ? ["KEY", "VALUE", "LAYER", "HELP"] : ["KEY", "TYPE", "VALUE"])
         for (index, setting) in settings.all.enumerated() {
+            guard settings.isDeclared else {
+                table.rows.append([setting.key, setting.typeName, setting.text ?? "null"])
+                continue
+            }
             let layer = setting.layer
             table.rows.append([setting.key, setting.text ?? "nil", layer.description, setting.help.summary])
             if layer == .default { table.faint.insert(index) }
@@ -13,8 +18,13 @@ extension CommandInvocation {
         try console.show(lines: table.lines(columns: console.columns, isColored: console.isColored))
     }
 
+    /// A string as it is, or for a terminal without characters that control it.
+    private func shown(_ text: String) -> String {
+        console.isOutputTerminal ? TerminalText.escaped(text) : text
+    }
+
     /// Prints one value.
-    func get() throws {
+    package func get() throws {
         let setting = try settings.setting(forKey: operands[0])
         guard !setting.isSecret || has(.reveal) else {
             throw CommandFailure.usage("the value of '\(setting.key)' is secret", fix: "Add --reveal to print it")
@@ -23,14 +33,14 @@ extension CommandInvocation {
         if has(.json) {
             try console.show(json: (value ?? .null).jsonText)
         } else if let text = value.map(setting.base.text) {
-            try console.show(lines: [console.isOutputTerminal ? TerminalText.escaped(text) : text])
+            try console.show(lines: [shown(text)])
         }
         if value == nil { throw CommandFailure(CommandExit.noValue) }
     }
 
     /// Prints where values come from.
-    func explain() throws {
-        let isAll = operands.isEmpty && value(of: .suite) == nil
+    package func explain() throws {
+        let isAll = operands.isEmpty && settings.isDeclared && value(of: .suite) == nil
         let text = isAll ? settings.catalog.explain().split(separator: "\n").map(String.init) : nil
         let lines = try text ?? settings.settings(forKeys: operands).map { $0.explain() }
         try console.show(lines: lines.map(TerminalText.escaped))
@@ -50,14 +60,14 @@ extension CommandInvocation {
     }
 
     /// Checks all values.
-    func validate() throws {
+    package func validate() throws {
         let mode: SettingsCatalog.UnknownKeys =
             switch value(of: .unknownKeys) {
             case "warn": .warn
             case "accept": .accept
             default: .reject
             }
-        let found = settings.catalog.findProblems(unknownKeys: mode)
+        let found = settings.findProblems(unknownKeys: mode)
         let names = settings.suites.map(\.name)
         let (errors, warnings) = (found.errors.filter(isShown), found.warnings.filter(isShown))
         func isShown(_ error: SettingsError) -> Bool { error.suite.map(names.contains) ?? true }
@@ -74,7 +84,7 @@ extension CommandInvocation {
     }
 
     /// Prints the file of each suite.
-    func path() throws {
+    package func path() throws {
         let suites = settings.suites
         let files = suites.map { suite -> String? in
             switch suite.persistence {
@@ -104,10 +114,10 @@ extension CommandInvocation {
     }
 
     /// Prints the help of all commands, or of one.
-    func help() throws {
+    package func help() throws {
         let help = CommandHelp(program)
         if has(.markdown) { return try console.show(lines: help.markdown) }
-        try console.show(lines: operands.first.map { help.lines(of: try .named($0)) } ?? help.overview)
+        try console.show(lines: operands.first.map { help.lines(of: try program.command(named: $0)) } ?? help.overview)
     }
 }
 
@@ -155,7 +165,7 @@ extension SettingsError {
 
 extension StoredValue {
     /// The value as JSON on several lines.
-    var prettyJSON: String {
+    package var prettyJSON: String {
         get throws { String(decoding: try JSONWriter.prettyText(of: self), as: UTF8.self) }
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Strings as a terminal shows them.
-enum TerminalText {
+package enum TerminalText {
     /// Returns a string without characters that control a terminal, end a line or change the direction of the text.
     ///
     /// So a value cannot imitate other output.
-    static func escaped(_ text: String) -> String {
+    package static func escaped(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isControl) else { return text }
         return text.unicodeScalars.reduce(into: "") { text, scalar in
             text += isControl(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
@@ -76,7 +76,7 @@ enum TerminalText {
     }
 
     /// Returns a string with spaces after it, so that it takes a number of columns.
-    static func padded(_ text: String, to columns: Int) -> String {
+    package static func padded(_ text: String, to columns: Int) -> String {
         text + String(repeating: " ", count: max(columns - width(of: text), 0))
     }
 }

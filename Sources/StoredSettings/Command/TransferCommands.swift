@@ -2,7 +2,7 @@
 
 extension CommandInvocation {
     /// Prints the stored values.
-    func exportValues() throws {
+    package func exportValues() throws {
         let exports = settings.suites.map { suite in (suite, values(of: suite)) }
         try console.show(json: StoredValue.dictionary(object(of: exports.map { ($0, $1.values) })).prettyJSON)
         for (suite, exported) in exports {
@@ -26,6 +26,9 @@ extension CommandInvocation {
         var undeclared: [String] = []
     }
 
+    /// Whether stored keys that no setting has are exported, imported and removed.
+    private var includesUndeclared: Bool { has(.force) || !settings.isDeclared }
+
     /// Returns the values of a suite, as the options choose them.
     func values(of suite: SettingsSuite) -> ExportedValues {
         let contents = suite.engine.contents()
@@ -41,7 +44,7 @@ extension CommandInvocation {
             }
         }
         let undeclared = settings.undeclaredKeys(of: suite, in: contents.keys)
-        if has(.force) {
+        if includesUndeclared {
             for key in undeclared { exported.values[key] = contents[key]?.storedAsJSON }
         } else {
             exported.undeclared = undeclared
@@ -60,7 +63,7 @@ extension CommandInvocation {
 
 extension CommandInvocation {
     /// Stores the values of an object.
-    func importValues() async throws {
+    package func importValues() async throws {
         let (bytes, file) = try input(operands[0])
         let suites = try values(in: bytes, file: file)
         var edits = try checkedEdits(suites, bytes: bytes, file: file)
@@ -127,7 +130,7 @@ extension CommandInvocation {
                     if let setting = own.first(where: { $0.accepts(key, among: values) }) {
                         try setting.checkImported(value)
                         edits.add(value, for: setting)
-                    } else if has(.force), !key.isEmpty {
+                    } else if includesUndeclared, !key.isEmpty {
                         try value.checkStorable(forKey: key)
                         edits.add([(key, value)], in: suite)
                     } else {
@@ -153,7 +156,7 @@ extension CommandInvocation {
     ) -> @Sendable ([String]) -> [String] {
         let own = settings.settings(of: suite).filter { !$0.isSecret && !kept.contains($0.key) }
         let declared = own.flatMap(\.base.storedKeys.all)
-        guard has(.force) else { return { _ in declared } }
+        guard includesUndeclared else { return { _ in declared } }
         return { [settings] stored in
             declared + settings.undeclaredKeys(of: suite, in: stored).filter { !kept.contains($0) }
         }

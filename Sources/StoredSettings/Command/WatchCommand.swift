@@ -2,11 +2,15 @@
 
 extension CommandInvocation {
     /// Prints each change of some settings.
-    func watch() async throws {
-        let watched = try settings.settings(forKeys: operands)
+    package func watch() async throws {
+        let watched = operands.isEmpty ? settings.all : try operands.map(settings.settableSetting)
         // The subscriptions come first, so that no change is missed between the current values and the changes.
-        let watchers = watched.suites.map { suite in
-            SuiteWatcher(suite, watched.filter { $0.suite == suite }, console, isJSON: has(.json))
+        let watchers = try settings.suites.compactMap { suite -> SuiteWatcher? in
+            // Without declarations, any key may be set later.
+            let added = operands.isEmpty && !settings.isDeclared ? settings.settableSetting : nil
+            let own = watched.filter { $0.suite == suite }
+            guard !own.isEmpty || added != nil else { return nil }
+            return try SuiteWatcher(suite, own, console, isJSON: has(.json), added: added)
         }
         if has(.initial) { try console.show(lines: watchers.flatMap(\.currentLines)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -23,15 +27,25 @@ private struct SuiteWatcher: Sendable {
     private let console: CommandConsole
     private let isJSON: Bool
     private let changes: SettingsSuite.Changes
+    /// Returns the setting with a key that has no value at the start; `nil` if only some settings are watched.
+    private let added: (@Sendable (String) throws -> AnySetting)?
     /// The stored form of each value at the start.
     private let initial: [StoredValue?]
 
-    init(_ suite: SettingsSuite, _ settings: [AnySetting], _ console: CommandConsole, isJSON: Bool) {
-        self.settings = settings
+    init(
+        _ suite: SettingsSuite,
+        _ settings: [AnySetting],
+        _ console: CommandConsole,
+        isJSON: Bool,
+        added: (@Sendable (String) throws -> AnySetting)?
+    ) throws {
         self.console = console
         self.isJSON = isJSON
-        changes = suite.changes(of: settings.flatMap(\.base.storedKeys.all))
-        initial = settings.map(\.base.currentStoredValue)
+        self.added = added
+        changes = added == nil ? suite.changes(of: settings.flatMap(\.base.storedKeys.all)) : suite.changes
+        // Without declarations, a key may have been set since.
+        self.settings = try added.map { try suite.keys.map($0) } ?? settings
+        initial = self.settings.map(\.base.currentStoredValue)
     }
 
     /// The lines of the values at the start.
@@ -39,9 +53,15 @@ private struct SuiteWatcher: Sendable {
 
     /// Prints the changes until the task is canceled, the suite is finished, or the output has no reader.
     func run() async throws {
-        var last = initial
+        var (settings, last) = (settings, initial)
         for await change in changes {
             var lines: [String] = []
+            if let added {
+                let known = Set(settings.map(\.key))
+                let new = change.keys.filter { !known.contains($0) }.sorted()
+                settings += try new.map(added)
+                last += new.map { _ in nil }
+            }
             for (index, setting) in settings.enumerated()
             where setting.base.storedKeys.all.contains(where: { change[$0] != nil }) {
                 let value = setting.base.currentStoredValue

@@ -2,7 +2,7 @@
 
 extension CommandInvocation {
     /// Stores values.
-    func set() async throws {
+    package func set() async throws {
         let assignments = try assignments()
         var edits = SettingsEdits()
         var failures: [CommandFailure] = []
@@ -19,7 +19,7 @@ extension CommandInvocation {
     }
 
     /// Removes values.
-    func unset() async throws {
+    package func unset() async throws {
         var edits = SettingsEdits()
         var changed: [AnySetting] = []
         for key in operands {
@@ -57,16 +57,11 @@ extension CommandInvocation {
     private func assignments() throws -> [Assignment] {
         if has(.standardInput) {
             guard operands.count == 1 else { throw wrongCount("--stdin reads one value") }
-            let setting = try settings.setting(forKey: operands[0])
-            var bytes = try console.read()
-            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw CommandFailure(CommandExit.data, "standard input is not UTF-8. Nothing is changed. Use UTF-8.")
-            }
-            return [(setting, text)]
+            let setting = try settings.settableSetting(forKey: operands[0])
+            return [(setting, try standardInput(for: setting))]
         }
         let isPair = operands.count == 2 && (hasSetting(operands[0]) || !operands.allSatisfy { $0.contains("=") })
-        if isPair { return [(try settings.setting(forKey: operands[0]), operands[1])] }
+        if isPair { return [(try settings.settableSetting(forKey: operands[0]), operands[1])] }
         let assignments = try operands.map(assignment)
         var keys: Set<String> = []
         for (setting, _) in assignments where !keys.insert(setting.key).inserted {
@@ -75,16 +70,33 @@ extension CommandInvocation {
         return assignments
     }
 
+    /// Reads the value of a setting: one line on a terminal, which then shows no secret, and otherwise everything.
+    private func standardInput(for setting: AnySetting) throws -> String {
+        guard !console.isInputTerminal else {
+            // Without a declaration, any value may be secret.
+            let isHidden = setting.isSecret || !settings.isDeclared
+            let prompt = "Value of '\(TerminalText.escaped(setting.key))': "
+            if let text = try console.readLine(prompt, isHidden) { return text }
+            throw CommandFailure(CommandExit.data, "there is no value. Nothing is changed. Type one.")
+        }
+        var bytes = try console.read()
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure(CommandExit.data, "standard input is not UTF-8. Nothing is changed. Use UTF-8.")
+        }
+        return text
+    }
+
     private func hasSetting(_ key: String) -> Bool { settings.all.contains { $0.key == key } }
 
     /// Reads `key=value`; a key that contains `=` is found as well.
     private func assignment(_ text: String) throws -> Assignment {
         let signs = text.indices.filter { text[$0] == "=" }
         guard let first = signs.first else {
-            guard hasSetting(text) else { throw settings.unknown(text) }
+            guard hasSetting(text) || !settings.isDeclared else { throw settings.unknown(text) }
             throw wrongCount("the value of '\(text)' is missing")
         }
         let sign = signs.first { hasSetting(String(text[..<$0])) } ?? first
-        return (try settings.setting(forKey: String(text[..<sign])), String(text[text.index(after: sign)...]))
+        return (try settings.settableSetting(forKey: String(text[..<sign])), String(text[text.index(after: sign)...]))
     }
 }

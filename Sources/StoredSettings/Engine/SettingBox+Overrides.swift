@@ -293,7 +293,7 @@ extension CaseIterable where Self: StoredValueConvertible {
 
 extension StoredValue {
     /// The value as it is written for a flag: a string is itself, other values are JSON.
-    var text: String {
+    package var text: String {
         if case .string(let text) = storedAsJSON { text } else { jsonText }
     }
 

@@ -2,13 +2,13 @@
 // See Documentation/Decisions/Keys-and-declarations.md, "A renamed setting is read under its old key".
 
 /// The keys under which the value of a setting may be stored: its own, and those that it had before it was renamed.
-struct StoredKeys: Sendable {
+package struct StoredKeys: Sendable {
     /// The key of the setting.
     let current: String
     /// The keys that it had before, newest first.
     let old: [String]
 
-    init(_ current: String, old: [String] = []) {
+    package init(_ current: String, old: [String] = []) {
         self.current = current
         self.old = old.contains(current) ? old.filter { $0 != current } : old
     }

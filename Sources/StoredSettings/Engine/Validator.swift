@@ -88,7 +88,7 @@ struct Validator<Value: Sendable>: Sendable {
 }
 
 /// A description of valid values, which is made when it is needed.
-struct ValidDescription: Sendable {
+package struct ValidDescription: Sendable {
     /// The limits of a range, as stored values.
     struct Limits: Sendable {
         var lower: StoredValue?

@@ -59,7 +59,7 @@ extension SettingsError {
         )
     }
 
-    static func damagedJournal(_ path: FilePath) -> SettingsError {
+    package static func damagedJournal(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedJournal,
             fact: "the journal has damaged records",
@@ -163,7 +163,7 @@ extension SettingsError {
         )
     }
 
-    static func foreignSibling(_ path: FilePath) -> SettingsError {
+    package static func foreignSibling(_ path: FilePath) -> SettingsError {
         SettingsError(
             .malformedFile,
             fact: "\(path.name) was not written by this library",

@@ -125,7 +125,7 @@ protocol ObservedSetting: Sendable {
 }
 
 extension Setting: ObservedSetting {
-    var storedKeys: StoredKeys { box.key.storedKeys }
+    package var storedKeys: StoredKeys { box.key.storedKeys }
 
     func hasChanged(in change: SettingsSuite.Change, _ known: KnownValues?) -> Bool {
         if let known {

@@ -6,7 +6,7 @@
 /// The type of the setting is unknown here: the type uses the first interpretation that it can read. The first one is
 /// always the string itself. So a type that is stored as a string receives the string unchanged, and only other types
 /// receive a number, a Boolean, JSON or a list.
-enum OverrideText {
+package enum OverrideText {
     /// Returns the interpretations of one string as a single value, most likely first.
     static func values(of text: String) -> [StoredValue] {
         [.string(text)] + [number(text), bool(text), json(text)].compactMap { $0 }
@@ -15,7 +15,7 @@ enum OverrideText {
     /// Returns the interpretations of several strings as one array, most likely first.
     ///
     /// - Throws: ``SettingsError`` when a string begins like JSON and is not valid JSON.
-    static func lists(of texts: [String]) throws -> [StoredValue] {
+    package static func lists(of texts: [String]) throws -> [StoredValue] {
         let pieces = try texts.flatMap(Piece.pieces(of:))
         return readings.map { reading in .array(pieces.map { $0.value(reading) }) }
     }
@@ -36,7 +36,7 @@ enum OverrideText {
     /// Returns the interpretation of one string for a setting of any stored value: JSON, or otherwise the string.
     ///
     /// - Throws: ``SettingsError`` when the string begins like JSON and is not valid JSON.
-    static func anything(_ text: String) throws -> StoredValue {
+    package static func anything(_ text: String) throws -> StoredValue {
         if let json = json(text) { return json }
         try checkIsNotBrokenJSON(text)
         return .string(text)

@@ -17,7 +17,7 @@ import Darwin
 /// process truncates the file, the page reads as zeros (see `BusErrors`).
 ///
 /// Unchecked: the memory is accessed only through atomics, and is mapped while the page exists.
-final class SharedPage: @unchecked Sendable {
+package final class SharedPage: @unchecked Sendable {
     /// The size of the page, in bytes.
     static let size = 4_096
 
@@ -70,7 +70,7 @@ final class SharedPage: @unchecked Sendable {
         return word.pointee.load(ordering: .acquiring)
     }
 
-    subscript(index: Int) -> UInt64 {
+    package internal(set) subscript(index: Int) -> UInt64 {
         get { words[index].load(ordering: .acquiring) }
         set { words[index].store(newValue, ordering: .releasing) }
     }

@@ -152,18 +152,41 @@ extension SystemCalls {
     /// - Returns: Whether the file may be on an overlay file system. It is also `true` when the system does not say.
     func isOnOverlay(_ file: FileHandle) -> Bool {
         #if os(Linux)
-        // `struct statfs` has at most 120 bytes, and begins with the type of the file system, a machine word.
-        var status = [Int](repeating: 0, count: 64)
         do {
-            _ = try call(.status, file.path) { fileSystemStatus(file.descriptor, &status) }
+            return try fileSystem(of: file).type == Self.overlayType
         } catch {
             return true
         }
-        return status[0] == Self.overlayType
         #else
         return false
         #endif
     }
+
+    #if os(Linux)
+    /// A file system.
+    package struct FileSystem {
+        /// The number of its type, as in statfs(2).
+        package let type: Int
+        /// The space that this user may use, in bytes.
+        package let freeSpace: Int
+        /// The number of files that can be created; `nil` if the file system does not limit it.
+        package let freeFiles: Int?
+    }
+
+    /// Returns the file system that contains a file.
+    package func fileSystem(of file: FileHandle) throws(SystemError) -> FileSystem {
+        // `struct statfs` has at most 120 bytes. It begins with machine words: the type, the size of a block, the numbers of
+        // all, free and available blocks, and those of all and free files.
+        var status = [Int](repeating: 0, count: 64)
+        _ = try call(.status, file.path) { fileSystemStatus(file.descriptor, &status) }
+        let (space, isTooLarge) = status[4].multipliedReportingOverflow(by: status[1])
+        return FileSystem(
+            type: status[0],
+            freeSpace: isTooLarge ? .max : space,
+            freeFiles: status[5] == 0 ? nil : status[6]
+        )
+    }
+    #endif
 
     #if os(Linux)
     /// `OVERLAYFS_SUPER_MAGIC`: see statfs(2).

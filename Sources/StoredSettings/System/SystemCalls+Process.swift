@@ -7,11 +7,11 @@ import Foundation
 #endif
 
 #if canImport(Glibc)
-import Glibc
+package import Glibc
 #elseif canImport(Musl)
-import Musl
+package import Musl
 #elseif canImport(Darwin)
-import Darwin
+package import Darwin
 #endif
 
 extension SystemCalls {
@@ -77,7 +77,7 @@ extension SystemCalls {
     }
 
     /// Returns the effective user ID of this process.
-    static func currentUser() -> uid_t { geteuid() }
+    package static func currentUser() -> uid_t { geteuid() }
 
     /// Returns a number that identifies the current thread among the running threads.
     static func currentThread() -> UInt {
@@ -99,7 +99,7 @@ extension SystemCalls {
     }
 
     /// Returns the seconds since 1970, by the clock of file time stamps.
-    static func wallClock() -> Double { Date().timeIntervalSince1970 }
+    package static func wallClock() -> Double { Date().timeIntervalSince1970 }
 
     /// A monotonic time in nanoseconds, which advances in steps of some milliseconds and is cheap to obtain.
     static func coarseTime() -> UInt64 {
@@ -116,18 +116,18 @@ extension SystemCalls {
     }
 
     /// Suspends the current thread.
-    static func sleep(seconds: Double) {
+    package static func sleep(seconds: Double) {
         usleep(UInt32(seconds * 1e6))
     }
 }
 
 extension SystemCalls {
     /// The status of a process.
-    struct ProcessStatus {
+    package struct ProcessStatus {
         /// The start time, in clock ticks since the system started.
         var start: UInt64
         /// Whether a signal or a debugger has stopped the process.
-        var isStopped: Bool
+        package var isStopped: Bool
     }
 
     /// Returns the ID of this process.
@@ -148,7 +148,7 @@ extension SystemCalls {
     }
 
     /// Returns the status of a process; `nil` when it does not exist or the system does not report it.
-    static func statusOfProcess(_ process: UInt64) -> ProcessStatus? {
+    package static func statusOfProcess(_ process: UInt64) -> ProcessStatus? {
         do {
             let system = SystemCalls()
             guard let file = try system.openIfPresent(FilePath("/proc/\(process)/stat"), O_RDONLY) else { return nil }

@@ -17,8 +17,9 @@ extension SystemCalls {
     /// - Parameters:
     ///   - command: The command. Its parameters are `"$1"`, `"$2"` and so on.
     ///   - parameters: The parameters.
-    ///   - isInteractive: Whether an interrupt from the terminal is for the command, not for this process.
-    /// - Returns: The exit code of the command, or 128 and the number of the signal that ended it.
+    ///   - isInteractive: Whether an interrupt from the terminal is for the command, not for this process. Other signals that
+    ///     would end this process are forwarded to the command.
+    /// - Returns: The exit code of the command, or 128 and the number of the signal that ended it or was forwarded to it.
     /// - Throws: ``SystemError`` when the shell cannot be started.
     func runShell(_ command: String, _ parameters: [FilePath], isInteractive: Bool) throws(SystemError) -> Int32 {
         let words: [FilePath] = ["sh", "-c", FilePath(command), "sh"] + parameters
@@ -29,29 +30,27 @@ extension SystemCalls {
         var copies: [UnsafeMutablePointer<CChar>?] = words.map { $0.withCString { strdup($0) } } + [nil]
         defer { for copy in copies { free(copy) } }
 
-        let ignored = isInteractive ? [SIGINT, SIGQUIT].map { ($0, signal($0, SIG_IGN)) } : []
-        defer { for (number, handler) in ignored { _ = signal(number, handler) } }
-
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // The command does not inherit that they are ignored.
-        var defaults = sigset_t()
-        sigemptyset(&defaults)
-        for (number, _) in ignored { sigaddset(&defaults, number) }
-        posix_spawnattr_setsigdefault(&attributes, &defaults)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        // Otherwise, a signal would end this process, and leave the files that the command uses.
+        let ignored = isInteractive ? [SIGINT, SIGQUIT] : []
+        var handlers = SignalHandlers()
+        defer { handlers.restore() }
+        handlers.install({ _ in }, for: ignored)
+        ForwardedSignals.begin(&handlers, for: SignalHandlers.ending.filter { !ignored.contains($0) })
 
         var process: pid_t = 0
         _ = try call(.open, "/bin/sh") {
-            // It returns an error number instead of setting `errno`. The array ends with a null pointer.
-            errno = posix_spawn(&process, "/bin/sh", nil, &attributes, &copies, environ)
+            // It returns an error number instead of setting `errno`. The array ends with a null pointer. The command does not
+            // inherit handlers.
+            errno = posix_spawn(&process, "/bin/sh", nil, nil, &copies, environ)
             return errno == 0 ? 0 : -1
         }
+        ForwardedSignals.send(to: process)
         var status: CInt = 0
         while waitpid(process, &status, 0) == -1 {
             guard errno == EINTR else { throw SystemError(call: .status, path: "/bin/sh", number: errno) }
         }
+        let forwarded = ForwardedSignals.end()
+        guard forwarded == 0 else { return 128 + forwarded }
         let endingSignal = status & 0x7F
         return endingSignal == 0 ? (status >> 8) & 0xFF : 128 + endingSignal
     }

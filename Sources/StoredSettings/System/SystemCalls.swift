@@ -57,7 +57,7 @@ package struct SystemCalls: Sendable {
     /// Makes one call, and repeats it while it is interrupted.
     ///
     /// The number of interruptions is bounded, so that a fault that always returns `EINTR` does not loop forever.
-    func call(_ name: Name, _ path: FilePath, _ body: () -> CInt) throws(SystemError) -> CInt {
+    package func call(_ name: Name, _ path: FilePath, _ body: () -> CInt) throws(SystemError) -> CInt {
         // A path with a NUL would be truncated to another path.
         guard path.isValid else { throw SystemError(call: name, path: path, number: EINVAL) }
         var interruptions = 0

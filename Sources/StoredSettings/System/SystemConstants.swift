@@ -46,13 +46,13 @@ package enum Errno {
 }
 
 /// The flags with which a file is opened.
-enum OpenFlags {
-    static let readOnly = O_RDONLY
-    static let readWrite = O_RDWR
+package enum OpenFlags {
+    package static let readOnly = O_RDONLY
+    package static let readWrite = O_RDWR
     static let create = O_CREAT
     static let exclusiveCreate = O_EXCL
-    static let noFollow = O_NOFOLLOW
-    static let nonBlocking = O_NONBLOCK
+    package static let noFollow = O_NOFOLLOW
+    package static let nonBlocking = O_NONBLOCK
 }
 
 extension FileMode {
@@ -61,10 +61,10 @@ extension FileMode {
     /// All permissions of the group.
     static let group: FileMode = 0o070
     /// All permissions of the other users.
-    static let others: FileMode = 0o007
+    package static let others: FileMode = 0o007
     /// All permissions, without the set-user-ID, set-group-ID and sticky bits.
     static let all: FileMode = 0o777
     static let groupRead = S_IRGRP
     static let groupWrite = S_IWGRP
-    static let otherWrite = S_IWOTH
+    package static let otherWrite = S_IWOTH
 }

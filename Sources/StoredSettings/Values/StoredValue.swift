@@ -76,7 +76,7 @@ extension StoredValue {
     static let reservedKeys: Set<String> = [schemaKey, lastGoodKey]
 
     /// Throws ``SettingsError`` if the key is reserved, or the value is nested too deeply to be stored.
-    func checkStorable(forKey key: String) throws {
+    package func checkStorable(forKey key: String) throws {
         // Comparing the counts is faster.
         if [7, 9].contains(key.utf8.count), Self.reservedKeys.contains(key) { throw SettingsError.reservedKey(key) }
         guard !isNested(within: Self.maximumDepth) else { return }

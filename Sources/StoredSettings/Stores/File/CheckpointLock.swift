@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The lock of `settings.json.lock`, under which one process at a time writes a checkpoint.
-struct CheckpointLock {
+package struct CheckpointLock {
     private let handle: FileHandle
     private let system: SystemCalls
 
@@ -47,7 +47,7 @@ struct CheckpointLock {
     ///   - isCreating: Whether to create the lock's file if it does not exist.
     /// - Returns: `nil` when another process holds the lock, or there is no file.
     /// - Throws: ``SystemError`` if the file cannot be opened or locked.
-    static func tryToAcquire(for file: SettingsFile, creating isCreating: Bool = true) throws -> CheckpointLock? {
+    package static func tryToAcquire(for file: SettingsFile, creating isCreating: Bool = true) throws -> CheckpointLock? {
         guard let lock = try CheckpointLock(file, creating: isCreating) else { return nil }
         return try file.system.tryLock(lock.handle) && lock.isInPlace ? lock : nil
     }
@@ -66,7 +66,7 @@ struct CheckpointLock {
         guard try isInPlace else { throw SettingsError.checkpointLockLost(path) }
     }
 
-    func release() {
+    package func release() {
         FileLock.release(handle, system)
     }
 

@@ -7,7 +7,7 @@ extension SettingsFile {
     ///   - error: The cause.
     ///   - hasValues: Whether there are last good values, in memory or in the last good copy.
     /// - Returns: The error.
-    func readError(_ error: any Error, hasValues: Bool) -> SettingsError {
+    package func readError(_ error: any Error, hasValues: Bool) -> SettingsError {
         let consequence =
             hasValues
             ? "it is left unchanged, and its last good values are used, with all values set since"
@@ -43,7 +43,7 @@ extension SettingsFile {
     ///   - hasCopy: Whether there is a last good copy that can be read.
     ///   - isUnknown: Whether the values of the file are unknown.
     /// - Returns: The error.
-    func missingError(hasCopy: Bool, isUnknown: Bool) -> SettingsError {
+    package func missingError(hasCopy: Bool, isUnknown: Bool) -> SettingsError {
         let name = path.name
         let (consequence, remedy) =
             if hasCopy {

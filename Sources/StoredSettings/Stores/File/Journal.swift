@@ -8,9 +8,9 @@ import Synchronization
 ///
 /// A process that appends a record or changes the header holds the journal's lock. Reading needs no lock: within an
 /// epoch, the bytes before the published end do not change. Checksums reveal a record that a new epoch has overwritten.
-final class Journal: Sendable {
-    let file: FileHandle
-    let page: SharedPage
+package final class Journal: Sendable {
+    package let file: FileHandle
+    package let page: SharedPage
     let isWritable: Bool
     let system: SystemCalls
     /// Identifies the journal.
@@ -20,11 +20,11 @@ final class Journal: Sendable {
     /// The lock with which writers take turns.
     ///
     /// A journal of an older format is locked with ``FileLock`` instead.
-    let lock: JournalLock
+    package let lock: JournalLock
     private let identity: FileIdentity
     private let forks = Forks.count
     /// Whether writers lock the file instead of the word in its header.
-    let isLockedAsFile: Bool
+    package let isLockedAsFile: Bool
     /// Identifies this object among those that ask for notifications.
     let watcherID = UInt64.random(in: 1..<(.max))
     /// Whether this process has removed permissions of the file: see ``isExposed``.
@@ -146,7 +146,7 @@ final class Journal: Sendable {
         return false
     }
 
-    static func opened(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws -> Journal? {
+    package static func opened(_ file: FileHandle, isWritable: Bool, _ system: SystemCalls) throws -> Journal? {
         let status = try system.status(of: file)
         guard status.isRegular else {
             throw SystemError(
@@ -181,7 +181,7 @@ extension Journal {
 
     /// The epoch and the position; `nil` when they are inconsistent, because another process is changing them or the
     /// header is damaged.
-    var current: (epoch: JournalEpoch, position: JournalPosition)? {
+    package var current: (epoch: JournalEpoch, position: JournalPosition)? {
         guard let epoch = JournalHeader.epoch(in: page) else { return nil }
         let published = published
         if published.epoch == epoch.epoch, published.end >= epoch.start { return (epoch, published) }
@@ -210,7 +210,7 @@ extension Journal {
     /// Whether an older version of this library created the journal.
     ///
     /// A process with that version may still be using it.
-    var isOldFormat: Bool { page[JournalHeader.versionWord] < JournalHeader.version }
+    package var isOldFormat: Bool { page[JournalHeader.versionWord] < JournalHeader.version }
 
     /// Whether the records have no salts.
     var isUnsalted: Bool { page[JournalHeader.versionWord] <= JournalHeader.unsaltedVersion }
@@ -310,7 +310,7 @@ extension Journal {
     }
 
     /// Whether the journal that replaced this one contains its records.
-    var isRetired: Bool { page[JournalHeader.retiredWord] != 0 }
+    package var isRetired: Bool { page[JournalHeader.retiredWord] != 0 }
 
     /// Informs all processes that use this journal that another one has replaced it and contains its records.
     func retire() throws(SystemError) {

@@ -4,9 +4,9 @@
 ///
 /// The header contains it as one word. Publishing a record means storing one number, and a reader that finds a known
 /// number has missed nothing.
-struct JournalPosition: Hashable {
-    var epoch: UInt32
-    var end: UInt32
+package struct JournalPosition: Hashable {
+    package var epoch: UInt32
+    package var end: UInt32
 
     init(epoch: UInt32, end: UInt32) {
         (self.epoch, self.end) = (epoch, end)
@@ -33,14 +33,14 @@ struct JournalPosition: Hashable {
 }
 
 /// An epoch of a journal: a period in which records are only appended.
-struct JournalEpoch: Equatable {
+package struct JournalEpoch: Equatable {
     /// Increases with every change of these values.
     var serial: UInt64
-    var epoch: UInt32
+    package var epoch: UInt32
     /// The offset of the first record.
     var start: UInt32
     /// The end of the records that are in the settings file.
-    var checkpointed: UInt32
+    package var checkpointed: UInt32
     /// The end of the records at the start of the epoch.
     ///
     /// They were taken over from the previous one.
@@ -53,7 +53,7 @@ struct JournalEpoch: Equatable {
     ///
     /// After a power loss, an epoch number can be used again in a file that still contains records of its first use.
     /// Those records are never valid: under another salt, the same record always has another checksum.
-    var salt: UInt64
+    package var salt: UInt64
 
     /// The position at the start of the epoch.
     var beginning: JournalPosition { JournalPosition(epoch: epoch, end: firstEnd) }
@@ -82,12 +82,12 @@ struct JournalEpoch: Equatable {
 /// The words of a journal's header.
 ///
 /// Documentation/FileFormat.md describes the bytes.
-enum JournalHeader {
-    static let size = SharedPage.size
+package enum JournalHeader {
+    package static let size = SharedPage.size
     /// "SSJOURNL", in the byte order of the file.
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
     static let magicBytes = Array("SSJOURNL".utf8)
-    static let version: UInt64 = 3
+    package static let version: UInt64 = 3
     /// Version 2 is the same format.
     ///
     /// Its writers lock the file with `flock` instead of a word of the header.
@@ -104,7 +104,7 @@ enum JournalHeader {
     }
 
     static let magicWord = 0
-    static let versionWord = 1
+    package static let versionWord = 1
     static let idWord = 2
     static let positionWord = 8
     static let retiredWord = 9
@@ -114,7 +114,7 @@ enum JournalHeader {
     static let lostIDWord = 11
     static let lostPositionWord = 12
     /// Not 0 when the disk has failed to write part of the journal.
-    static let distrustedWord = 20
+    package static let distrustedWord = 20
     /// Not 0 when users that have lost access to the settings file may have the journal open.
     static let exposedWord = 21
     /// The word with which writers lock the journal: see ``JournalLock``.
@@ -135,7 +135,7 @@ enum JournalHeader {
     /// Set in the position while the journal is being replaced.
     static let replacingBit: UInt64 = 1
     /// Not 0 after a checkpoint has written a settings file.
-    static let checkpointedWord = 13
+    package static let checkpointedWord = 13
     /// The inode of the last good copy that was written last; 0 when there is none.
     static let lastGoodWord = 14
     /// The raw value of ``LastGoodCopy/Condition``.

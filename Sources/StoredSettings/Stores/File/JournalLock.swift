@@ -15,7 +15,7 @@ import Synchronization
 /// that has waited for ``starvationTime`` records that, and then the others let it go first.
 ///
 /// Locks of the kernel (see ``FileLock``) protect journals of older formats, and journals that are being created.
-final class JournalLock: Sendable {
+package final class JournalLock: Sendable {
     private let page: SharedPage
     private let file: FileHandle
     private let system: SystemCalls
@@ -60,13 +60,21 @@ final class JournalLock: Sendable {
     }
 
     /// Whether a process holds the lock; the process may have died.
-    var isHeld: Bool { page[JournalHeader.lockWord] & Self.tokenMask != 0 }
+    package var isHeld: Bool { page[JournalHeader.lockWord] & Self.tokenMask != 0 }
 
     /// Increases whenever a process acquires the lock.
-    var acquisitions: UInt64 { page[JournalHeader.lockWord] / Self.oneAcquisition }
+    package var acquisitions: UInt64 { page[JournalHeader.lockWord] / Self.oneAcquisition }
+
+    /// Whether the process that holds the lock has ended; `nil` if no process holds it.
+    package var isHolderDead: Bool? {
+        get throws {
+            let word = page[JournalHeader.lockWord]
+            return word & Self.tokenMask == 0 ? nil : try isDead(word)
+        }
+    }
 
     /// The process that holds the lock, if it has recorded itself.
-    var holder: LockHolder? {
+    package var holder: LockHolder? {
         let token = page[JournalHeader.lockWord] & Self.tokenMask
         guard token != 0, page[JournalHeader.writerTokenWord] == token else { return nil }
         let holder = LockHolder(of: .writer, in: page)

@@ -3,22 +3,22 @@
 /// Reads the records of a journal.
 ///
 /// This needs no lock: see ``Journal``.
-struct JournalReader {
+package struct JournalReader {
     private let journal: Journal
     private var file: FileHandle { journal.file }
     private var system: SystemCalls { journal.system }
 
-    init(_ journal: Journal) {
+    package init(_ journal: Journal) {
         self.journal = journal
     }
 
     /// The result of reading records.
-    struct Reading {
-        var records: [JournalRecord]
+    package struct Reading {
+        package var records: [JournalRecord]
         /// The end of the last valid record.
         var end: UInt32
         /// Whether the records end where they should.
-        var isWhole: Bool
+        package var isWhole: Bool
     }
 
     /// Reads the records between two offsets.
@@ -31,7 +31,7 @@ struct JournalReader {
     ///   - isOmittingReplaced: Whether a record may be omitted if the next one sets the same key.
     /// - Returns: The valid records before the first invalid one.
     /// - Throws: ``SystemError`` if they cannot be read.
-    func records(
+    package func records(
         from start: UInt32,
         to end: UInt32?,
         epoch: UInt32,

@@ -4,7 +4,7 @@
 ///
 /// A checkpoint replaces it together with the file. An outdated copy must not remain: it contains values that were removed,
 /// and a new process would use them if the file were missing.
-struct LastGoodCopy {
+package struct LastGoodCopy {
     let directory: SettingsDirectory
     /// The inode of the copy that this library wrote last, from the journal's header; 0 when it is unknown.
     var knownInode: UInt64
@@ -163,7 +163,7 @@ extension SettingsFile {
 
 extension LastGoodCopy {
     /// Whether a checkpoint has to write the copy again.
-    enum Condition: UInt64 {
+    package enum Condition: UInt64 {
         case current = 0
         /// There is no copy, because it could not be written.
         case missing = 1
@@ -172,7 +172,7 @@ extension LastGoodCopy {
     }
 
     /// The condition of the copy according to a header.
-    static func condition(in page: SharedPage) -> Condition {
+    package static func condition(in page: SharedPage) -> Condition {
         Condition(rawValue: page[JournalHeader.lastGoodConditionWord]) ?? .current
     }
 

@@ -7,9 +7,9 @@
 ///
 /// A process that waits for a slow disk makes no visible progress, and neither does a stopped one. The system can
 /// distinguish them, but not across PID namespaces. A holder in another namespace is therefore treated as slow.
-struct LockHolder: Equatable {
+package struct LockHolder: Equatable {
     /// The process ID.
-    var process: UInt64
+    package var process: UInt64
     /// The start time of the process, which distinguishes it from a later process with the same ID.
     var start: UInt64
     /// The PID namespace of the process ID.
@@ -25,7 +25,7 @@ struct LockHolder: Equatable {
     }
 
     /// Whether the process may be running: it exists and is not stopped, or cannot be examined from this namespace.
-    var mayBeRunning: Bool {
+    package var mayBeRunning: Bool {
         guard isVisible else { return true }
         guard let status = SystemCalls.statusOfProcess(process) else { return SystemCalls.isRunning(process) }
         return status.start == start && !status.isStopped
@@ -34,12 +34,12 @@ struct LockHolder: Equatable {
     /// Whether the process is known to have ended.
     ///
     /// Another start time does not prove that: it depends on the time namespace of the process that asks.
-    var hasEnded: Bool {
+    package var hasEnded: Bool {
         isVisible && SystemCalls.statusOfProcess(process) == nil && !SystemCalls.isRunning(process)
     }
 
     /// The process ID, if the process is in the PID namespace of this process.
-    var visibleProcess: UInt64? { isVisible ? process : nil }
+    package var visibleProcess: UInt64? { isVisible ? process : nil }
 
     private var isVisible: Bool { SystemCalls.processNamespace() == namespace }
 }
@@ -48,7 +48,7 @@ struct LockHolder: Equatable {
 
 extension LockHolder {
     /// The locks of a suite.
-    enum Lock: Int {
+    package enum Lock: Int {
         case checkpoint
         case journal
         /// The lock of the journal, acquired by ``JournalLock``, which also records its token.
@@ -66,7 +66,7 @@ extension LockHolder {
     private static let progressWord = JournalHeader.checkpointHolderWord + 3
 
     /// The process that a header records as the holder of a lock; `nil` when there is none.
-    init?(of lock: Lock, in page: SharedPage) {
+    package init?(of lock: Lock, in page: SharedPage) {
         let word = lock.firstWord
         self.init(process: page[word], start: page[word + 1], namespace: page[word + 2])
         guard process != 0 else { return nil }

@@ -6,11 +6,11 @@
 /// Because the directory is open, one operation finds all of them in the same directory, even if its path changes. No
 /// sibling is opened through a link, and none that another user may have planted is used. Only the settings file itself
 /// may be a link; `name` is then the name of its target.
-struct SettingsDirectory: Sendable {
-    let handle: FileHandle
+package struct SettingsDirectory: Sendable {
+    package let handle: FileHandle
     /// The name of the settings file.
-    let name: FilePath
-    let system: SystemCalls
+    package let name: FilePath
+    package let system: SystemCalls
 
     /// Opens the directory of a file.
     ///
@@ -18,7 +18,7 @@ struct SettingsDirectory: Sendable {
     ///   - target: The settings file, after following links. It need not exist.
     ///   - system: The system calls to use.
     /// - Throws: ``SystemError``, with `ENOENT` if there is no such directory.
-    init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
+    package init(of target: FilePath, _ system: SystemCalls) throws(SystemError) {
         guard let handle = try system.openDirectory(target.directory) else {
             throw SystemError(call: .open, path: target.directory, number: Errno.noSuchFileOrDirectory)
         }
@@ -26,7 +26,7 @@ struct SettingsDirectory: Sendable {
     }
 
     /// The status of the settings file; `nil` when there is none.
-    func status() throws(SystemError) -> FileStatus? {
+    package func status() throws(SystemError) -> FileStatus? {
         try system.status(at: name, in: handle, followingLinks: false)
     }
 
@@ -37,7 +37,7 @@ struct SettingsDirectory: Sendable {
     ///   - flags: Flags as for `open`. This never follows a link and never waits for a FIFO.
     /// - Returns: The sibling; `nil` when there is none.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another user may have planted it, or it is not a file.
-    func openSibling(_ name: FilePath, _ flags: CInt) throws -> FileHandle? {
+    package func openSibling(_ name: FilePath, _ flags: CInt) throws -> FileHandle? {
         let file: FileHandle?
         do {
             file = try system.openIfPresent(name, in: handle, flags | OpenFlags.noFollow | OpenFlags.nonBlocking)
@@ -241,7 +241,7 @@ extension SettingsDirectory {
 }
 
 /// Names of files that are going to replace another file, such as `.settings.json.0123abcd.new`.
-enum DraftName {
+package enum DraftName {
     private static let digits = 8
     private static let suffix = ".new"
 
@@ -253,7 +253,7 @@ enum DraftName {
     }
 
     /// Whether a name is that of a draft of a file.
-    static func isDraft(_ draft: FilePath, of name: FilePath) -> Bool {
+    package static func isDraft(_ draft: FilePath, of name: FilePath) -> Bool {
         let (prefix, bytes) = (".".utf8 + name.bytes + ".".utf8, draft.bytes)
         guard bytes.count == prefix.count + digits + suffix.utf8.count, bytes.starts(with: prefix) else { return false }
         return bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)

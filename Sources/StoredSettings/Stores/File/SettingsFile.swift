@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The settings file, which is read and replaced as a whole, and its last good copy.
-struct SettingsFile: Sendable {
+package struct SettingsFile: Sendable {
     /// The path that was passed to the suite, which may be a link.
     let path: FilePath
     let system: SystemCalls
 
+    package init(path: FilePath, system: SystemCalls) {
+        (self.path, self.system) = (path, system)
+    }
+
     /// The longest settings file that is read or written, in bytes: 64 MiB.
-    static let longestFile = 1 << 26
+    package static let longestFile = 1 << 26
 
     /// The suffixes of the file's siblings.
-    static let journalSuffix = ".journal"
-    static let lockSuffix = ".lock"
-    static let lastGoodSuffix = ".last-good"
+    package static let journalSuffix = ".journal"
+    package static let lockSuffix = ".lock"
+    package static let lastGoodSuffix = ".last-good"
 
     /// The contents of the file at one moment.
     struct Reading: Sendable {

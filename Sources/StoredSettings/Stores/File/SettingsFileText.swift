@@ -2,16 +2,16 @@
 // See Documentation/Decisions/Settings-file.md, "A checkpoint edits the text of the file".
 
 /// The text of a settings file, which people edit.
-struct SettingsFileText {
+package struct SettingsFileText {
     private let bytes: [UInt8]
     /// The stored values, without the reserved members, which no checkpoint changes.
-    let contents: [String: StoredValue]
+    package let contents: [String: StoredValue]
     /// The last good values of keys whose values were unusable, in a last good copy.
-    let lastGood: [String: StoredValue]
+    package let lastGood: [String: StoredValue]
     /// Whether the library writes the same text for these contents.
     ///
     /// Such a text need not be edited: it has no comments, and its order and format are those of a new text.
-    let isCanonical: Bool
+    package let isCanonical: Bool
 
     /// Reads a text.
     ///
@@ -19,7 +19,7 @@ struct SettingsFileText {
     ///   - bytes: The contents of the file.
     ///   - dialect: What the reader accepts.
     /// - Throws: ``JSONSyntaxError`` if the text is not valid.
-    init(_ bytes: [UInt8], _ dialect: JSONReader.Dialect = .settingsFile) throws(JSONSyntaxError) {
+    package init(_ bytes: [UInt8], _ dialect: JSONReader.Dialect = .settingsFile) throws(JSONSyntaxError) {
         self.bytes = bytes
         var contents = try JSONReader.readObject(bytes, dialect)
         if case .dictionary(let values) = contents[StoredValue.lastGoodKey] {

@@ -47,14 +47,14 @@ extension SettingsEnvironment {
 }
 
 /// Determines the locations of settings files.
-enum SettingsLocation {
-    static let fileName: FilePath = "settings.json"
+package enum SettingsLocation {
+    package static let fileName: FilePath = "settings.json"
 
     /// The longest file name that file systems support, in bytes.
     private static let longestName = 255
 
     /// Returns the directory of a suite.
-    static func directory(
+    package static func directory(
         forSuite name: String,
         in environment: SettingsEnvironment
     ) -> Result<FilePath, SettingsError> {
@@ -72,7 +72,7 @@ enum SettingsLocation {
         return .success(base.appending(FilePath(component)))
     }
 
-    private static func baseDirectory(in environment: SettingsEnvironment) -> FilePath? {
+    package static func baseDirectory(in environment: SettingsEnvironment) -> FilePath? {
         func absolutePath(_ name: String) -> FilePath? {
             environment.variable(name).flatMap { $0.isAbsolute ? $0.withoutTrailingSlashes : nil }
         }
@@ -125,13 +125,13 @@ enum SettingsLocation {
     }
 
     /// Returns the absolute path, which does not depend on later changes of the current directory.
-    static func absolute(_ path: FilePath) -> FilePath {
+    package static func absolute(_ path: FilePath) -> FilePath {
         guard !path.isAbsolute, let current = SystemCalls.currentDirectory() else { return path }
         return current.appending(path)
     }
 
     /// Returns the error that explains why no file can be at a path; `nil` when one can be.
-    static func problem(with path: FilePath) -> SettingsError? {
+    package static func problem(with path: FilePath) -> SettingsError? {
         let fact =
             if path.bytes.contains(0) {
                 "the path contains a NUL character"

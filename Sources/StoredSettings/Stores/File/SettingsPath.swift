@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Follows the links of a settings file's path.
-enum SettingsPath {
+package enum SettingsPath {
     /// The number of links after which a path counts as circular, as on Linux.
     private static let mostLinks = 40
 
     /// Returns the file that a path leads to when its last component is a link, whether or not the file exists.
     ///
     /// - Throws: ``SystemError``, or ``SettingsError`` if a link must not be followed.
-    static func target(of path: FilePath, _ system: SystemCalls) throws -> FilePath {
+    package static func target(of path: FilePath, _ system: SystemCalls) throws -> FilePath {
         var path = path
         for _ in 0..<mostLinks {
             guard let status = try system.status(at: path, followingLinks: false), status.isLink else { return path }

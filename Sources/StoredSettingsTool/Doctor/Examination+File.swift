@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// What is known about the settings file.
+struct ExaminedFile {
+    var status: FileStatus
+    /// The values; `nil` if they cannot be read.
+    var contents: [String: StoredValue]?
+    /// The index of the finding about a file that cannot be read.
+    var finding: Int?
+}
+
+// MARK: - The settings file
+
+extension Examination {
+    /// Examines the settings file; returns `nil` if there is none.
+    mutating func examineFile(_ directory: SettingsDirectory, _ parent: FileStatus) -> ExaminedFile? {
+        let path = directory.handle.path.appending(directory.name)
+        do {
+            guard let status = try directory.status() else { return nil }
+            guard status.isRegular else {
+                add(
+                    Finding(
+                        .file,
+                        isError: true,
+                        path,
+                        "it is a directory, a device or a pipe, not a regular file",
+                        consequence: "the settings cannot be read",
+                        remedy: "move it away, and put a settings file in its place"
+                    )
+                )
+                return ExaminedFile(status: status)
+            }
+            note(
+                "contents",
+                "\(status.size) bytes, mode \(status.permissions.octal), user \(status.owner), group \(status.group)"
+            )
+            examineLinks(status, path)
+            var examined = ExaminedFile(status: status)
+            compare(status, of: path, with: nil, in: parent)
+            examined.contents = read(directory, path, &examined)
+            examineAccess(status, examined.contents ?? [:], path, parent)
+            return examined
+        } catch {
+            add(Finding(.file, error, at: path))
+            return nil
+        }
+    }
+
+    private mutating func examineLinks(_ status: FileStatus, _ path: FilePath) {
+        guard status.linkCount > 1 else { return }
+        add(
+            Finding(
+                .links,
+                path,
+                "the file has \(status.linkCount) names (hard links)",
+                consequence: "a checkpoint replaces it under this name, and the other names lead to old values",
+                remedy: "use a symbolic link for the other names"
+            )
+        )
+    }
+
+    private mutating func read(
+        _ directory: SettingsDirectory,
+        _ path: FilePath,
+        _ examined: inout ExaminedFile
+    ) -> [String: StoredValue]? {
+        for isLast in [false, true] {
+            do {
+                let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
+                let file = try system.open(directory.name, in: directory.handle, flags)
+                let bytes = try system.contents(of: file, limit: SettingsFile.longestFile)
+                let contents = try SettingsFileText(bytes).contents
+                note("values", contents.count == 1 ? "1 key" : "\(contents.count) keys")
+                return contents
+            } catch let error as JSONSyntaxError {
+                // An editor may be writing the file.
+                if !isLast, SystemCalls.wallClock() - examined.status.modified.secondsSince1970 < 1 {
+                    SystemCalls.sleep(seconds: 0.3)
+                    continue
+                }
+                let file = SettingsFile(path: place.file, system: system)
+                examined.finding = findings.count
+                add(Finding(.file, isError: true, file.readError(error, hasValues: false)))
+                return nil
+            } catch {
+                let file = SettingsFile(path: place.file, system: system)
+                let isPermission = (error as? SystemError)?.number == Errno.permissionDenied
+                add(isPermission ? Finding(.file, error, at: path) : Finding(.file, isError: true, file.readError(error, hasValues: false)))
+                return nil
+            }
+        }
+        return nil
+    }
+
+    private mutating func examineAccess(
+        _ status: FileStatus,
+        _ contents: [String: StoredValue],
+        _ path: FilePath,
+        _ parent: FileStatus
+    ) {
+        if status.permissions & FileMode.otherWrite != 0 {
+            add(
+                Finding(
+                    .permissions,
+                    isError: true,
+                    path,
+                    "every user can change the file (\(status.permissions.octal))",
+                    consequence: "every user decides which values programs use",
+                    remedy: "chmod o-w \(path)",
+                    code: .untrustedFile
+                )
+            )
+        }
+        // A user that cannot enter the directory cannot open the file.
+        guard status.permissions & 0o004 != 0, parent.permissions & 0o001 != 0 else { return }
+        let secrets = contents.keys.filter(Self.isSecretName).sorted()
+        guard !secrets.isEmpty else { return }
+        let names = secrets.map { "'\($0)'" }.joined(separator: ", ")
+        add(
+            Finding(
+                .permissions,
+                path,
+                "every user can read the file (\(status.permissions.octal)), and by their names these are secrets: \(names)",
+                consequence: "every user can read them",
+                remedy: "chmod \((status.permissions & ~FileMode.others).octal) \(path), and replace the secrets",
+                code: .untrustedFile
+            )
+        )
+    }
+
+    private static func isSecretName(_ key: String) -> Bool {
+        let name = key.lowercased().filter { $0.isLetter || $0.isNumber }
+        return ["token", "secret", "password", "passwd", "passphrase", "credential", "apikey", "privatekey"]
+            .contains { word in containsWord(name, word) }
+    }
+
+    private static func containsWord(_ name: String, _ word: String) -> Bool {
+        var rest = name[...]
+        while !rest.isEmpty {
+            if rest.hasPrefix(word) { return true }
+            rest = rest.dropFirst()
+        }
+        return false
+    }
+}
+
+// MARK: - The last good copy
+
+extension Examination {
+    mutating func examineCopy(_ directory: SettingsDirectory, _ settings: ExaminedFile?, _ journal: Journal?) {
+        let path = directory.handle.path.appending(directory.name.adding(SettingsFile.lastGoodSuffix))
+        let copy = sibling(SettingsFile.lastGoodSuffix, .copy, in: directory)
+        var contents: [String: StoredValue]?
+        if let copy {
+            contents = read(copy, path, settings, directory)
+        } else if settings != nil, journal.map({ $0.page[JournalHeader.checkpointedWord] != 0 }) ?? false,
+            !findings.contains(where: { $0.error.location?.file == path.description })
+        {
+            add(
+                Finding(
+                    .copy,
+                    path,
+                    "there is no last good copy",
+                    consequence: "if the settings file breaks, its values are lost",
+                    remedy: "change a value: the next checkpoint writes the copy"
+                )
+            )
+        }
+        if let journal, copy != nil, LastGoodCopy.condition(in: journal.page) == .outdated {
+            add(
+                Finding(
+                    .copy,
+                    path,
+                    "it has values that were replaced or removed since",
+                    consequence: "removed secrets may be in it, and old values would be used if the settings file broke",
+                    remedy: "let the user of the program write to the directory, and change a value",
+                    repair: .checkpoint
+                )
+            )
+        }
+        let state =
+            switch (contents, settings?.contents) {
+            case (nil, _): copy == nil ? "none" : "not usable"
+            case (let copy?, let current?) where copy == current.mapValues(\.storedAsJSON): "the same values"
+            case (_?, nil): "usable"
+            case (_?, _?): isNewer(copy, than: settings) ? "usable, newer than the settings file" : "usable, older than the settings file"
+            }
+        note("last good copy", state)
+        let wasWritten = journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
+        finish(settings, hasCopy: contents != nil, wasWritten: wasWritten)
+    }
+
+    private func isNewer(_ copy: FileHandle?, than settings: ExaminedFile?) -> Bool {
+        do {
+            guard let copy, let settings else { return false }
+            return try system.status(of: copy).modified.secondsSince1970 > settings.status.modified.secondsSince1970
+        } catch {
+            return false
+        }
+    }
+
+    private mutating func read(
+        _ copy: FileHandle,
+        _ path: FilePath,
+        _ settings: ExaminedFile?,
+        _ directory: SettingsDirectory
+    ) -> [String: StoredValue]? {
+        do {
+            try compare(system.status(of: copy), of: path, with: settings?.status, in: system.status(of: directory.handle))
+            let bytes = try system.contents(of: copy, limit: SettingsFile.longestFile)
+            let text = try SettingsFileText(bytes, .strict)
+            if text.isCanonical { return text.contents }
+            add(Finding(.copy, SettingsError.foreignSibling(path)))
+        } catch is JSONSyntaxError {
+            add(
+                Finding(
+                    .copy,
+                    path,
+                    "it is no complete settings file",
+                    consequence: "if the settings file breaks, its values are lost",
+                    remedy: "remove it, and change a value: the next checkpoint writes it again"
+                )
+            )
+        } catch {
+            add(Finding(.copy, error, at: path))
+        }
+        return nil
+    }
+
+    /// Completes the findings about the settings file, now that the last good copy is known.
+    private mutating func finish(_ settings: ExaminedFile?, hasCopy: Bool, wasWritten: Bool) {
+        let file = SettingsFile(path: place.file, system: system)
+        guard let settings else {
+            guard hasCopy || wasWritten, !findings.contains(where: { $0.topic == .file }) else { return }
+            return add(
+                Finding(
+                    .file,
+                    isError: true,
+                    file.missingError(hasCopy: hasCopy, isUnknown: !hasCopy),
+                    repair: hasCopy ? .restore : nil
+                )
+            )
+        }
+        guard let index = settings.finding, let cause = findings[index].error.underlying else { return }
+        var error = file.readError(cause, hasValues: hasCopy)
+        if hasCopy { error.remedy += "; or use --restore" }
+        replaceFinding(at: index, Finding(.file, isError: true, error, repair: hasCopy ? .restore : nil))
+    }
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+// MARK: - The journal
+
+extension Examination {
+    /// The length from which on a journal is shortened by the next checkpoint, so that a longer one has had none.
+    private static let longestJournal = 1 << 23
+
+    /// Examines the journal; returns `nil` if there is none that can be used.
+    mutating func examineJournal(_ directory: SettingsDirectory, _ settings: FileStatus?) -> Journal? {
+        let path = directory.handle.path.appending(directory.name.adding(SettingsFile.journalSuffix))
+        guard let file = sibling(SettingsFile.journalSuffix, .journal, in: directory) else {
+            if !findings.contains(where: { $0.error.location?.file == path.description }) {
+                note("journal", "none, so no program has changed the settings yet")
+            }
+            return nil
+        }
+        do {
+            let status = try system.status(of: file)
+            try compare(status, of: path, with: settings, in: system.status(of: directory.handle))
+            guard let journal = try Journal.opened(file, isWritable: false, system) else {
+                addUnfinished(path, status.size)
+                return nil
+            }
+            examine(journal, status, path)
+            return journal
+        } catch let error as SettingsError {
+            add(Finding(.journal, isError: true, error))
+        } catch {
+            add(Finding(.journal, error, at: path))
+        }
+        return nil
+    }
+
+    private mutating func addUnfinished(_ path: FilePath, _ size: Int) {
+        note("journal", "\(size) bytes, unfinished")
+        add(
+            Finding(
+                .journal,
+                path,
+                "it is empty or unfinished: the process that created it was killed, or another program truncated it",
+                consequence: "values that were only there are lost; the next change creates it again",
+                remedy: "change a value, or leave it as it is",
+                repair: .checkpoint
+            )
+        )
+    }
+
+    private mutating func examine(_ journal: Journal, _ status: FileStatus, _ path: FilePath) {
+        if journal.isRetired {
+            add(
+                Finding(
+                    .journal,
+                    path,
+                    "another journal had replaced this one, which is back",
+                    consequence: "the next change recovers it; changes in the other one may be lost",
+                    remedy: "restore files only while no program uses them",
+                    repair: .checkpoint
+                )
+            )
+        }
+        if journal.page[JournalHeader.distrustedWord] != 0 {
+            add(
+                Finding(
+                    .journal,
+                    path,
+                    "the disk failed to write a part of it before",
+                    consequence: "the latest changes may not survive a power loss",
+                    remedy: "check the disk (dmesg, smartctl)"
+                )
+            )
+        }
+        if status.size > Self.longestJournal {
+            add(
+                Finding(
+                    .journal,
+                    path,
+                    "it has \(status.size >> 20) MiB, so checkpoints do not succeed",
+                    consequence: "it takes space, and programs start more slowly; no value is lost",
+                    remedy: "fix the other findings, or look at the errors that the programs have reported",
+                    repair: .checkpoint
+                )
+            )
+        } else if status.size % 8 != 0 {
+            add(
+                Finding(
+                    .journal,
+                    path,
+                    "its length is no multiple of 8 bytes, so another program has written to it",
+                    consequence: "the next change recovers it; changes that no program had read may be lost",
+                    remedy: "find out which other program writes to that file",
+                    code: .malformedJournal
+                )
+            )
+        }
+        var records = ""
+        do {
+            records = try examineRecords(of: journal, path)
+        } catch {
+            add(Finding(.journal, error, at: path))
+        }
+        note("journal", "format \(journal.page[JournalHeader.versionWord]), \(status.size) bytes\(records)")
+    }
+
+    /// Reads the records that are not in the settings file, and returns their number as text.
+    private mutating func examineRecords(of journal: Journal, _ path: FilePath) throws -> String {
+        for _ in 0..<3 {
+            guard let (epoch, position) = journal.current else { continue }
+            let reader = JournalReader(journal)
+            let reading = try reader.records(
+                from: epoch.checkpointed,
+                to: position.end,
+                epoch: epoch.epoch,
+                salt: epoch.salt
+            )
+            let size = try system.status(of: journal.file).size
+            let rest = reading.isWhole ? try system.contents(of: journal.file, in: Int(position.end)..<Int(position.end) + 8) : []
+            // Another process may have begun a new epoch meanwhile.
+            guard let now = journal.current, now.epoch.epoch == epoch.epoch else { continue }
+            let isCut = Int(position.end) > size
+            guard reading.isWhole, !isCut else {
+                var error = SettingsError.damagedJournal(path)
+                if isCut { error.consequence = "another program truncated it, and changes are lost; the next set repairs it" }
+                add(Finding(.journal, isError: true, error))
+                return ", \(reading.records.count) records before the damage are not in the settings file"
+            }
+            // The length of a record that was written, and not published.
+            if now.position == position, !journal.lock.isHeld, rest.count == 8, rest.prefix(4).contains(where: { $0 != 0 }),
+                rest.suffix(4).enumerated().allSatisfy({ UInt8(truncatingIfNeeded: epoch.epoch >> ($0 * 8)) == $1 })
+            {
+                add(
+                    Finding(
+                        .journal,
+                        path,
+                        "it ends with an unfinished record: a process was killed in the middle of a change",
+                        consequence: "that change had not returned, and is not stored; the next change overwrites the record",
+                        remedy: "make the change again",
+                        repair: .checkpoint
+                    )
+                )
+            }
+            let count = reading.records.count
+            return count == 0
+                ? ", all changes are in the settings file" : ", \(count) changes that are not in the settings file yet"
+        }
+        guard journal.current == nil, !journal.lock.isHeld else { return ", changing all the time" }
+        add(Finding(.journal, isError: true, .damagedJournal(path)))
+        return ", the header is damaged"
+    }
+}
+
+// MARK: - Locks
+
+extension Examination {
+    /// How long a lock is watched before it counts as held by a process that makes no progress, in steps and seconds.
+    private static let (lookCount, lookInterval) = (50, 0.02)
+
+    mutating func examineLocks(_ directory: SettingsDirectory, _ journal: Journal?) {
+        let checkpoint = sibling(SettingsFile.lockSuffix, .lock, in: directory)
+        var held: [String] = []
+        do {
+            if let journal, !journal.isLockedAsFile, journal.lock.isHeld, let text = try examineLock(of: journal) {
+                held.append(text)
+            }
+            var files = [checkpoint].compactMap { $0 }
+            if let journal, journal.isLockedAsFile { files.append(journal.file) }
+            for file in files {
+                if let text = try examineLock(file, journal) { held.append(text) }
+            }
+        } catch {
+            add(Finding(.lock, error, at: directory.handle.path))
+        }
+        note("locks", held.isEmpty ? "free" : held.joined(separator: "; "))
+    }
+
+    /// Watches the lock of the journal for a second; returns `nil` if it changes hands.
+    private mutating func examineLock(of journal: Journal) throws -> String? {
+        let first = journal.lock.acquisitions
+        for _ in 0..<Self.lookCount {
+            guard journal.lock.isHeld, journal.lock.acquisitions == first else { return nil }
+            if try journal.lock.isHolderDead == true { break }
+            SystemCalls.sleep(seconds: Self.lookInterval)
+        }
+        let process = journal.lock.holder?.visibleProcess
+        let name = process.map { "process \($0)" + ProcessTable.name(of: $0) } ?? "a process"
+        if try journal.lock.isHolderDead == true {
+            add(
+                Finding(
+                    .lock,
+                    journal.file.path,
+                    "\(name) ended while it held the lock of the journal",
+                    consequence: "the change that it was making is not stored; the next change takes the lock over",
+                    remedy: "change any value, or leave it as it is",
+                    repair: .checkpoint
+                )
+            )
+            return "that of the journal is held by a process that has ended"
+        }
+        guard journal.lock.isHeld, journal.lock.acquisitions == first else { return nil }
+        add(held(journal.file.path, name, process, "the lock of the journal", "changes of other processes wait, and fail after 5 seconds"))
+        return "that of the journal is held by \(name)"
+    }
+
+    /// Watches a file that is locked as a whole; returns `nil` if it is not, or not for a second.
+    private mutating func examineLock(_ file: FileHandle, _ journal: Journal?) throws -> String? {
+        let status = try system.status(of: file)
+        guard let first = try ProcessTable.holder(ofLockOn: status) else { return nil }
+        for _ in 0..<Self.lookCount {
+            guard try ProcessTable.holder(ofLockOn: status) == first else { return nil }
+            SystemCalls.sleep(seconds: Self.lookInterval)
+        }
+        let process = first > 0 ? UInt64(first) : nil
+        let name = process.map { "process \($0)" + ProcessTable.name(of: $0) } ?? "a process of another container"
+        let consequence = "the settings file is not written meanwhile; all values are safe in the journal"
+        add(held(file.path, name, process, "the lock for checkpoints", consequence))
+        return "that for checkpoints is held by \(name)"
+    }
+
+    private func held(
+        _ path: FilePath,
+        _ name: String,
+        _ process: UInt64?,
+        _ lock: String,
+        _ consequence: String
+    ) -> Finding {
+        let isStopped = process.flatMap { SystemCalls.statusOfProcess($0)?.isStopped } ?? false
+        let remedy = process.map { isStopped ? "resume process \($0) (kill -CONT \($0)), or end it" : "wait, or end process \($0)" }
+        return Finding(
+            .lock,
+            isError: true,
+            path,
+            "\(name) has held \(lock) for at least a second" + (isStopped ? ", and is stopped" : ""),
+            consequence: consequence,
+            remedy: remedy ?? "find the process that has the file open, and resume or end it",
+            code: .lockTimedOut
+        )
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+// MARK: - The system
+
+extension Examination {
+    /// The numbers of instances and watches of which a program needs one and a few.
+    private static let (fewInstances, fewWatches) = (4, 16)
+    /// The least space for drafts of small files.
+    private static let leastSpace = 1 << 20
+
+    mutating func examineSystem(_ directory: SettingsDirectory) {
+        #if os(Linux)
+        examineWatches()
+        do {
+            try examineFileSystem(directory)
+        } catch {
+            add(Finding(.disk, error, at: directory.handle.path))
+        }
+        #endif
+    }
+
+    #if os(Linux)
+    private mutating func examineWatches() {
+        let instances = ProcessTable.limit(
+            "/proc/sys/fs/inotify/max_user_instances",
+            "/proc/sys/user/max_inotify_instances"
+        )
+        let watches = ProcessTable.limit("/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches")
+        guard let instances, let watches else { return }
+        let used = ProcessTable.watches()
+        note(
+            "watches",
+            "\(used.instances) of \(instances) inotify instances and \(used.watches) of \(watches) watches of user "
+                + "\(SystemCalls.currentUser()) are used"
+        )
+        let name: String
+        if instances - used.instances < Self.fewInstances {
+            name = "fs.inotify.max_user_instances"
+        } else if watches - used.watches < Self.fewWatches {
+            name = "fs.inotify.max_user_watches"
+        } else {
+            return
+        }
+        add(
+            Finding(
+                .watches,
+                "/proc/sys/fs/inotify",
+                "almost all inotify instances or watches of user \(SystemCalls.currentUser()) are used",
+                consequence: "programs that start now poll, and receive changes of other processes later",
+                remedy: "raise \(name) (sysctl -w \(name)=…), or end programs that watch many files"
+            )
+        )
+    }
+
+    private mutating func examineFileSystem(_ directory: SettingsDirectory) throws {
+        let fileSystem = try system.fileSystem(of: directory.handle)
+        let path = directory.handle.path
+        let kind = Self.remote[fileSystem.type & 0xFFFF_FFFF]
+        let files = fileSystem.freeFiles.map { ", \($0) more files" } ?? ""
+        note("file system", "\(kind ?? "local"), \(fileSystem.freeSpace >> 10) KiB free\(files)")
+        if let kind {
+            add(
+                Finding(
+                    .disk,
+                    isError: true,
+                    path,
+                    "the file system is \(kind), which other machines may use as well",
+                    consequence: "locks and shared memory work within one machine, so changes can be lost",
+                    remedy: "store the settings on a local file system (STORED_SETTINGS_HOME)"
+                )
+            )
+        }
+        var needed = Self.leastSpace
+        for suffix in ["", SettingsFile.journalSuffix] {
+            needed += 2 * (try system.status(at: directory.name.adding(suffix), in: directory.handle)?.size ?? 0)
+        }
+        guard fileSystem.freeSpace < needed || fileSystem.freeFiles.map({ $0 < 8 }) ?? false else { return }
+        add(
+            Finding(
+                .disk,
+                isError: true,
+                path,
+                "the disk is full, or almost: there are \(fileSystem.freeSpace >> 10) KiB\(files) left",
+                consequence: "values cannot be stored, or the settings file cannot be written",
+                remedy: "free space on the disk, or raise the quota",
+                code: .writeFailed
+            )
+        )
+    }
+
+    /// The types of file systems that several machines may share: see statfs(2).
+    private static let remote = [
+        0x6969: "NFS", 0x517B: "SMB", 0xFF53_4D42: "CIFS", 0xFE53_4D42: "SMB", 0x0102_1997: "9P", 0x00C3_6400: "Ceph",
+        0x5346_414F: "AFS", 0x6B41_4653: "AFS", 0x7375_7245: "Coda", 0x0BD0_0BD0: "Lustre", 0x4750_4653: "GPFS",
+        0x0116_1970: "GFS2", 0x7461_636F: "OCFS2", 0x1983_0326: "BeeGFS", 0x786F_4256: "a shared folder of VirtualBox",
+        0x6573_5546: "FUSE",
+    ]
+    #endif
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "The doctor changes nothing".
+
+import StoredSettings
+
+/// The state of the files of a suite, and everything that is wrong with them.
+///
+/// An examination only reads. It opens no file for writing, takes no lock, and creates nothing, so that it can examine the
+/// files of another user and those of a running program. Neither facts nor findings contain a stored value.
+struct Examination {
+    let place: SuitePlace
+    let system = SystemCalls()
+    /// What is known, in the order of the output.
+    private(set) var facts: [(name: String, text: String)] = []
+    private(set) var findings: [Finding] = []
+
+    /// Examines the files of a suite.
+    init(of place: SuitePlace) {
+        self.place = place
+        note("settings file", "\(place.file)")
+        let target: FilePath
+        do {
+            target = try SettingsPath.target(of: place.file, system)
+        } catch {
+            add(Finding(.links, error, at: place.file))
+            return
+        }
+        if target != place.file { note("link", "leads to \(target), and all other files are beside that") }
+        let directory: SettingsDirectory
+        do {
+            directory = try SettingsDirectory(of: target, system)
+        } catch  where error.number == Errno.noSuchFileOrDirectory {
+            add(
+                Finding(
+                    .links,
+                    isError: true,
+                    place.file,
+                    "there is no directory \(target.directory)",
+                    consequence: "there are no values, and none can be stored",
+                    remedy: target == place.file ? "create the directory" : "correct the link, or create the directory"
+                )
+            )
+            return
+        } catch {
+            add(Finding(.directory, error, at: target.directory))
+            return
+        }
+        do {
+            try examine(directory)
+        } catch {
+            add(Finding(.directory, error, at: directory.handle.path))
+        }
+        examineSystem(directory)
+    }
+
+    private mutating func examine(_ directory: SettingsDirectory) throws {
+        let status = try system.status(of: directory.handle)
+        examineDirectory(directory, status)
+        let settings = examineFile(directory, status)
+        let journal = examineJournal(directory, settings?.status)
+        examineLocks(directory, journal)
+        examineCopy(directory, settings, journal)
+    }
+
+    mutating func add(_ finding: Finding) {
+        findings.append(finding)
+    }
+
+    mutating func replaceFinding(at index: Int, _ finding: Finding) {
+        findings[index] = finding
+    }
+
+    mutating func note(_ name: String, _ text: String) {
+        facts.append((name, text))
+    }
+
+    /// Opens a file beside the settings file for reading; `nil` if there is none, or a finding says why it cannot be used.
+    ///
+    /// - Parameters:
+    ///   - suffix: The suffix of its name.
+    ///   - topic: The topic of a finding.
+    ///   - directory: The directory.
+    /// - Returns: The file.
+    mutating func sibling(_ suffix: String, _ topic: Finding.Topic, in directory: SettingsDirectory) -> FileHandle? {
+        let name = directory.name.adding(suffix)
+        do {
+            return try directory.openSibling(name, OpenFlags.readOnly)
+        } catch let error as SettingsError {
+            var error = error
+            if topic == .copy { error.consequence = "there is no last good copy of the settings file" }
+            if topic == .lock { error.consequence = "the settings file is not written; values are stored in the journal" }
+            add(Finding(topic == .copy || topic == .lock ? .links : topic, isError: true, error))
+        } catch {
+            add(Finding(topic, error, at: directory.handle.path.appending(name)))
+        }
+        return nil
+    }
+
+    /// Adds a finding if a file has permissions that the settings file does not have, or belongs to another user than the
+    /// directory, which can then not use it.
+    mutating func compare(
+        _ status: FileStatus,
+        of path: FilePath,
+        with settings: FileStatus?,
+        in directory: FileStatus
+    ) {
+        if let settings, status.permissions & ~settings.permissions & 0o066 != 0 {
+            add(
+                Finding(
+                    .permissions,
+                    path,
+                    "other users have permissions for it (\(status.permissions.octal)) that they do not have for the "
+                        + "settings file (\(settings.permissions.octal))",
+                    consequence: "they can read or change values through it",
+                    remedy: "chmod \((status.permissions & settings.permissions).octal) \(path)",
+                    code: .untrustedFile,
+                    repair: .checkpoint
+                )
+            )
+        }
+        if status.owner != directory.owner, status.permissions & 0o066 == 0 {
+            add(
+                Finding(
+                    .permissions,
+                    path,
+                    "it belongs to user \(status.owner), and its directory to user \(directory.owner)",
+                    consequence: "programs of user \(directory.owner) cannot use it",
+                    remedy: "chown \(directory.owner):\(directory.group) \(path)",
+                    code: .untrustedFile
+                )
+            )
+        }
+    }
+}
+
+// MARK: - The directory
+
+extension Examination {
+    private mutating func examineDirectory(_ directory: SettingsDirectory, _ status: FileStatus) {
+        let path = directory.handle.path
+        note("directory", "\(path), mode \(status.permissions.octal), user \(status.owner), group \(status.group)")
+        do {
+            try system.checkWritable(path)
+        } catch where error.number == Errno.readOnlyFileSystem {
+            add(
+                Finding(
+                    .disk,
+                    path,
+                    "the file system is mounted for reading only",
+                    consequence: "no value can be stored",
+                    remedy: "mount it for writing, or store the settings elsewhere (STORED_SETTINGS_HOME)",
+                    code: .readOnly
+                )
+            )
+        } catch {
+            add(Finding(.permissions, error, at: path))
+        }
+        guard status.permissions & FileMode.otherWrite != 0 else { return examineDrafts(directory) }
+        let isOwn = [status.owner, 0].contains(SystemCalls.currentUser()) && isOwned(directory)
+        add(
+            Finding(
+                .permissions,
+                isError: true,
+                path,
+                "every user can write to the directory (\(status.permissions.octal))",
+                consequence: "every user can replace the settings, and files of other users are not used there",
+                remedy: "chmod o-w \(path), or store the settings in another directory",
+                code: .untrustedFile,
+                repair: isOwn ? .protectDirectory : nil
+            )
+        )
+        examineDrafts(directory)
+    }
+
+    /// Whether a directory contains only files of the suite, so that its mode matters to nothing else.
+    private func isOwned(_ directory: SettingsDirectory) -> Bool {
+        do {
+            let (own, hidden) = (directory.name.bytes, ".".utf8 + directory.name.bytes)
+            return try system.names(in: directory.handle)
+                .allSatisfy { $0.bytes.starts(with: own) || $0.bytes.starts(with: hidden) }
+        } catch {
+            return false
+        }
+    }
+
+    private mutating func examineDrafts(_ directory: SettingsDirectory) {
+        do {
+            for name in try Drafts.abandoned(in: directory) {
+                add(
+                    Finding(
+                        .drafts,
+                        directory.handle.path.appending(name),
+                        "a process that was killed has left this temporary file",
+                        consequence: "it takes space, and contains values; it is never used",
+                        remedy: "remove it",
+                        repair: .removeDrafts
+                    )
+                )
+            }
+        } catch {
+            add(Finding(.directory, error, at: directory.handle.path))
+        }
+    }
+}
+
+/// Temporary files of the library.
+enum Drafts {
+    /// The age at which a temporary file is no longer in use: a process uses one for milliseconds.
+    private static let age = 60.0
+
+    /// Returns the names of the temporary files that no process uses.
+    static func abandoned(in directory: SettingsDirectory) throws(SystemError) -> [FilePath] {
+        let bases = [directory.name, directory.name.adding(SettingsFile.journalSuffix)]
+        let now = SystemCalls.wallClock()
+        var found: [FilePath] = []
+        for name in try directory.system.names(in: directory.handle)
+        where bases.contains(where: { DraftName.isDraft(name, of: $0) }) {
+            let status = try directory.system.status(at: name, in: directory.handle, followingLinks: false)
+            if let status, status.isRegular, now - status.modified.secondsSince1970 > age { found.append(name) }
+        }
+        return found
+    }
+}
+
+extension FileMode {
+    /// The mode as `chmod` accepts it.
+    var octal: String {
+        let digits = String(self & 0o7777, radix: 8)
+        return String(repeating: "0", count: Swift.max(4 - digits.count, 0)) + digits
+    }
+}

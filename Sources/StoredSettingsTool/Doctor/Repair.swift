@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "The doctor changes nothing".
+
+import StoredSettings
+
+/// The repairs of `doctor`, which never remove a value. Each returns what it has done.
+struct Repair {
+    private let place: SuitePlace
+    private let system = SystemCalls()
+    private var file: SettingsFile { SettingsFile(path: place.file, system: system) }
+
+    init(_ place: SuitePlace) {
+        self.place = place
+    }
+
+    private func directory() throws -> SettingsDirectory {
+        try SettingsDirectory(of: SettingsPath.target(of: place.file, system), system)
+    }
+
+    /// Removes the permission of other users to write to the directory.
+    func protectDirectory() throws -> String {
+        let directory = try directory()
+        let mode = try system.status(of: directory.handle).permissions & ~FileMode.otherWrite
+        try system.setPermissions(mode, of: directory.handle)
+        return "chmod \(mode.octal) \(directory.handle.path)"
+    }
+
+    /// Writes the journal into the settings file, which recovers what killed processes have left.
+    func checkpoint() throws -> String {
+        // An empty change acquires the lock of the journal, and recovers it.
+        try place.suite.transaction { _ in }
+        try place.suite.checkpoint()
+        return "recovered the journal, and wrote its changes into \(place.file)"
+    }
+
+    /// Removes temporary files while no process writes a checkpoint.
+    func removeDrafts() throws -> [String] {
+        guard let lock = try CheckpointLock.tryToAcquire(for: file) else {
+            throw CommandFailure(
+                CommandExit.temporary,
+                "another process is writing the settings file. The temporary files are left. Try again."
+            )
+        }
+        defer { lock.release() }
+        let directory = try directory()
+        var done: [String] = []
+        for name in try Drafts.abandoned(in: directory) {
+            try system.unlink(name, in: directory.handle)
+            done.append("removed \(directory.handle.path.appending(name))")
+        }
+        return done
+    }
+
+    /// Replaces a settings file that cannot be read by the last good copy, with all later changes.
+    ///
+    /// The broken file is renamed. From then on, the file is missing for all processes, and the next checkpoint writes it from
+    /// the last good copy and the journal.
+    func restore() throws -> [String] {
+        let directory = try directory()
+        let kept = try keepBroken(in: directory)
+        do {
+            _ = try checkpoint()
+            guard try directory.status() != nil else {
+                throw CommandFailure(CommandExit.input, "the last good copy was not used")
+            }
+        } catch {
+            if let kept { try system.renameExclusively(kept, to: directory.name, in: directory.handle) }
+            throw error
+        }
+        let kind = kept.map { ["renamed the broken file to \(directory.handle.path.appending($0))"] } ?? []
+        return kind + ["wrote \(place.file) from the last good copy and the journal"]
+    }
+
+    /// Renames the settings file, if there is one and it is still broken, and returns its new name.
+    private func keepBroken(in directory: SettingsDirectory) throws -> FilePath? {
+        guard try directory.status() != nil else { return nil }
+        let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
+        let bytes = try system.contents(
+            of: system.open(directory.name, in: directory.handle, flags),
+            limit: SettingsFile.longestFile
+        )
+        do {
+            _ = try SettingsFileText(bytes)
+            throw CommandFailure(CommandExit.temporary, "the settings file has been corrected meanwhile. Nothing is changed.")
+        } catch is JSONSyntaxError {
+            // It is to be replaced.
+        }
+        for number in 1...1_000 {
+            let name = directory.name.adding(".broken-\(number)")
+            if try rename(directory, to: name) { return name }
+        }
+        throw CommandFailure(CommandExit.cannotCreate, "there are 1000 broken files already. Nothing is changed. Remove them.")
+    }
+    /// Renames the settings file; returns `false` if another file has the name.
+    private func rename(_ directory: SettingsDirectory, to name: FilePath) throws -> Bool {
+        do {
+            try system.renameExclusively(directory.name, to: name, in: directory.handle)
+            return true
+        } catch  where error.number == Errno.fileExists {
+            return false
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "One set of commands works with and without declarations".
+
+import StoredSettings
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// `stored-settings SUITE COMMAND …`: shows, changes and checks the settings of any program, without that program.
+@main
+struct StoredSettingsTool {
+    static func main() async {
+        let tool = StoredSettingsTool(console: .process)
+        exit(await tool.run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    private let console: CommandConsole
+    /// The name of the executable in help and messages, wherever it is installed.
+    private static let name = "stored-settings"
+
+    /// Runs a command, and returns the exit code of the process.
+    private func run(_ arguments: [String]) async -> Int32 {
+        var rest = arguments[...]
+        guard let first = rest.first, !Self.isGlobal(first) else {
+            let settings = SuiteKeys(suite: .inMemory())
+            return await SettingsCommand(CommandSettings(settings), program(for: nil), console).run(arguments)
+        }
+        // A suite can have the name of a command.
+        if first == "--" { rest.removeFirst() }
+        do {
+            guard let word = rest.popFirst() else {
+                throw CommandFailure.usage("the suite is missing", fix: "Add its name, or the path of its file")
+            }
+            guard !word.hasPrefix("-") || first == "--" else {
+                throw CommandFailure.usage("there is no option \(word)", fix: "See '\(Self.name) help'")
+            }
+            let place = try SuitePlace(word)
+            let settings = SuiteKeys(suite: place.suite)
+            return await SettingsCommand(CommandSettings(settings), program(for: place), console).run(Array(rest))
+        } catch {
+            let failure = CommandFailure(error)
+            for message in failure.messages { console.show(message: "\(Self.name): \(message)") }
+            return failure.code
+        }
+    }
+
+    /// Whether a first argument is a command that is not about one suite.
+    private static func isGlobal(_ word: String) -> Bool {
+        ["-h", "--help"].contains(word) || ToolCommands.all(for: nil).contains { $0.isGlobal && $0.name == word }
+    }
+
+    private func program(for place: SuitePlace?) -> CommandProgram {
+        CommandProgram(
+            executable: Self.name,
+            name: place?.word ?? "SUITE",
+            introduction: ToolCommands.introduction,
+            commands: ToolCommands.all(for: place),
+            exitCodes: ToolCommands.exitCodes,
+            completion: .printed(words: ["suites"], keys: ["list", "--keys"])
+        )
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// The keys of a suite as settings without declarations.
+struct SuiteKeys: UndeclaredSettings {
+    let suite: SettingsSuite
+    /// The type that new values have; `nil` to infer it.
+    var type: ValueType?
+
+    func setting(forKey key: String) -> AnySetting {
+        AnySetting(StoredKey(key: key, suite: suite, type: type), declaration: key)
+    }
+}
+
+/// A key of a suite, as a setting of any type.
+struct StoredKey: CatalogSetting {
+    let key: String
+    let suite: SettingsSuite
+    let type: ValueType?
+
+    var metadata: SettingMetadata { SettingMetadata(help: "", traits: []) }
+    var typeName: String { currentStoredValue.map { ValueType(of: $0)?.rawValue ?? "null" } ?? "none" }
+    var valueType: Any.Type { StoredValue.self }
+    var schemaType: Any.Type? { nil }
+    var valid: ValidDescription? { nil }
+    var choices: [String]? { nil }
+    var isSet: Bool { suite.contains(key) }
+    var defaultStoredValue: StoredValue? { nil }
+    var currentStoredValue: StoredValue? { suite.storedValue(forKey: key) }
+    var storedKeys: StoredKeys { StoredKeys(key) }
+    var overrideNames: [String] { [] }
+
+    var summary: (layer: SettingsLayer, text: String) {
+        guard let value = currentStoredValue else { return (.default, "\(key) has no value in \(suite)") }
+        return (.store, "\(key) = \(value.text) (\(typeName)), \(suite.persistence)")
+    }
+
+    func set(text: String) throws {
+        try suite.setStoredValue(storedValue(ofText: text), forKey: key)
+    }
+
+    func storedValue(ofText text: String) throws -> StoredValue? {
+        do {
+            let value =
+                if let type { try type.value(ofText: text) } else {
+                    try ValueType.value(ofText: text, replacing: currentStoredValue)
+                }
+            try value.checkStorable(forKey: key)
+            return value.storedAsJSON
+        } catch let error as SettingsError {
+            var error = error
+            error.key = key
+            if error.consequence.isEmpty { error.consequence = "nothing is changed" }
+            throw error
+        }
+    }
+
+    func check(_ stored: StoredValue) throws {
+        try stored.checkStorable(forKey: key)
+    }
+
+    func remove() throws {
+        try suite.reset(key)
+    }
+
+    func text(of value: StoredValue) -> String { value.text }
+
+    func problems() -> [SettingsError] { [] }
+
+    func makeStoredValues() -> any StoredValueIterator {
+        StoredKeyValues(self)
+    }
+}
+
+/// The values of a key over time.
+private final class StoredKeyValues: StoredValueIterator {
+    private let key: StoredKey
+    private var changes: SettingsSuite.Changes.Iterator
+    private var isFirst = true
+
+    init(_ key: StoredKey) {
+        self.key = key
+        changes = key.suite.changes(of: key.key).makeAsyncIterator()
+    }
+
+    func next(isolation: isolated (any Actor)?) async -> StoredValue?? {
+        if isFirst {
+            isFirst = false
+            return .some(key.currentStoredValue)
+        }
+        var iterator = changes
+        defer { changes = iterator }
+        guard await iterator.next(isolation: isolation) != nil else { return nil }
+        return .some(key.currentStoredValue)
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// The suite that a command is about, as a person names it.
+///
+/// It is a name, as a program passes it to `SettingsSuite("name")`, or a path with a slash: that of a settings file, or of the
+/// directory that contains it.
+struct SuitePlace: Sendable {
+    /// The name or the path.
+    let word: String
+    /// The path of the settings file, which may be a link and need not exist.
+    let file: FilePath
+    let suite: SettingsSuite
+    private let system = SystemCalls()
+
+    /// Finds the place of a suite, without opening or creating a file.
+    ///
+    /// - Throws: ``CommandFailure`` or ``SettingsError`` if there can be no such suite.
+    init(_ word: String) throws {
+        self.word = word
+        guard word.contains("/") else {
+            let directory = try SettingsLocation.directory(forSuite: word, in: .process).get()
+            file = directory.appending(SettingsLocation.fileName)
+            suite = SettingsSuite(word)
+            return
+        }
+        var path = SettingsLocation.absolute(FilePath(word))
+        if word.hasSuffix("/") || Self.isDirectory(path, system) {
+            path = path.withoutTrailingSlashes.appending(SettingsLocation.fileName)
+        }
+        if let problem = SettingsLocation.problem(with: path) { throw problem }
+        file = path
+        suite = SettingsSuite(fileAt: path.description)
+    }
+
+    private static func isDirectory(_ path: FilePath, _ system: SystemCalls) -> Bool {
+        do {
+            return try system.status(at: path)?.isDirectory ?? false
+        } catch {
+            // A path that cannot be examined is used as it is. Using it throws the error.
+            return false
+        }
+    }
+
+    /// The suffixes of the files that show that values were stored once.
+    private static let evidence = ["", SettingsFile.journalSuffix, SettingsFile.lastGoodSuffix]
+
+    /// Whether there is a suite, even one that cannot be read.
+    var isThere: Bool {
+        do {
+            if try system.status(at: file, followingLinks: false) != nil { return true }
+            return try Self.evidence.contains {
+                try system.status(at: file.adding($0), followingLinks: false) != nil
+            }
+        } catch {
+            return [Errno.permissionDenied, Errno.notPermitted].contains((error as? SystemError)?.number)
+        }
+    }
+
+    /// Throws ``CommandFailure`` if there is no suite.
+    func checkIsThere() throws {
+        guard !isThere else { return }
+        throw CommandFailure(
+            CommandExit.noInput,
+            "there is no \(file). Nothing is created. Check the name or the path ('stored-settings suites' prints all names), "
+                + "or set a value, which creates the suite."
+        )
+    }
+}
+
+// MARK: - All suites
+
+extension SuitePlace {
+    /// The names of the suites in the directory that the environment names, sorted.
+    static func names() throws -> [String] {
+        let system = SystemCalls()
+        guard let base = SettingsLocation.baseDirectory(in: .process), let directory = try system.openDirectory(base)
+        else { return [] }
+        return try system.names(in: directory)
+            .filter { name in
+                let file = base.appending(name).appending(SettingsLocation.fileName)
+                return evidence.contains { isThere(file.adding($0), system) }
+            }
+            .map { decoded($0.description) }
+            .sorted()
+    }
+
+    private static func isThere(_ path: FilePath, _ system: SystemCalls) -> Bool {
+        do {
+            return try system.status(at: path, followingLinks: false) != nil
+        } catch {
+            // Files in this directory are no directories, and some directories belong to other users.
+            return false
+        }
+    }
+
+    /// Returns the name of a suite whose directory has a name.
+    private static func decoded(_ name: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(name.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16) {
+                bytes.append(code)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

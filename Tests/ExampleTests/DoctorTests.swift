@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("stored-settings doctor")
+struct DoctorTests {
+    /// A damage of the files of a suite, and what the doctor says about it.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let topic: String
+        let fact: String
+        var repair: String?
+        var needsRoot = false
+        /// Whether the journal has a change that is not in the settings file.
+        var isPending = false
+        /// Receives the path of the settings file.
+        let damage: @Sendable (String) throws -> Void
+
+        init(
+            _ name: String,
+            _ topic: String,
+            _ fact: String,
+            repair: String? = nil,
+            needsRoot: Bool = false,
+            isPending: Bool = false,
+            _ damage: @escaping @Sendable (String) throws -> Void
+        ) {
+            (testDescription, self.topic, self.fact, self.repair) = (name, topic, fact, repair)
+            (self.needsRoot, self.isPending, self.damage) = (needsRoot, isPending, damage)
+        }
+    }
+
+    static let cases: [Case] = [
+        Case("a broken file", "settings file", "not a valid settings file", repair: "--restore") {
+            try $0.overwriteFile(with: "{\n  \"port\": ,\n}")
+        },
+        Case("a broken file without a copy", "settings file", "not a valid settings file") {
+            try $0.overwriteFile(with: "{")
+            try remove($0 + ".last-good")
+        },
+        Case("a missing file", "settings file", "the file is missing", repair: "--restore") { try remove($0) },
+        Case("a directory in its place", "settings file", "not a regular file") {
+            try remove($0)
+            try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false)
+        },
+        Case("a hard link", "links", "has 2 names") { try FileManager.default.linkItem(atPath: $0, toPath: $0 + "-2") },
+        Case("a link into no directory", "links", "there is no directory") {
+            try remove($0)
+            try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: "/nonexistent/settings.json")
+        },
+        Case("a link in a circle", "links", "Too many levels") {
+            try remove($0)
+            try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: $0)
+        },
+        Case("a symbolic link as the journal", "journal", "it is a symbolic link") {
+            try FileManager.default.moveItem(atPath: $0 + ".journal", toPath: $0 + "-journal")
+            try FileManager.default.createSymbolicLink(atPath: $0 + ".journal", withDestinationPath: $0 + "-journal")
+        },
+        Case("a symbolic link as the copy", "links", "it is a symbolic link") {
+            try FileManager.default.moveItem(atPath: $0 + ".last-good", toPath: $0 + "-copy")
+            try FileManager.default.createSymbolicLink(atPath: $0 + ".last-good", withDestinationPath: $0 + "-copy")
+        },
+        Case("a secret that all users can read", "permissions", "these are secrets: 'token'") {
+            chmod($0, 0o644)
+            chmod(directory(of: $0), 0o755)
+        },
+        Case("a file that all users can change", "permissions", "every user can change the file") { chmod($0, 0o666) },
+        Case("a directory that all users can change", "permissions", "write to the directory", repair: "--repair") {
+            chmod(directory(of: $0), 0o777)
+        },
+        Case("a journal that others can read", "permissions", "that they do not have", repair: "--repair") {
+            chmod($0 + ".journal", 0o644)
+        },
+        Case("a journal of another user", "journal", "belongs to another user (12345)", needsRoot: true) {
+            chown($0 + ".journal", 12_345, 12_345)
+        },
+        Case("a file of another user", "permissions", "it belongs to user 12345", needsRoot: true) {
+            chown($0, 12_345, 12_345)
+        },
+        Case("a link of another user", "links", "belongs to another user (12345)", needsRoot: true) {
+            try FileManager.default.moveItem(atPath: $0, toPath: $0 + "-2")
+            try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: $0 + "-2")
+            lchown($0, 12_345, 12_345)
+        },
+        Case("a journal of a newer format", "journal", "has format 99") {
+            try JournalFile(of: $0).overwriteWord(at: JournalFile.versionOffset, with: 99)
+        },
+        Case("a journal of another program", "journal", "not written by this library") {
+            try ($0 + ".journal").overwriteFile(with: String(repeating: "text ", count: 2_000))
+        },
+        Case("an empty journal", "journal", "empty or unfinished", repair: "--repair") {
+            try JournalFile(of: $0).truncate(to: 0)
+        },
+        Case("a truncated journal", "journal", "has damaged records", isPending: true) {
+            try JournalFile(of: $0).truncate(to: JournalFile(of: $0).end - 8)
+        },
+        Case("a damaged record", "journal", "has damaged records", isPending: true) {
+            let journal = JournalFile(of: $0)
+            try journal.overwriteWord(at: journal.end - 16, with: 0x1234_5678_9ABC)
+        },
+        Case("a damaged header", "journal", "has damaged records") {
+            for offset in [512, 1_024] { try JournalFile(of: $0).overwriteWord(at: offset + 56, with: 1) }
+        },
+        Case("a journal of another length", "journal", "no multiple of 8") {
+            try JournalFile(of: $0).truncate(to: JournalFile(of: $0).bytes.count + 3)
+        },
+        Case("a journal without checkpoints", "journal", "it has 9 MiB", repair: "--repair") {
+            try JournalFile(of: $0).truncate(to: 9 << 20)
+        },
+        Case("an unfinished record", "journal", "an unfinished record", repair: "--repair") {
+            let journal = JournalFile(of: $0)
+            let end = try journal.end
+            if try journal.bytes.count < end + 64 { try journal.truncate(to: end + 64) }
+            try journal.overwriteWord(at: end, with: 48 | (journal.version >> 32) << 32)
+        },
+        Case("a journal that was replaced", "journal", "another journal had replaced", repair: "--repair") {
+            try JournalFile(of: $0).overwriteWord(at: 72, with: 1)
+        },
+        Case("a disk that failed", "journal", "the disk failed") { try JournalFile(of: $0).overwriteWord(at: 160, with: 1) },
+        Case("no last good copy", "last good copy", "there is no last good copy") { try remove($0 + ".last-good") },
+        Case("a last good copy that is cut off", "last good copy", "no complete settings file") {
+            try ($0 + ".last-good").overwriteFile(with: "{\n  \"port\": 8")
+        },
+        Case("another file as the last good copy", "last good copy", "not written by this library") {
+            try ($0 + ".last-good").overwriteFile(with: "{\"mine\": 1}")
+        },
+        Case("an outdated copy", "last good copy", "replaced or removed since", repair: "--repair") {
+            try JournalFile(of: $0).overwriteWord(at: 120, with: 2)
+        },
+        Case("a left temporary file", "temporary files", "a process that was killed", repair: "--repair") {
+            try age(directory(of: $0) + "/.settings.json.0123abcd.new")
+        },
+        Case("a left temporary journal", "temporary files", "a process that was killed", repair: "--repair") {
+            try age(directory(of: $0) + "/.settings.json.journal.0123abcd.new")
+        },
+    ]
+
+    @Test("it finds each damage, says what to do, and changes nothing", arguments: cases)
+    func finding(damage: Case) async throws {
+        guard !damage.needsRoot || geteuid() == 0 else { return }
+        try await withSuite { home, file in
+            if damage.isPending {
+                try await withoutCheckpoints(of: file) {
+                    _ = try await run(["acme", "set", "port=4711", "more=1"], home: home)
+                }
+            }
+            try damage.damage(file)
+            let before = try snapshot(of: home + "/acme")
+            let result = try await doctor(["acme"], home: home)
+            #expect(result.code == 78)
+            let found = result.findings.first { $0["fact"]?.contains(damage.fact) == true }
+            #expect(found?["topic"] == damage.topic, "\(result.findings)")
+            #expect(found?["repair"] == damage.repair)
+            for part in ["consequence", "remedy", "place"] { #expect(found?[part]?.isEmpty == false, "\(part)") }
+            let text = try ExampleProgram("stored-settings", ["acme", "doctor"], home: home)
+            #expect(await text.exitCode() == 78)
+            #expect(try text.lines.contains { $0.contains(damage.fact) })
+            for output in [result.text, try text.lines.joined(), try text.errors] {
+                #expect(!output.contains("s3cret") && !output.contains("4711"))
+            }
+            #expect(try snapshot(of: home + "/acme") == before)
+        }
+    }
+
+    @Test("it finds nothing in a suite that is in order, and in a file that no program has changed yet")
+    func order() async throws {
+        try await withSuite { home, file in
+            let result = try await doctor(["acme"], home: home)
+            #expect(result.code == 0)
+            #expect(result.findings.isEmpty, "\(result.findings)")
+            #expect(result.facts["values"] == "2 keys")
+            #expect(result.facts["last good copy"] == "the same values")
+            #expect(result.facts["journal"]?.hasSuffix("all changes are in the settings file") == true)
+            #expect(result.facts["locks"] == "free")
+            #expect(result.facts["watches"]?.contains("inotify instances") == true)
+            let new = home + "/new"
+            try FileManager.default.createDirectory(atPath: new, withIntermediateDirectories: false)
+            try (new + "/settings.json").overwriteFile(with: "{\"port\": 1} // mine")
+            let before = try snapshot(of: new)
+            let other = try await doctor([new], home: home)
+            #expect(other.code == 0)
+            #expect(other.findings.isEmpty)
+            #expect(try snapshot(of: new) == before)
+            try file.overwriteFile(with: "{\"port\": 1}")
+            let edited = try await doctor(["acme"], home: home)
+            #expect(edited.code == 0)
+            #expect(edited.facts["last good copy"] == "usable, older than the settings file")
+        }
+    }
+
+    @Test("a link to a settings file is no problem, and its target is examined")
+    func link() async throws {
+        try await withSuite { home, file in
+            let link = home + "/link.json"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
+            let result = try await doctor([link], home: home)
+            #expect(result.code == 0)
+            #expect(result.facts["link"]?.contains(file) == true)
+            #expect(result.facts["values"] == "2 keys")
+        }
+    }
+
+    @Test("it names the process that holds the lock of the journal, also a stopped one, and one that was killed")
+    func journalLock() async throws {
+        try await withSuite { home, file in
+            let probe = try Holder(file, home: home)
+            defer { probe.end() }
+            try await eventually("the lock is held") { try probe.isHolding }
+            let number = probe.processIdentifier
+            let held = try await doctor(["acme"], home: home)
+            #expect(held.code == 78)
+            #expect(held.findings.first?["fact"]?.hasPrefix("process \(number) (settings-probe) has held") == true)
+            kill(number, SIGSTOP)
+            let stopped = try await doctor(["acme"], home: home)
+            #expect(stopped.findings.first?["fact"]?.hasSuffix("and is stopped") == true, "\(stopped.findings)")
+            kill(number, SIGKILL)
+            probe.end()
+            let before = try snapshot(of: home + "/acme")
+            let killed = try await doctor(["acme"], home: home)
+            #expect(killed.code == 78)
+            #expect(killed.findings.first?["fact"]?.contains("ended while it held the lock") == true, "\(killed.findings)")
+            #expect(try snapshot(of: home + "/acme") == before)
+            let repaired = try await doctor(["acme", "--repair"], home: home)
+            #expect(repaired.code == 0)
+            #expect(repaired.repairs.count == 1)
+            #expect(try await value(home) == "4711")
+        }
+    }
+
+    @Test("it names the process that holds the lock for checkpoints")
+    func checkpointLock() async throws {
+        try await withSuite { home, file in
+            try await withoutCheckpoints(of: file) {
+                let result = try await doctor(["acme"], home: home)
+                #expect(result.code == 78)
+                #expect(result.findings.first?["fact"]?.hasPrefix("process \(getpid()) ") == true, "\(result.findings)")
+                #expect(result.findings.first?["topic"] == "lock")
+                try await run(["acme", "set", "port", "4712"], home: home)
+                let pending = try await doctor(["acme"], home: home)
+                #expect(pending.facts["journal"]?.hasSuffix("1 changes that are not in the settings file yet") == true)
+            }
+        }
+    }
+
+    @Test("a user without permissions receives a finding", .enabled(if: geteuid() == 0, "another user is needed"))
+    func noPermission() async throws {
+        try await withSuite { home, file in
+            let tool = try ExampleProgram.path(of: "stored-settings")
+            for (mode, fact) in [(0o700, "may not read it"), (0o755, "may not read it"), (0o711, "may not read it")] {
+                chmod(home, 0o755)
+                chmod(home + "/acme", mode_t(mode))
+                let before = try snapshot(of: home + "/acme")
+                let arguments = ["--reuid=65534", "--regid=65534", "--clear-groups", tool, file, "doctor", "--json"]
+                let program = try ExampleProgram(at: "/usr/bin/setpriv", arguments, home: home)
+                let code = await program.exitCode()
+                // The tool itself may be in a directory that the other user cannot enter.
+                guard code != 127, try !program.errors.contains("failed to execute") else { return }
+                #expect(code == 78)
+                let text = try program.lines.joined()
+                #expect(text.contains(fact), "\(text)")
+                #expect(try snapshot(of: home + "/acme") == before)
+            }
+        }
+    }
+
+    @Test("a full disk and few watches are found", .enabled(if: geteuid() == 0, "namespaces are needed"))
+    func shortage() async throws {
+        try await withSuite { home, _ in
+            let tool = try ExampleProgram.path(of: "stored-settings")
+            for (arguments, command, fact) in [
+                (["--mount"], "mount -t tmpfs -o size=64k tmpfs '\(home)/acme' && echo '{}' > '\(home)/acme/settings.json'",
+                 "the disk is full"),
+                (["--user", "--map-root-user"], "echo 1 > /proc/sys/user/max_inotify_instances", "almost all inotify"),
+            ] {
+                let script = "{ \(command); } || exit 99; '\(tool)' acme doctor --json"
+                let program = try ExampleProgram(
+                    at: "/usr/bin/unshare",
+                    arguments + ["/bin/sh", "-c", script],
+                    home: home,
+                    variables: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
+                )
+                let code = await program.exitCode()
+                // The system may not let this process create namespaces.
+                guard code == 78 || code == 0 else { continue }
+                #expect(code == 78)
+                let text = try program.lines.joined()
+                #expect(text.contains(fact), "\(text)")
+            }
+        }
+    }
+
+    // MARK: - Repairs
+
+    @Test("--repair removes what is safe to remove, and prints it", arguments: cases.filter { $0.repair == "--repair" })
+    func repairing(damage: Case) async throws {
+        try await withSuite { home, file in
+            try damage.damage(file)
+            let result = try await doctor(["acme", "--repair"], home: home)
+            #expect(!result.repairs.isEmpty)
+            #expect(!result.findings.contains { $0["fact"]?.contains(damage.fact) == true }, "\(result.findings)")
+            #expect(try await value(home) == "4711")
+            #expect(try await doctor(["acme"], home: home).code == 0)
+        }
+    }
+
+    @Test("--repair alone replaces no settings file", arguments: cases.filter { $0.topic == "settings file" })
+    func keeping(damage: Case) async throws {
+        try await withSuite { home, file in
+            try damage.damage(file)
+            let before = try snapshot(of: home + "/acme")
+            let result = try await doctor(["acme", "--repair"], home: home)
+            #expect(result.code == 78)
+            #expect(result.repairs.isEmpty)
+            #expect(try snapshot(of: home + "/acme") == before)
+        }
+    }
+
+    @Test("--restore keeps the broken file, and writes the last good values with all later changes")
+    func restoring() async throws {
+        try await withSuite { home, file in
+            let broken = "{\n  \"port\": ,\n}"
+            for number in 1...2 {
+                try file.overwriteFile(with: broken)
+                try await run(["acme", "set", "later", "x\(number)"], home: home)
+                let result = try await doctor(["acme", "--restore"], home: home)
+                #expect(result.code == 0, "\(result.findings)")
+                #expect(result.repairs.count == 2)
+                #expect(try (file + ".broken-\(number)").fileContents == broken)
+                #expect(try file.fileContents.contains("\"later\": \"x\(number)\""))
+                #expect(try await value(home) == "4711")
+            }
+            try remove(file)
+            #expect(try await doctor(["acme", "--restore"], home: home).repairs.count == 1)
+            #expect(try file.fileContents.contains("4711"))
+        }
+    }
+
+    @Test("--restore changes nothing without a usable last good copy")
+    func notRestoring() async throws {
+        try await withSuite { home, file in
+            try file.overwriteFile(with: "{")
+            try (file + ".last-good").overwriteFile(with: "{")
+            let before = try snapshot(of: home + "/acme")
+            let result = try await doctor(["acme", "--restore"], home: home)
+            #expect(result.code == 78)
+            #expect(result.repairs.isEmpty)
+            #expect(try snapshot(of: home + "/acme") == before)
+        }
+    }
+}
+
+// MARK: - Support
+
+/// A process that holds the lock of a journal, because it is in a transaction.
+private final class Holder {
+    private let program: ExampleProgram
+    private let input = Pipe()
+    var processIdentifier: pid_t { program.processIdentifier }
+
+    init(_ file: String, home: String) throws {
+        program = try ExampleProgram("settings-probe", ["--file", file], home: home, input: input.fileHandleForReading)
+        try input.fileHandleForWriting.write(contentsOf: Data("hold port 1\n".utf8))
+    }
+
+    var isHolding: Bool { get throws { try program.lines.contains("holding") } }
+
+    func end() { program.end() }
+}
+
+/// The output of the doctor.
+private struct Diagnosis {
+    var code: Int32
+    var text: String
+    var findings: [[String: String]]
+    var facts: [String: String]
+    var repairs: [String]
+}
+
+private func doctor(_ arguments: [String], home: String) async throws -> Diagnosis {
+    let all = [arguments[0], "doctor", "--json"] + arguments.dropFirst()
+    let program = try ExampleProgram("stored-settings", all, home: home)
+    let code = await program.exitCode()
+    let text = try program.lines.joined(separator: "\n")
+    let errors = try program.errors
+    let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(errors)")
+    let findings = try #require(object["findings"] as? [[String: Any]])
+    return Diagnosis(
+        code: code,
+        text: text + errors,
+        findings: findings.map { $0.compactMapValues { $0 as? String } },
+        facts: try #require(object["facts"] as? [String: String]),
+        repairs: try #require(object["repairs"] as? [String])
+    )
+}
+
+@discardableResult
+private func run(_ arguments: [String], home: String) async throws -> [String] {
+    let program = try ExampleProgram("stored-settings", arguments, home: home)
+    let code = await program.exitCode()
+    let errors = try program.errors
+    #expect(code == 0, "\(arguments) \(errors)")
+    return try program.lines
+}
+
+private func value(_ home: String) async throws -> String {
+    try await run(["acme", "get", "port"], home: home).joined()
+}
+
+/// Runs a body with a suite that was written, and the path of its file.
+private func withSuite(_ body: (_ home: String, _ file: String) async throws -> Void) async throws {
+    try await withTemporaryDirectory { home in
+        try await run(["acme", "set", "port=4711", "token=s3cret"], home: home)
+        try await body(home, home + "/acme/settings.json")
+    }
+}
+
+private func directory(of file: String) -> String {
+    URL(fileURLWithPath: file).deletingLastPathComponent().path
+}
+
+private func remove(_ path: String) throws {
+    try FileManager.default.removeItem(atPath: path)
+}
+
+/// Creates a file that was written an hour ago.
+private func age(_ path: String) throws {
+    try path.overwriteFile(with: "{\"token\": \"s3cret\"}")
+    try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -3_600)], ofItemAtPath: path)
+}
+
+/// The names, contents, modes, owners and times of everything in a directory, and of the directory.
+private func snapshot(of directory: String) throws -> [String] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+    return try (["."] + names).map { name in
+        var status = stat()
+        try #require(lstat(directory + "/" + name, &status) == 0)
+        let isFile = status.st_mode & S_IFMT == S_IFREG
+        let bytes = isFile ? try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)).base64EncodedString() : ""
+        let times = "\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)"
+        return "\(name) \(status.st_ino) \(status.st_mode) \(status.st_uid) \(times) \(bytes)"
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("stored-settings")
+struct StoredSettingsToolTests {
+    @Test("it shows, changes, exports and imports the values of a suite without its program")
+    func commands() async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["acme", "set", "port=80", "name=web", "tags=[\"a\"]", "ratio=0.5", "on=true"], home: home)
+            let rows = [
+                "KEY    TYPE    VALUE", "name   string  web", "on     bool    true", "port   int     80",
+                "ratio  double  0.5", "tags   array   [\"a\"]",
+            ]
+            #expect(try await run(["acme", "list"], home: home) == rows)
+            #expect(try await run(["acme", "list", "--keys"], home: home) == ["name", "on", "port", "ratio", "tags"])
+            #expect(try await run(["acme", "get", "port"], home: home) == ["80"])
+            #expect(try await run(["acme", "get", "name", "--json"], home: home) == ["\"web\""])
+            let path = "\(home)/acme/settings.json"
+            #expect(try await run(["acme", "path"], home: home) == [path])
+            #expect(try await run(["acme", "explain", "port"], home: home) == ["port = 80 (int), stored in \(path)"])
+            #expect(try await run(["acme", "validate"], home: home) == ["The settings are valid."])
+            try await run(["acme", "unset", "tags", "on", "ratio"], home: home)
+            let exported = try await run(["acme", "export"], home: home)
+            #expect(exported == ["{", "  \"name\": \"web\",", "  \"port\": 80", "}"])
+            let file = home + "/new.json"
+            try file.overwriteFile(with: "// one\n{\"port\": 81, \"new\": null,}")
+            try await run(["acme", "import", file, "--replace"], home: home)
+            #expect(try await run(["acme", "export"], home: home) == ["{", "  \"new\": null,", "  \"port\": 81", "}"])
+            #expect(try await run(["suites"], home: home) == ["acme"])
+            let variables = ["EDITOR": "sed -i s/81/82/", "PATH": "/usr/bin:/bin"]
+            let edit = try ExampleProgram("stored-settings", ["acme", "edit"], home: home, variables: variables)
+            #expect(await edit.exitCode() == 0)
+            #expect(try await run(["acme", "get", "port"], home: home) == ["82"])
+        }
+    }
+
+    @Test("a suite is found by its name, its directory and its file", arguments: ["acme", "%2E/b", ".x"])
+    func places(name: String) async throws {
+        try await withTemporaryDirectory { home in
+            let words = name.contains("/") ? [] : [name]
+            let directory = "\(home)/" + (name.hasPrefix(".") ? "%2E" + name.dropFirst() : name)
+            for word in words + [directory + "/", directory + "/settings.json"] {
+                try await run([word, "set", "word", word], home: home)
+                #expect(try await run([directory, "get", "word"], home: home) == [word])
+                #expect(FileManager.default.fileExists(atPath: directory + "/settings.json"))
+            }
+            if words == [name] { #expect(try await run(["suites"], home: home) == [name]) }
+        }
+    }
+
+    @Test(
+        "a new value has the type of the old one, or else that of the text, unless a type is given",
+        arguments: [
+            // The old value as JSON, the arguments, and the new value as JSON; nil if it is rejected.
+            ("\"a\"", ["5"], "\"5\""), ("\"a\"", ["true"], "\"true\""), ("\"a\"", ["{"], "\"{\""), ("5", ["6"], "6"),
+            ("5", ["6.5"], nil), ("5", ["x"], nil), ("5", ["6.5", "--type", "double"], "6.5"), ("0.5", ["3"], "3.0"),
+            ("0.5", ["x"], nil), ("true", ["off"], "false"), ("true", ["maybe"], nil), ("[1]", ["2,3"], "[2,3]"),
+            ("[\"a\"]", ["2,3"], "[\"2\",\"3\"]"), ("[1]", ["2,x"], nil), ("[1]", ["[true]"], "[true]"),
+            ("[]", ["1,2"], "[1,2]"), ("{\"a\":1}", ["{\"b\":2}"], "{\"b\":2}"), ("{\"a\":1}", ["b=2"], nil),
+            ("null", ["5"], "5"), (nil, ["5"], "5"), (nil, ["true"], "true"), (nil, ["a b"], "\"a b\""),
+            (nil, ["1.0"], "1.0"), (nil, ["[1, 2]"], "[1,2]"), (nil, ["[1"], nil), (nil, ["null"], "null"),
+            (nil, ["5", "--type", "string"], "\"5\""), (nil, ["x", "--type", "int"], nil),
+            (nil, ["2026-11-21T13:00:00Z", "--type", "date"], "\"2026-11-21T13:00:00Z\""),
+            (nil, ["yesterday", "--type", "date"], nil), (nil, ["AQI=", "--type", "data"], "\"AQI=\""),
+            (nil, ["%", "--type", "data"], nil), (nil, ["a,b", "--type", "array"], "[\"a\",\"b\"]"),
+            (nil, ["[1]", "--type", "object"], nil), (nil, ["{\"a\":[]}", "--type", "object"], "{\"a\":[]}"),
+            (nil, ["\"x\"", "--type", "json"], "\"x\""), (nil, ["x", "--type", "json"], nil),
+            (nil, ["5", "--type", "word"], nil),
+        ] as [(String?, [String], String?)]
+    )
+    func types(old: String?, arguments: [String], new: String?) async throws {
+        try await withTemporaryDirectory { home in
+            if let old {
+                try FileManager.default.createDirectory(atPath: home + "/acme", withIntermediateDirectories: false)
+                try "\(home)/acme/settings.json".overwriteFile(with: "{\"key\": \(old)}")
+            }
+            let set = try ExampleProgram("stored-settings", ["acme", "set", "key"] + arguments, home: home)
+            let code = await set.exitCode()
+            #expect([0, 64, 65].contains(code) && (code == 0) == (new != nil), "\(code)")
+            // The message does not contain the value.
+            if code == 65, let text = arguments.first, text.count > 3 { #expect(try !set.errors.contains(text)) }
+            guard let expected = new ?? old else { return }
+            #expect(try await run(["acme", "get", "key", "--json"], home: home) == [expected])
+        }
+    }
+
+    @Test(
+        "a missing suite is an error that creates nothing",
+        arguments: [
+            ["list"], ["get", "x"], ["explain"], ["watch"], ["validate"], ["unset", "x"], ["export"], ["edit"], ["doctor"],
+            ["doctor", "--repair", "--restore"],
+        ]
+    )
+    func missing(arguments: [String]) async throws {
+        try await withTemporaryDirectory { home in
+            for word in ["acme", "\(home)/acme/settings.json", "\(home)/acme/"] {
+                let program = try ExampleProgram("stored-settings", [word] + arguments, home: home)
+                #expect(await program.exitCode() == 66)
+                #expect(try program.errors.contains("there is no \(home)/acme/settings.json"))
+                #expect(try program.lines.isEmpty)
+                #expect(!FileManager.default.fileExists(atPath: home + "/acme"))
+            }
+        }
+    }
+
+    @Test(
+        "a wrong use has its exit code and a fix",
+        arguments: [
+            ([], Int32(64), "Usage: stored-settings SUITE COMMAND"), (["acme"], 64, "Usage: stored-settings acme COMMAND"),
+            (["acme", "lst"], 64, "Did you mean 'list'?"), (["--etc"], 64, "there is no option --etc"),
+            (["acme", "get", "prot"], 1, "Did you mean 'port'?"), (["acme", "unset", "x"], 1, "there is no value for 'x'"),
+            (["acme", "get"], 64, "Use 'stored-settings acme get KEY'"), (["", "list"], 73, "the suite's name is empty"),
+            (["acme", "set", "$schema", "x"], 65, "$schema"), (["acme", "set", "", "x"], 64, "the key is empty"),
+            (["--"], 64, "the suite is missing"),
+        ] as [([String], Int32, String)]
+    )
+    func misusing(arguments: [String], code: Int32, message: String) async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["acme", "set", "port", "80"], home: home)
+            let program = try ExampleProgram("stored-settings", arguments, home: home)
+            #expect(await program.exitCode() == code)
+            #expect(try program.lines.isEmpty)
+            let errors = try program.errors
+            #expect(errors.contains(message), "\(errors)")
+            #expect(try await run(["acme", "export"], home: home) == ["{", "  \"port\": 80", "}"])
+        }
+    }
+
+    @Test("a running program sees each change, and watch prints changes of all keys, new ones included")
+    func live() async throws {
+        try await withTemporaryDirectory { home in
+            let suite = "com.example.tool"
+            try await run([suite, "set", "retries", "4"], home: home)
+            let tool = try ExampleProgram("tool", ["config", "watch", "--initial", "retries"], home: home)
+            defer { tool.end() }
+            let watch = try ExampleProgram("stored-settings", [suite, "watch", "--initial"], home: home)
+            defer { watch.end() }
+            try await eventually("the first value in the program") { try tool.lines == ["retries=4"] }
+            try await eventually("the first value") { try watch.lines == ["retries=4"] }
+            try await run([suite, "set", "retries=5", "added=x"], home: home)
+            try await eventually("the change in the program") { try tool.lines.last == "retries=5" }
+            try await eventually("the changes") { try watch.lines.sorted() == ["added=x", "retries=4", "retries=5"] }
+            try await run([suite, "unset", "added"], home: home)
+            try await eventually("the removal") { try watch.lines.last == "added" }
+            #expect(try watch.errors.isEmpty)
+        }
+    }
+
+    @Test("values of a broken file are those of the last good copy, and without one, reading fails")
+    func broken() async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["acme", "set", "port", "80"], home: home)
+            try "\(home)/acme/settings.json".overwriteFile(with: "{\"port\": }")
+            let good = try ExampleProgram("stored-settings", ["acme", "get", "port"], home: home)
+            #expect(await good.exitCode() == 0)
+            #expect(try good.lines == ["80"])
+            #expect(try good.errors.contains("settings.json:1:10"))
+            try FileManager.default.removeItem(atPath: "\(home)/acme/settings.json.last-good")
+            for command in [["list"], ["get", "port"], ["export"], ["validate"], ["explain"], ["edit"]] {
+                let bad = try ExampleProgram("stored-settings", ["acme"] + command, home: home)
+                #expect(await bad.exitCode() == 78, "\(command)")
+                #expect(try bad.lines.isEmpty)
+                #expect(try bad.errors.contains("settings.json:1:10"))
+            }
+        }
+    }
+
+    @Test("bash completes suites, commands and keys with the generated script")
+    func bash() async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["acme", "set", "port=80", "path=x", "name=y"], home: home)
+            let script = home + "/completion.bash"
+            let text = try await run(["completion", "bash"], home: home).joined(separator: "\n")
+            try script.overwriteFile(with: text)
+            let directory = URL(fileURLWithPath: try ExampleProgram.path(of: "stored-settings")).deletingLastPathComponent()
+            for (words, expected) in [
+                (["a"], ["acme"]), (["acme", "e"], ["explain", "export", "edit"]), (["acme", "get", "p"], ["path", "port"]),
+                (["acme", "unset", "port", "n"], ["name"]), (["acme", "doctor", "--r"], ["--repair", "--restore"]),
+                (["acme", "import", ""], []), (["missing", "get", ""], []), (["./x"], []),
+            ] {
+                let line = (["stored-settings"] + words).map { "'\($0)'" }.joined(separator: " ")
+                let test = """
+                    source '\(script)'
+                    COMP_WORDS=(\(line)); COMP_CWORD=\(words.count)
+                    _stored_settings
+                    [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
+                    """
+                let variables = ["PATH": "\(directory.path):/usr/bin:/bin"]
+                let bash = try ExampleProgram(at: "/bin/bash", ["--norc", "-c", test], home: home, variables: variables)
+                #expect(await bash.exitCode() == 0)
+                #expect(try bash.lines == expected, "\(words)")
+                #expect(try bash.errors == "")
+            }
+        }
+    }
+
+    /// Runs the program, expects success, and returns the lines of its output.
+    @discardableResult
+    private func run(_ arguments: [String], home: String) async throws -> [String] {
+        let program = try ExampleProgram("stored-settings", arguments, home: home)
+        let code = await program.exitCode()
+        let errors = try program.errors
+        #expect(code == 0, "\(arguments) \(errors)")
+        return try program.lines
+    }
+}
