@@ -19,11 +19,7 @@ let package = Package(
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
 
         // Shows, changes and checks the settings of any program.
-        .executableTarget(
-            name: "stored-settings",
-            dependencies: ["StoredSettings"],
-            path: "Sources/StoredSettingsTool"
-        ),
+        .executableTarget(name: "stored-settings", dependencies: ["StoredSettings"]),
 
         // The examples of the README.
         .target(name: "ExampleSettings", dependencies: ["StoredSettings"], path: "Examples/settings"),
@@ -59,7 +55,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ExampleTests",
-            dependencies: ["StoredSettings", "TestSupport", "quickstart", "settings-probe", "stored-settings", "tool", "watch"]
+            dependencies: [
+                "StoredSettings", "TestSupport", "quickstart", "settings-probe", "stored-settings", "tool", "watch",
+            ]
         ),
 
         // Reads that have to compile to loads; `.ci/check-hot-reads` disassembles them.

@@ -118,7 +118,9 @@ struct DoctorTests {
         Case("a journal that was replaced", "journal", "another journal had replaced", repair: "--repair") {
             try JournalFile(of: $0).overwriteWord(at: 72, with: 1)
         },
-        Case("a disk that failed", "journal", "the disk failed") { try JournalFile(of: $0).overwriteWord(at: 160, with: 1) },
+        Case("a disk that failed", "journal", "the disk failed") {
+            try JournalFile(of: $0).overwriteWord(at: 160, with: 1)
+        },
         Case("no last good copy", "last good copy", "there is no last good copy") { try remove($0 + ".last-good") },
         Case("a last good copy that is cut off", "last good copy", "no complete settings file") {
             try ($0 + ".last-good").overwriteFile(with: "{\n  \"port\": 8")
@@ -220,7 +222,10 @@ struct DoctorTests {
             let before = try snapshot(of: home + "/acme")
             let killed = try await doctor(["acme"], home: home)
             #expect(killed.code == 78)
-            #expect(killed.findings.first?["fact"]?.contains("ended while it held the lock") == true, "\(killed.findings)")
+            #expect(
+                killed.findings.first?["fact"]?.contains("ended while it held the lock") == true,
+                "\(killed.findings)"
+            )
             #expect(try snapshot(of: home + "/acme") == before)
             let repaired = try await doctor(["acme", "--repair"], home: home)
             #expect(repaired.code == 0)
@@ -270,8 +275,11 @@ struct DoctorTests {
         try await withSuite { home, _ in
             let tool = try ExampleProgram.path(of: "stored-settings")
             for (arguments, command, fact) in [
-                (["--mount"], "mount -t tmpfs -o size=64k tmpfs '\(home)/acme' && echo '{}' > '\(home)/acme/settings.json'",
-                 "the disk is full"),
+                (
+                    ["--mount"],
+                    "mount -t tmpfs -o size=64k tmpfs '\(home)/acme' && echo '{}' > '\(home)/acme/settings.json'",
+                    "the disk is full"
+                ),
                 (["--user", "--map-root-user"], "echo 1 > /proc/sys/user/max_inotify_instances", "almost all inotify"),
             ] {
                 let script = "{ \(command); } || exit 99; '\(tool)' acme doctor --json"
@@ -328,6 +336,7 @@ struct DoctorTests {
                 #expect(result.code == 0, "\(result.findings)")
                 #expect(result.repairs.count == 2)
                 #expect(try (file + ".broken-\(number)").fileContents == broken)
+                #expect(result.facts["kept broken files"]?.contains("settings.json.broken-\(number)") == true)
                 #expect(try file.fileContents.contains("\"later\": \"x\(number)\""))
                 #expect(try await value(home) == "4711")
             }
@@ -433,12 +442,15 @@ private func age(_ path: String) throws {
 /// The names, contents, modes, owners and times of everything in a directory, and of the directory.
 private func snapshot(of directory: String) throws -> [String] {
     let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
-    return try (["."] + names).map { name in
-        var status = stat()
-        try #require(lstat(directory + "/" + name, &status) == 0)
-        let isFile = status.st_mode & S_IFMT == S_IFREG
-        let bytes = isFile ? try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)).base64EncodedString() : ""
-        let times = "\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)"
-        return "\(name) \(status.st_ino) \(status.st_mode) \(status.st_uid) \(times) \(bytes)"
-    }
+    return try (["."] + names)
+        .map { name in
+            var status = stat()
+            try #require(lstat(directory + "/" + name, &status) == 0)
+            let isFile = status.st_mode & S_IFMT == S_IFREG
+            let bytes =
+                isFile ? try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)).base64EncodedString() : ""
+            let times =
+                "\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)"
+            return "\(name) \(status.st_ino) \(status.st_mode) \(status.st_uid) \(times) \(bytes)"
+        }
 }

@@ -90,7 +90,8 @@ struct StoredSettingsToolTests {
     @Test(
         "a missing suite is an error that creates nothing",
         arguments: [
-            ["list"], ["get", "x"], ["explain"], ["watch"], ["validate"], ["unset", "x"], ["export"], ["edit"], ["doctor"],
+            ["list"], ["get", "x"], ["explain"], ["watch"], ["validate"], ["unset", "x"], ["export"], ["edit"],
+            ["doctor"],
             ["doctor", "--repair", "--restore"],
         ]
     )
@@ -109,10 +110,13 @@ struct StoredSettingsToolTests {
     @Test(
         "a wrong use has its exit code and a fix",
         arguments: [
-            ([], Int32(64), "Usage: stored-settings SUITE COMMAND"), (["acme"], 64, "Usage: stored-settings acme COMMAND"),
+            ([], Int32(64), "Usage: stored-settings SUITE COMMAND"),
+            (["acme"], 64, "Usage: stored-settings acme COMMAND"),
             (["acme", "lst"], 64, "Did you mean 'list'?"), (["--etc"], 64, "there is no option --etc"),
-            (["acme", "get", "prot"], 1, "Did you mean 'port'?"), (["acme", "unset", "x"], 1, "there is no value for 'x'"),
-            (["acme", "get"], 64, "Use 'stored-settings acme get KEY'"), (["", "list"], 73, "the suite's name is empty"),
+            (["acme", "get", "prot"], 1, "Did you mean 'port'?"),
+            (["acme", "unset", "x"], 1, "there is no value for 'x'"),
+            (["acme", "get"], 64, "Use 'stored-settings acme get KEY'"),
+            (["", "list"], 73, "the suite's name is empty"),
             (["acme", "set", "$schema", "x"], 65, "$schema"), (["acme", "set", "", "x"], 64, "the key is empty"),
             (["--"], 64, "the suite is missing"),
         ] as [([String], Int32, String)]
@@ -175,9 +179,11 @@ struct StoredSettingsToolTests {
             let script = home + "/completion.bash"
             let text = try await run(["completion", "bash"], home: home).joined(separator: "\n")
             try script.overwriteFile(with: text)
-            let directory = URL(fileURLWithPath: try ExampleProgram.path(of: "stored-settings")).deletingLastPathComponent()
+            let directory = URL(fileURLWithPath: try ExampleProgram.path(of: "stored-settings"))
+                .deletingLastPathComponent()
             for (words, expected) in [
-                (["a"], ["acme"]), (["acme", "e"], ["explain", "export", "edit"]), (["acme", "get", "p"], ["path", "port"]),
+                (["a"], ["acme"]), (["acme", "e"], ["explain", "export", "edit"]),
+                (["acme", "get", "p"], ["path", "port"]),
                 (["acme", "unset", "port", "n"], ["name"]), (["acme", "doctor", "--r"], ["--repair", "--restore"]),
                 (["acme", "import", ""], []), (["missing", "get", ""], []), (["./x"], []),
             ] {
@@ -189,7 +195,12 @@ struct StoredSettingsToolTests {
                     [[ ${#COMPREPLY[@]} -eq 0 ]] || printf '%s\\n' "${COMPREPLY[@]}"
                     """
                 let variables = ["PATH": "\(directory.path):/usr/bin:/bin"]
-                let bash = try ExampleProgram(at: "/bin/bash", ["--norc", "-c", test], home: home, variables: variables)
+                let bash = try ExampleProgram(
+                    at: "/bin/bash",
+                    ["--norc", "-c", test],
+                    home: home,
+                    variables: variables
+                )
                 #expect(await bash.exitCode() == 0)
                 #expect(try bash.lines == expected, "\(words)")
                 #expect(try bash.errors == "")

@@ -41,7 +41,10 @@ struct TerminalTests {
         }
     }
 
-    @Test("a signal during a hidden line restores the terminal and stores nothing", arguments: [SIGINT, SIGTERM, SIGHUP])
+    @Test(
+        "a signal during a hidden line restores the terminal and stores nothing",
+        arguments: [SIGINT, SIGTERM, SIGHUP]
+    )
     func restoring(number: CInt) async throws {
         try await withTemporaryDirectory { home in
             let terminal = try PseudoTerminal(columns: 80)
@@ -87,7 +90,10 @@ struct TerminalTests {
         }
     }
 
-    @Test("a signal that ends the program during edit ends the editor, and leaves no file", arguments: [SIGTERM, SIGHUP])
+    @Test(
+        "a signal that ends the program during edit ends the editor, and leaves no file",
+        arguments: [SIGTERM, SIGHUP]
+    )
     func ending(number: CInt) async throws {
         try await withTemporaryDirectory { home in
             let name = number == SIGTERM ? "TERM" : "HUP"
@@ -125,6 +131,7 @@ struct TerminalTests {
     }
 
     private func leftDirectories(in home: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: home).filter { $0.hasPrefix("stored-settings-") && !$0.contains(".") }
+        try FileManager.default.contentsOfDirectory(atPath: home)
+            .filter { $0.hasPrefix("stored-settings-") && !$0.contains(".") }
     }
 }

@@ -10,7 +10,8 @@ struct CommandHelp {
 
     /// The line that shows how a command is typed.
     func line(_ command: CommandDefinition, _ form: String) -> String {
-        [command.isGlobal ? program.executable : "\(program)", command.name, form].filter { !$0.isEmpty }.joined(separator: " ")
+        [command.isGlobal ? program.executable : "\(program)", command.name, form].filter { !$0.isEmpty }
+            .joined(separator: " ")
     }
 
     /// The lines of the help of all commands.

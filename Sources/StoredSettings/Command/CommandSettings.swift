@@ -131,7 +131,9 @@ package struct CommandSettings: Sendable {
 
     /// Throws if no value is known because the file cannot be read.
     package func checkReadable() throws {
-        guard let suite = undeclared?.suite, suite.keys.isEmpty, let problem = suite.engine.store.problem else { return }
+        guard let suite = undeclared?.suite, suite.keys.isEmpty, let problem = suite.engine.store.problem else {
+            return
+        }
         throw CommandFailure(suite.naming(problem))
     }
 }

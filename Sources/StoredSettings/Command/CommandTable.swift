@@ -184,5 +184,8 @@ extension CommandDefinition.Option {
     package static let allValues = Self(name: "--all", summary: "Print the values in use, with overrides and defaults")
     package static let force = Self(name: "--force", summary: "Include stored keys that no setting has")
     package static let replace = Self(name: "--replace", summary: "Remove the values that the object does not contain")
-    package static let markdown = Self(name: "--markdown", summary: "Print the help of all commands as a page of Markdown")
+    package static let markdown = Self(
+        name: "--markdown",
+        summary: "Print the help of all commands as a page of Markdown"
+    )
 }

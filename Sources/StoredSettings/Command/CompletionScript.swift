@@ -156,7 +156,9 @@ private enum ZshCompletion {
             "        return",
             "    fi",
         ]
-        if words.isNamed { lines.append("    [[ $words[2] == \(quoted([words.program.name])) ]] || { _files; return }") }
+        if words.isNamed {
+            lines.append("    [[ $words[2] == \(quoted([words.program.name])) ]] || { _files; return }")
+        }
         lines += [
             "    if (( CURRENT == 3 )); then",
             "        compadd -- \(quoted(words.commands))",

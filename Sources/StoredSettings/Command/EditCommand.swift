@@ -134,7 +134,9 @@ extension CommandInvocation {
     /// Returns the command of the shell that opens a file in an editor.
     private static func command(_ editor: String) -> String {
         // The editor takes the place of the shell, so that it receives the signals. Only a simple command can.
-        guard editor.contains(where: { ";|&(){}=".contains($0) || $0.isNewline }) else { return "exec \(editor) \"$1\"" }
+        guard editor.contains(where: { ";|&(){}=".contains($0) || $0.isNewline }) else {
+            return "exec \(editor) \"$1\""
+        }
         // An interrupt is for the editor. The shell waits for it.
         return "trap : INT QUIT; \(editor) \"$1\""
     }

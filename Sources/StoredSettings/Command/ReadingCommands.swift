@@ -5,7 +5,9 @@ extension CommandInvocation {
     package func list() throws {
         if has(.keys) { return try console.show(lines: settings.all.map { shown($0.key) }) }
         if has(.json) { return try console.show(json: StoredValue.array(settings.all.map(\.jsonObject)).prettyJSON) }
-        var table = TerminalTable(header: settings.isDeclared ? ["KEY", "VALUE", "LAYER", "HELP"] : ["KEY", "TYPE", "VALUE"])
+        var table = TerminalTable(
+            header: settings.isDeclared ? ["KEY", "VALUE", "LAYER", "HELP"] : ["KEY", "TYPE", "VALUE"]
+        )
         for (index, setting) in settings.all.enumerated() {
             guard settings.isDeclared else {
                 table.rows.append([setting.key, setting.typeName, setting.text ?? "null"])

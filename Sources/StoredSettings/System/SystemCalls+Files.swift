@@ -217,7 +217,8 @@ extension SystemCalls {
     ///
     /// - Throws: ``SystemError``, with `EEXIST` if a file has the new name, or with `EINVAL`, `ENOSYS` or `ENOTSUP` if the
     ///   file system or the C library does not support this.
-    package func renameExclusively(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError) {
+    package func renameExclusively(_ name: FilePath, to newName: FilePath, in directory: FileHandle) throws(SystemError)
+    {
         guard name.isValid else { throw SystemError(call: .rename, path: directory.path, number: EINVAL) }
         _ = try call(.rename, newName, in: directory) { base, newName in
             name.withCString { systemRenameExclusively(base, $0, newName) }

@@ -36,7 +36,9 @@ struct CommandHelpTests {
         #expect(result.code == 0)
         #expect(result.lines.first?.hasPrefix("Usage: tool config \(name)") == true)
         #expect(result.lines.allSatisfy { $0.count <= 100 })
-        for option in try CommandProgram(executable: "tool", name: "config").command(named: name).allOptions { #expect(result.output.contains(option.name)) }
+        for option in try CommandProgram(executable: "tool", name: "config").command(named: name).allOptions {
+            #expect(result.output.contains(option.name))
+        }
         #expect(await harness.run(name, "--help") == result)
         #expect(await harness.run(name, "-h") == result)
     }

@@ -88,7 +88,9 @@ struct Examination {
         } catch let error as SettingsError {
             var error = error
             if topic == .copy { error.consequence = "there is no last good copy of the settings file" }
-            if topic == .lock { error.consequence = "the settings file is not written; values are stored in the journal" }
+            if topic == .lock {
+                error.consequence = "the settings file is not written; values are stored in the journal"
+            }
             add(Finding(topic == .copy || topic == .lock ? .links : topic, isError: true, error))
         } catch {
             add(Finding(topic, error, at: directory.handle.path.appending(name)))
@@ -141,7 +143,7 @@ extension Examination {
         note("directory", "\(path), mode \(status.permissions.octal), user \(status.owner), group \(status.group)")
         do {
             try system.checkWritable(path)
-        } catch where error.number == Errno.readOnlyFileSystem {
+        } catch  where error.number == Errno.readOnlyFileSystem {
             add(
                 Finding(
                     .disk,
@@ -185,6 +187,15 @@ extension Examination {
 
     private mutating func examineDrafts(_ directory: SettingsDirectory) {
         do {
+            let prefix = directory.name.adding(Repair.brokenSuffix).bytes
+            let kept = try system.names(in: directory.handle).filter { $0.bytes.starts(with: prefix) }
+                .map(\.description)
+            if !kept.isEmpty {
+                note(
+                    "kept broken files",
+                    kept.sorted().joined(separator: ", ") + "; remove them when they are not needed"
+                )
+            }
             for name in try Drafts.abandoned(in: directory) {
                 add(
                     Finding(

@@ -13,7 +13,9 @@ import Foundation
 enum ValueType: String, CaseIterable {
     case string, int, double, bool, date, data, array, object, json
 
-    /// The type of a stored value; `nil` for null. Dates and data are stored as strings.
+    /// The type of a stored value; `nil` for null.
+    ///
+    /// Dates and data are stored as strings.
     init?(of value: StoredValue) {
         switch value.storedAsJSON.kind {
         case .null: return nil

@@ -43,13 +43,14 @@ enum ProcessTable {
     }
 
     private static func hasOpen(_ file: FileStatus, _ process: Int) -> Bool {
-        descriptors(of: "\(process)").contains { name in
-            do {
-                return try system.status(at: FilePath("/proc/\(process)/fd/\(name)"))?.isSameFile(as: file) ?? false
-            } catch {
-                return false
+        descriptors(of: "\(process)")
+            .contains { name in
+                do {
+                    return try system.status(at: FilePath("/proc/\(process)/fd/\(name)"))?.isSameFile(as: file) ?? false
+                } catch {
+                    return false
+                }
             }
-        }
     }
 
     private static func descriptors(of process: String) -> [String] {
@@ -104,7 +105,8 @@ enum ProcessTable {
 
 extension FileStatus {
     fileprivate func hasDevice(_ major: UInt64, _ minor: UInt64) -> Bool {
-        let number = ((major & 0xFFFF_F000) << 32) | ((major & 0xFFF) << 8) | ((minor & 0xFFFF_FF00) << 12) | (minor & 0xFF)
+        let number =
+            ((major & 0xFFFF_F000) << 32) | ((major & 0xFFF) << 8) | ((minor & 0xFFFF_FF00) << 12) | (minor & 0xFF)
         return device == number
     }
 }

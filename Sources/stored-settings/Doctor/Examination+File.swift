@@ -87,7 +87,11 @@ extension Examination {
             } catch {
                 let file = SettingsFile(path: place.file, system: system)
                 let isPermission = (error as? SystemError)?.number == Errno.permissionDenied
-                add(isPermission ? Finding(.file, error, at: path) : Finding(.file, isError: true, file.readError(error, hasValues: false)))
+                add(
+                    isPermission
+                        ? Finding(.file, error, at: path)
+                        : Finding(.file, isError: true, file.readError(error, hasValues: false))
+                )
                 return nil
             }
         }
@@ -174,7 +178,8 @@ extension Examination {
                     .copy,
                     path,
                     "it has values that were replaced or removed since",
-                    consequence: "removed secrets may be in it, and old values would be used if the settings file broke",
+                    consequence:
+                        "removed secrets may be in it, and old values would be used if the settings file broke",
                     remedy: "let the user of the program write to the directory, and change a value",
                     repair: .checkpoint
                 )
@@ -185,7 +190,9 @@ extension Examination {
             case (nil, _): copy == nil ? "none" : "not usable"
             case (let copy?, let current?) where copy == current.mapValues(\.storedAsJSON): "the same values"
             case (_?, nil): "usable"
-            case (_?, _?): isNewer(copy, than: settings) ? "usable, newer than the settings file" : "usable, older than the settings file"
+            case (_?, _?):
+                isNewer(copy, than: settings)
+                    ? "usable, newer than the settings file" : "usable, older than the settings file"
             }
         note("last good copy", state)
         let wasWritten = journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
@@ -208,7 +215,12 @@ extension Examination {
         _ directory: SettingsDirectory
     ) -> [String: StoredValue]? {
         do {
-            try compare(system.status(of: copy), of: path, with: settings?.status, in: system.status(of: directory.handle))
+            try compare(
+                system.status(of: copy),
+                of: path,
+                with: settings?.status,
+                in: system.status(of: directory.handle)
+            )
             let bytes = try system.contents(of: copy, limit: SettingsFile.longestFile)
             let text = try SettingsFileText(bytes, .strict)
             if text.isCanonical { return text.contents }

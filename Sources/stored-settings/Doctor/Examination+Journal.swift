@@ -116,18 +116,23 @@ extension Examination {
                 salt: epoch.salt
             )
             let size = try system.status(of: journal.file).size
-            let rest = reading.isWhole ? try system.contents(of: journal.file, in: Int(position.end)..<Int(position.end) + 8) : []
+            let rest =
+                reading.isWhole
+                ? try system.contents(of: journal.file, in: Int(position.end)..<Int(position.end) + 8) : []
             // Another process may have begun a new epoch meanwhile.
             guard let now = journal.current, now.epoch.epoch == epoch.epoch else { continue }
             let isCut = Int(position.end) > size
             guard reading.isWhole, !isCut else {
                 var error = SettingsError.damagedJournal(path)
-                if isCut { error.consequence = "another program truncated it, and changes are lost; the next set repairs it" }
+                if isCut {
+                    error.consequence = "another program truncated it, and changes are lost; the next set repairs it"
+                }
                 add(Finding(.journal, isError: true, error))
                 return ", \(reading.records.count) records before the damage are not in the settings file"
             }
             // The length of a record that was written, and not published.
-            if now.position == position, !journal.lock.isHeld, rest.count == 8, rest.prefix(4).contains(where: { $0 != 0 }),
+            if now.position == position, !journal.lock.isHeld, rest.count == 8,
+                rest.prefix(4).contains(where: { $0 != 0 }),
                 rest.suffix(4).enumerated().allSatisfy({ UInt8(truncatingIfNeeded: epoch.epoch >> ($0 * 8)) == $1 })
             {
                 add(
@@ -135,7 +140,8 @@ extension Examination {
                         .journal,
                         path,
                         "it ends with an unfinished record: a process was killed in the middle of a change",
-                        consequence: "that change had not returned, and is not stored; the next change overwrites the record",
+                        consequence:
+                            "that change had not returned, and is not stored; the next change overwrites the record",
                         remedy: "make the change again",
                         repair: .checkpoint
                     )
@@ -199,7 +205,15 @@ extension Examination {
             return "that of the journal is held by a process that has ended"
         }
         guard journal.lock.isHeld, journal.lock.acquisitions == first else { return nil }
-        add(held(journal.file.path, name, process, "the lock of the journal", "changes of other processes wait, and fail after 5 seconds"))
+        add(
+            held(
+                journal.file.path,
+                name,
+                process,
+                "the lock of the journal",
+                "changes of other processes wait, and fail after 5 seconds"
+            )
+        )
         return "that of the journal is held by \(name)"
     }
 
@@ -226,7 +240,9 @@ extension Examination {
         _ consequence: String
     ) -> Finding {
         let isStopped = process.flatMap { SystemCalls.statusOfProcess($0)?.isStopped } ?? false
-        let remedy = process.map { isStopped ? "resume process \($0) (kill -CONT \($0)), or end it" : "wait, or end process \($0)" }
+        let remedy = process.map {
+            isStopped ? "resume process \($0) (kill -CONT \($0)), or end it" : "wait, or end process \($0)"
+        }
         return Finding(
             .lock,
             isError: true,

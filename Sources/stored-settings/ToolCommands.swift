@@ -34,6 +34,7 @@ enum ToolCommands {
     /// All commands, in the order of the help.
     ///
     /// - Parameter place: The suite; `nil` for the help, and for commands that are not about one suite.
+    /// - Returns: The commands.
     static func all(for place: SuitePlace?) -> [CommandDefinition] {
         reading(place) + writing(place) + checking(place) + global
     }

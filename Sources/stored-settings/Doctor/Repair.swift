@@ -3,8 +3,13 @@
 
 import StoredSettings
 
-/// The repairs of `doctor`, which never remove a value. Each returns what it has done.
+/// The repairs of `doctor`, which never remove a value.
+///
+/// Each returns what it has done.
 struct Repair {
+    /// What the name of a broken settings file ends with, before a number.
+    static let brokenSuffix = ".broken-"
+
     private let place: SuitePlace
     private let system = SystemCalls()
     private var file: SettingsFile { SettingsFile(path: place.file, system: system) }
@@ -81,15 +86,21 @@ struct Repair {
         )
         do {
             _ = try SettingsFileText(bytes)
-            throw CommandFailure(CommandExit.temporary, "the settings file has been corrected meanwhile. Nothing is changed.")
+            throw CommandFailure(
+                CommandExit.temporary,
+                "the settings file has been corrected meanwhile. Nothing is changed."
+            )
         } catch is JSONSyntaxError {
             // It is to be replaced.
         }
         for number in 1...1_000 {
-            let name = directory.name.adding(".broken-\(number)")
+            let name = directory.name.adding("\(Self.brokenSuffix)\(number)")
             if try rename(directory, to: name) { return name }
         }
-        throw CommandFailure(CommandExit.cannotCreate, "there are 1000 broken files already. Nothing is changed. Remove them.")
+        throw CommandFailure(
+            CommandExit.cannotCreate,
+            "there are 1000 broken files already. Nothing is changed. Remove them."
+        )
     }
     /// Renames the settings file; returns `false` if another file has the name.
     private func rename(_ directory: SettingsDirectory, to name: FilePath) throws -> Bool {

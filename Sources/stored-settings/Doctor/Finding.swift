@@ -6,8 +6,13 @@ import StoredSettings
 struct Finding: Sendable {
     /// What the finding is about.
     enum Topic: String {
-        case directory, permissions, links, file = "settings file", journal, lock
-        case copy = "last good copy", drafts = "temporary files", watches, disk = "file system"
+        case directory, permissions, links
+        case file = "settings file"
+        case journal, lock
+        case copy = "last good copy"
+        case drafts = "temporary files"
+        case watches
+        case disk = "file system"
     }
 
     /// A change that removes the cause of a finding, and no value.

@@ -40,8 +40,11 @@ struct DoctorCommand {
         let facts = examination.facts.map { TerminalText.padded($0.name, to: width) + "  " + $0.text }
         let findings = examination.findings.map { "\($0.severity): \($0.error.message)" }
         let count = findings.count
-        var summary = count == 0 ? "No problem was found." : count == 1 ? "1 problem was found." : "\(count) problems were found."
-        let repairable = Set(examination.findings.compactMap(\.repair).map { $0 == .restore ? "--restore" : "--repair" })
+        var summary =
+            count == 0 ? "No problem was found." : count == 1 ? "1 problem was found." : "\(count) problems were found."
+        let repairable = Set(
+            examination.findings.compactMap(\.repair).map { $0 == .restore ? "--restore" : "--repair" }
+        )
         if !repairable.isEmpty { summary += " Repair with \(repairable.sorted().joined(separator: " ")), or by hand." }
         return repairs.map { "repaired: \($0)" } + facts + findings + [summary]
     }
@@ -52,7 +55,8 @@ struct DoctorCommand {
         let repair = Repair(place)
         var wanted = examination.findings.compactMap(\.repair)
         if !invocation.has(.restore) { wanted.removeAll { $0 == .restore } }
-        for kind in [Finding.Repair.protectDirectory, .removeDrafts, .restore, .checkpoint] where wanted.contains(kind) {
+        for kind in [Finding.Repair.protectDirectory, .removeDrafts, .restore, .checkpoint] where wanted.contains(kind)
+        {
             do {
                 switch kind {
                 case .protectDirectory: done.append(try repair.protectDirectory())
