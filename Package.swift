@@ -9,6 +9,7 @@ let package = Package(
     products: [
         .library(name: "StoredSettings", targets: ["StoredSettings"]),
         .library(name: "StoredSettingsFoundation", targets: ["StoredSettingsFoundation"]),
+        .library(name: "StoredSettingsEtcd", targets: ["StoredSettingsEtcd"]),
         .library(name: "StoredSettingsTesting", targets: ["StoredSettingsTesting"]),
         .executable(name: "stored-settings", targets: ["stored-settings"]),
     ],
@@ -16,6 +17,8 @@ let package = Package(
         .target(name: "StoredSettings"),
         // The part that needs full Foundation, which the library itself never links on Linux.
         .target(name: "StoredSettingsFoundation", dependencies: ["StoredSettings"]),
+        // A fleet's settings in etcd.
+        .target(name: "StoredSettingsEtcd", dependencies: ["StoredSettings"]),
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
 
         // Shows, changes and checks the settings of any program.

@@ -12,7 +12,7 @@ import Darwin
 ///
 /// Such a thread needs no file descriptor, does not keep the process alive, and does not handle the application's
 /// signals.
-enum BackgroundThread {
+package enum BackgroundThread {
     /// The stack size of a thread, in bytes.
     ///
     /// It is sufficient for deeply nested values, and for the application's reporters and observers. Only the pages
@@ -25,7 +25,7 @@ enum BackgroundThread {
     ///   - system: The system calls to use.
     ///   - body: The closure to run. The thread ends when it returns.
     /// - Throws: ``SystemError`` when the system refuses to create another thread.
-    static func start(_ system: SystemCalls, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+    package static func start(_ system: SystemCalls, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }

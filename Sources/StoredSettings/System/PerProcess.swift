@@ -113,7 +113,7 @@ struct ScheduledFlag: ~Copyable, Sendable {
 ///
 /// A file lock belongs to the open file description, which a forked child shares with its parent. The lock does not
 /// exclude the two from each other, so the child must open the files again.
-enum Forks {
+package enum Forks {
     private static let number = Atomic(0)
 
     private static let isWatching: Bool = {
@@ -123,7 +123,7 @@ enum Forks {
     }()
 
     /// The number of forks between the first use of the library and this process.
-    static var count: Int {
+    package static var count: Int {
         _ = isWatching
         return number.load(ordering: .relaxed)
     }

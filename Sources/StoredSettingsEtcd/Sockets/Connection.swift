@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A connection to a server, which carries one exchange at a time.
+///
+/// Only the thread of the sockets uses it.
+final class Connection {
+    enum Phase {
+        /// The connection is being established, at most until an instant.
+        case connecting(until: ContinuousClock.Instant)
+        case idle
+        case busy
+    }
+
+    /// The result of reading or writing.
+    enum Progress {
+        case waiting
+        /// The response is complete.
+        case response(EtcdResponse)
+        /// The connection has ended.
+        case lost(String)
+        /// The response is malformed.
+        case malformed(HTTPSyntaxError)
+    }
+
+    let endpoint: Int
+    let descriptor: CInt
+    var phase: Phase
+    private(set) var pending: PendingExchange?
+    /// The instant at which bytes were received last, or the connection became idle.
+    private(set) var lastActivity = ContinuousClock.now
+    /// Whether the task that receives the stream lags behind.
+    private(set) var isPaused = false
+
+    private var output: [UInt8] = []
+    private var sentCount = 0
+    private var canSend = true
+    private var parser = HTTPResponseParser()
+    private var body: [UInt8] = []
+    private var isOpen = true
+
+    init(_ descriptor: CInt, endpoint: Int, connectingUntil deadline: ContinuousClock.Instant, _ pending: PendingExchange) {
+        self.descriptor = descriptor
+        self.endpoint = endpoint
+        self.pending = pending
+        phase = .connecting(until: deadline)
+    }
+
+    deinit {
+        close()
+    }
+
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        SocketCalls.close(descriptor)
+    }
+
+    /// What to wait for.
+    var interest: SocketCalls.Interest {
+        switch phase {
+        case .connecting: SocketCalls.Interest(descriptor: descriptor, isWriting: true)
+        case .idle: SocketCalls.Interest(descriptor: descriptor, isReading: true)
+        case .busy:
+            SocketCalls.Interest(
+                descriptor: descriptor,
+                isReading: !isPaused,
+                isWriting: canSend && sentCount < output.count
+            )
+        }
+    }
+
+    /// The instant at which the exchange, or the connection, times out.
+    func deadline(idleLimit: Duration) -> ContinuousClock.Instant {
+        switch phase {
+        case .connecting(let deadline): min(deadline, pending?.exchange.deadline ?? deadline)
+        case .idle: lastActivity + idleLimit
+        case .busy: exchangeDeadline ?? lastActivity + idleLimit
+        }
+    }
+
+    private var exchangeDeadline: ContinuousClock.Instant? {
+        guard let exchange = pending?.exchange else { return nil }
+        guard parser.isUnlimited else { return exchange.deadline }
+        // The task takes the time that it needs.
+        return isPaused ? lastActivity + .seconds(86_400) : lastActivity + exchange.request.idleTimeout.bounded
+    }
+
+    /// Begins an exchange on an established connection.
+    func begin(_ pending: PendingExchange, host: String) {
+        let request = pending.exchange.request
+        self.pending = pending
+        phase = .busy
+        output = HTTPRequestText.bytes(of: request, host: host)
+        (sentCount, canSend, isPaused, body) = (0, true, false, [])
+        parser = HTTPResponseParser(
+            limits: HTTPLimits(body: max(0, request.maximumResponseSize)),
+            isStream: pending.exchange.isStream
+        )
+    }
+
+    /// Ends the exchange, so that the connection is idle.
+    ///
+    /// - Returns: Whether the connection can be used again.
+    func finish() -> Bool {
+        pending = nil
+        phase = .idle
+        lastActivity = .now
+        let isReusable = parser.isReusable && sentCount == output.count
+        (output, body) = ([], [])
+        return isReusable
+    }
+
+    func takePending() -> PendingExchange? {
+        defer { pending = nil }
+        return pending
+    }
+
+    func resumeReading() {
+        isPaused = false
+        lastActivity = .now
+    }
+
+    // MARK: - Input and output
+
+    /// Sends as much of the request as possible.
+    func send() -> Progress {
+        guard let exchange = pending?.exchange else { return .waiting }
+        while canSend, sentCount < output.count {
+            // First, because the exchange may be canceled at any time.
+            if sentCount == 0 { exchange.setMayHaveArrived(true) }
+            do {
+                sentCount += try SocketCalls.send(output[sentCount...], descriptor)
+            } catch {
+                if sentCount == 0 { exchange.setMayHaveArrived(false) }
+                guard !error.isWait else { return .waiting }
+                guard sentCount > 0 else { return .lost(error.reason) }
+                // The server may have answered before it ended the connection.
+                canSend = false
+            }
+        }
+        return .waiting
+    }
+
+    /// Receives what has arrived.
+    ///
+    /// - Parameter buffer: A buffer for the bytes, whose contents have no meaning.
+    func receive(_ buffer: inout [UInt8]) -> Progress {
+        guard let exchange = pending?.exchange else { return .lost("the server has sent bytes without a request") }
+        let count: Int
+        do {
+            count = try SocketCalls.receive(into: &buffer, descriptor)
+        } catch {
+            return error.isWait ? .waiting : .lost(error.reason)
+        }
+        lastActivity = .now
+        do {
+            guard count > 0 else {
+                guard !parser.isEmpty else { return .lost("the server has closed the connection") }
+                try parser.finish()
+                return .response(response)
+            }
+            let used = try parser.parse(buffer[..<count], into: &body)
+            if parser.isUnlimited, !body.isEmpty {
+                isPaused = !exchange.receive(body)
+                body = []
+            }
+            guard parser.isComplete else { return .waiting }
+            guard used == count else { return .malformed(.invalid("bytes follow the response")) }
+            return .response(response)
+        } catch {
+            return error == .truncated ? .lost(error.problem) : .malformed(error)
+        }
+    }
+
+    private var response: EtcdResponse { EtcdResponse(status: parser.status ?? 0, body: body) }
+
+    /// Whether bytes of the response have arrived, so that the request must not be repeated.
+    var hasResponse: Bool { !parser.isEmpty }
+
+    /// Whether the server has not closed an idle connection.
+    func isUsable(_ buffer: inout [UInt8]) -> Bool {
+        do {
+            // An idle connection receives nothing: a byte would belong to no response.
+            _ = try SocketCalls.receive(into: &buffer, descriptor)
+            return false
+        } catch {
+            return error.isWait
+        }
+    }
+}
+
+/// An exchange that has not ended, with the servers that remain to be tried.
+///
+/// Only the thread of the sockets uses it.
+final class PendingExchange {
+    let exchange: Exchange
+    /// The servers to try, the next one first.
+    var endpoints: [Int] = []
+    /// The remaining addresses of the first server; `nil` if they have not been determined.
+    var addresses: [SocketAddress]?
+    /// The instant at which the lookup of the first server's host is given up.
+    var lookupDeadline: ContinuousClock.Instant?
+    /// The number of times that the exchange was begun again.
+    var repetitions = 0
+    /// The reason why the last server could not be used.
+    var lastReason = "no server could be used"
+
+    init(_ exchange: Exchange) {
+        self.exchange = exchange
+    }
+}

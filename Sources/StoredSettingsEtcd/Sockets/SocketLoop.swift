@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// The thread of a ``SocketTransport``: waits for its sockets, and for commands of other threads.
+final class SocketLoop: Sendable {
+    enum Command: Sendable {
+        case start(Exchange)
+        /// The exchange has ended, so that its connection must be closed.
+        case abandon(Exchange)
+        /// The task of a stream has received everything.
+        case resumeReading(Exchange)
+        /// The host of a server was looked up.
+        case lookedUp(Int, SocketAddress.Lookup)
+    }
+
+    private struct State {
+        var commands: [Command] = []
+        /// The socket that wakes the thread, and the one that it waits for; -1 before it has started.
+        var (waking, waiting): (CInt, CInt) = (-1, -1)
+        var isWoken = false
+        var isClosed = false
+    }
+
+    private let endpoints: [EtcdEndpoint]
+    private let configuration: SocketTransport.Configuration
+    private let state = Locked(State())
+    private let forks = Forks.count
+
+    init(_ endpoints: [EtcdEndpoint], _ configuration: SocketTransport.Configuration) {
+        self.endpoints = endpoints
+        self.configuration = configuration.bounded
+    }
+
+    deinit {
+        // The thread retains this object, and the sockets are used only by its methods.
+        let (waking, waiting) = state.withLock { ($0.waking, $0.waiting) }
+        if waking >= 0 { SocketCalls.close(waking) }
+        if waiting >= 0 { SocketCalls.close(waiting) }
+    }
+
+    /// Sends a command to the thread, which is started by the first one.
+    ///
+    /// - Throws: ``EtcdTransportError`` when the loop is closed, or the system refuses to start a thread.
+    func post(_ command: Command) throws(EtcdTransportError) {
+        // A forked child has no copy of the thread, and shares the connections with its parent.
+        guard Forks.count == forks else {
+            throw Self.closed("the transport belongs to the process that this one was forked from")
+        }
+        try state.withLock { (state) throws(EtcdTransportError) in
+            guard !state.isClosed else { throw Self.closed("the transport is closed") }
+            if state.waking < 0 { try start(&state) }
+            state.commands.append(command)
+            if !state.isWoken {
+                state.isWoken = true
+                SocketCalls.wake(state.waking)
+            }
+        }
+    }
+
+    /// Ends all exchanges and the thread.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            if state.waking >= 0, Forks.count == forks { SocketCalls.wake(state.waking) }
+        }
+    }
+
+    private static func closed(_ reason: String) -> EtcdTransportError {
+        EtcdTransportError(.closed, mayHaveArrived: false, reason: reason)
+    }
+
+    private func start(_ state: inout State) throws(EtcdTransportError) {
+        do {
+            (state.waiting, state.waking) = try SocketCalls.makePair()
+            let waiting = state.waiting
+            try BackgroundThread.start(SystemCalls()) { [self] in run(waiting) }
+        } catch {
+            if state.waking >= 0 {
+                SocketCalls.close(state.waking)
+                SocketCalls.close(state.waiting)
+                (state.waking, state.waiting) = (-1, -1)
+            }
+            let reason = (error as? SocketCalls.Failure)?.reason ?? (error as? SystemError)?.reason ?? "an unknown error"
+            throw EtcdTransportError(
+                .unreachable,
+                mayHaveArrived: false,
+                reason: "the thread of the connections cannot be started: \(reason)"
+            )
+        }
+    }
+
+    // MARK: - The thread
+
+    private func run(_ waiting: CInt) {
+        let dispatcher = SocketDispatcher(endpoints, configuration) { [self] index, host, port in
+            lookUp(index, host, port)
+        }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        while true {
+            let (commands, isClosed) = state.withLock { state in
+                state.isWoken = false
+                defer { state.commands = [] }
+                return (state.commands, state.isClosed)
+            }
+            for command in commands { dispatcher.perform(command) }
+            guard !isClosed else { return dispatcher.end() }
+            dispatcher.continueExchanges()
+
+            var interests = dispatcher.interests + [SocketCalls.Interest(descriptor: waiting, isReading: true)]
+            SocketCalls.wait(for: &interests, timeout: dispatcher.timeUntilDeadline)
+            if interests.removeLast().isReadable {
+                do {
+                    _ = try SocketCalls.receive(into: &buffer, waiting)
+                } catch {
+                    // Nothing has arrived.
+                }
+            }
+            dispatcher.handle(interests)
+        }
+    }
+
+    /// Looks up a host on a thread of its own, because that may wait for name servers.
+    ///
+    /// At most one lookup of each server runs at a time.
+    private func lookUp(_ index: Int, _ host: String, _ port: UInt16) {
+        do {
+            try BackgroundThread.start(SystemCalls()) { [self] in
+                report(index, SocketAddress.lookUp(host, port: port, isNumeric: false))
+            }
+        } catch {
+            report(index, .failure(error.reason))
+        }
+    }
+
+    private func report(_ index: Int, _ result: SocketAddress.Lookup) {
+        do {
+            try post(.lookedUp(index, result))
+        } catch {
+            // The transport is closed, and needs no addresses.
+        }
+    }
+}
