@@ -47,6 +47,12 @@ let package = Package(
             name: "StoredSettingsTests",
             dependencies: ["StoredSettings", "StoredSettingsTesting", "TestSupport"]
         ),
+        // Members of etcd, a proxy that disturbs connections, and a server with scripted answers.
+        .target(name: "EtcdTestSupport", path: "Tests/EtcdTestSupport"),
+        .testTarget(
+            name: "StoredSettingsEtcdTests",
+            dependencies: ["StoredSettings", "StoredSettingsEtcd", "EtcdTestSupport", "TestSupport"]
+        ),
         .testTarget(
             name: "StoredSettingsFoundationTests",
             dependencies: ["StoredSettings", "StoredSettingsFoundation", "StoredSettingsTesting", "TestSupport"]

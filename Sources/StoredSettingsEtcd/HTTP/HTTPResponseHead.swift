@@ -80,7 +80,8 @@ struct HTTPResponseHead: Sendable {
         let (name, value) = try Self.split(line)
         switch name {
         case "content-length":
-            guard 1...15 ~= value.utf8.count, value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let length = Int(value) else {
+            guard 1...15 ~= value.utf8.count, value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let length = Int(value)
+            else {
                 throw .invalid("the content length is not a number")
             }
             guard self.length == nil || self.length == length else { throw .invalid("there are two content lengths") }

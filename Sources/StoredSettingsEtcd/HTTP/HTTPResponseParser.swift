@@ -174,7 +174,9 @@ package struct HTTPResponseParser: Sendable {
     private mutating func beginBody() throws(HTTPSyntaxError) {
         guard head.status >= 200 else {
             interimResponses += 1
-            guard interimResponses <= limits.interimResponses else { throw .invalid("there are too many interim responses") }
+            guard interimResponses <= limits.interimResponses else {
+                throw .invalid("there are too many interim responses")
+            }
             guard head.status != 101 else { throw .invalid("the server changes to another protocol") }
             state = .statusLine
             return
@@ -198,7 +200,9 @@ package struct HTTPResponseParser: Sendable {
         let digits = line.prefix { $0 != 0x3B && $0 != 0x20 && $0 != 0x09 }
         let extensions = line[digits.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
         // 8 digits are 4 GiB, more than any chunk has.
-        guard 1...8 ~= digits.count, extensions.first ?? 0x3B == 0x3B else { throw .invalid("a chunk has no valid size") }
+        guard 1...8 ~= digits.count, extensions.first ?? 0x3B == 0x3B else {
+            throw .invalid("a chunk has no valid size")
+        }
         var size = 0
         for digit in digits {
             switch digit {

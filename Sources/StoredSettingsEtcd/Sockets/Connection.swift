@@ -38,7 +38,12 @@ final class Connection {
     private var body: [UInt8] = []
     private var isOpen = true
 
-    init(_ descriptor: CInt, endpoint: Int, connectingUntil deadline: ContinuousClock.Instant, _ pending: PendingExchange) {
+    init(
+        _ descriptor: CInt,
+        endpoint: Int,
+        connectingUntil deadline: ContinuousClock.Instant,
+        _ pending: PendingExchange
+    ) {
         self.descriptor = descriptor
         self.endpoint = endpoint
         self.pending = pending

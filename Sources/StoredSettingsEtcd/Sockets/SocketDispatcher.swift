@@ -68,7 +68,9 @@ final class SocketDispatcher {
     /// The time until ``continueExchanges()`` must be called; `nil` if nothing can time out.
     var timeUntilDeadline: Duration? {
         var deadlines = connections.map { $0.deadline(idleLimit: configuration.idleConnectionLifetime) }
-        for pending in queue { deadlines.append(min(pending.exchange.deadline, pending.lookupDeadline ?? pending.exchange.deadline)) }
+        for pending in queue {
+            deadlines.append(min(pending.exchange.deadline, pending.lookupDeadline ?? pending.exchange.deadline))
+        }
         return deadlines.min().map { $0 - .now }
     }
 
@@ -93,7 +95,8 @@ final class SocketDispatcher {
     /// Ends exchanges and connections whose time is over, and begins the exchanges that can begin.
     func continueExchanges() {
         let now = ContinuousClock.now
-        for connection in connections where connection.deadline(idleLimit: configuration.idleConnectionLifetime) <= now {
+        for connection in connections where connection.deadline(idleLimit: configuration.idleConnectionLifetime) <= now
+        {
             expire(connection, now)
         }
         let waiting = queue

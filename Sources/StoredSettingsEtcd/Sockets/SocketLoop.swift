@@ -81,7 +81,8 @@ final class SocketLoop: Sendable {
                 SocketCalls.close(state.waiting)
                 (state.waking, state.waiting) = (-1, -1)
             }
-            let reason = (error as? SocketCalls.Failure)?.reason ?? (error as? SystemError)?.reason ?? "an unknown error"
+            let reason =
+                (error as? SocketCalls.Failure)?.reason ?? (error as? SystemError)?.reason ?? "an unknown error"
             throw EtcdTransportError(
                 .unreachable,
                 mayHaveArrived: false,

@@ -80,7 +80,8 @@ public final class SocketTransport: EtcdTransport {
         switch await next(of: exchange) {
         case .response(let response): return response
         case .failure(let error): throw error
-        case .piece: throw EtcdTransportError(.malformedResponse, mayHaveArrived: true, reason: "the response has no end")
+        case .piece:
+            throw EtcdTransportError(.malformedResponse, mayHaveArrived: true, reason: "the response has no end")
         }
     }
 

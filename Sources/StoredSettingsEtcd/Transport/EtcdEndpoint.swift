@@ -65,7 +65,11 @@ public struct EtcdEndpoint: Hashable, Sendable {
     }
 
     private static func invalid(_ reason: String) -> EtcdTransportError {
-        EtcdTransportError(.invalidArgument, mayHaveArrived: false, reason: "the address of a server is invalid: \(reason)")
+        EtcdTransportError(
+            .invalidArgument,
+            mayHaveArrived: false,
+            reason: "the address of a server is invalid: \(reason)"
+        )
     }
 
     /// The value of the header `Host`.

@@ -64,9 +64,11 @@ extension EtcdTransportError: CustomStringConvertible {
     private var fix: String {
         switch code {
         case .unreachable: "Check the addresses of the servers, and that one of them runs."
-        case .connectionLost: "Repeat the request if that is safe; check the server and the network if it happens again."
+        case .connectionLost:
+            "Repeat the request if that is safe; check the server and the network if it happens again."
         case .timedOut: "Repeat the request if that is safe; check the load of the server, or increase the timeout."
-        case .malformedResponse: "Check that the address is that of an etcd server, and that no proxy changes responses."
+        case .malformedResponse:
+            "Check that the address is that of an etcd server, and that no proxy changes responses."
         case .responseTooLarge: "Request less at a time, or increase the maximum size of a response."
         case .closed: "Create a new transport."
         case .invalidArgument: "Correct the address, the path or the header."

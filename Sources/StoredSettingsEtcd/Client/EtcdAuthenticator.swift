@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// The user of a client.
+///
+/// It prints without the password.
+package struct EtcdCredentials: Sendable, CustomStringConvertible {
+    package var user: String
+    package var password: String
+
+    package init(user: String, password: String) {
+        self.user = user
+        self.password = password
+    }
+
+    package var description: String { "EtcdCredentials" }
+}
+
+/// The token of a client, which all of its requests share.
+///
+/// The token is requested when it is needed, by one request for all callers. A caller whose task is canceled stops waiting at
+/// once.
+final class EtcdAuthenticator: Sendable {
+    private typealias Outcome = Result<String, EtcdError>
+
+    private struct State {
+        /// The current token; empty if etcd requires none; `nil` if none was requested.
+        var token: String?
+        var isRequesting = false
+        var waiters: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    private let state = Locked(State())
+    private let request: @Sendable () async throws -> String
+
+    /// - Parameter request: A closure that requests a token. It returns an empty string if etcd requires none.
+    init(_ request: @escaping @Sendable () async throws -> String) {
+        self.request = request
+    }
+
+    /// Returns the current token, which is requested if there is none.
+    ///
+    /// - Parameter invalid: A token that etcd has refused.
+    func token(insteadOf invalid: String? = nil) async throws(EtcdError) -> String {
+        if let invalid { discard(invalid) }
+        if let token = state.withLock({ $0.token }) { return token }
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
+                wait(number, continuation)
+            }
+        } onCancel: {
+            let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
+            waiter?.resume(returning: Self.canceled)
+        }
+        return try outcome.get()
+    }
+
+    /// Removes a token, unless another one was received meanwhile.
+    func discard(_ token: String) {
+        state.withLock { if $0.token == token { $0.token = nil } }
+    }
+
+    private static var canceled: Outcome { .failure(EtcdError(.canceled, "the task was canceled")) }
+
+    private func wait(_ number: UInt64, _ continuation: CheckedContinuation<Outcome, Never>) {
+        let (outcome, mustRequest) = state.withLock { state -> (Outcome?, Bool) in
+            if let token = state.token { return (.success(token), false) }
+            // The handler of the cancellation may already have run.
+            if Task.isCancelled { return (Self.canceled, false) }
+            state.waiters[number] = continuation
+            guard !state.isRequesting else { return (nil, false) }
+            state.isRequesting = true
+            return (nil, true)
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+        // Not a child of the caller's task, because other callers wait for it, too. The request has a timeout.
+        if mustRequest { Task.detached { await self.requestToken() } }
+    }
+
+    private func requestToken() async {
+        let outcome: Outcome
+        do {
+            outcome = .success(try await request())
+        } catch {
+            outcome = .failure(EtcdError(error))
+        }
+        let waiters = state.withLock { state in
+            state.isRequesting = false
+            if case .success(let token) = outcome { state.token = token }
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in waiters.values { waiter.resume(returning: outcome) }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+/// Sends messages to etcd's gateway, with a token if etcd requires one.
+struct EtcdGateway: Sendable {
+    let transport: any EtcdTransport
+    let authenticator: EtcdAuthenticator?
+    private let configuration: EtcdClient.Configuration
+
+    init(
+        _ transport: any EtcdTransport,
+        _ configuration: EtcdClient.Configuration,
+        _ credentials: (@Sendable () async throws -> EtcdCredentials)?
+    ) {
+        self.transport = transport
+        self.configuration = configuration
+        authenticator = credentials.map { credentials in
+            EtcdAuthenticator { try await Self.requestToken(transport, configuration, credentials) }
+        }
+    }
+
+    func request(_ path: String, _ message: StoredValue, isIdempotent: Bool) throws(EtcdError) -> EtcdRequest {
+        try Self.request(path, message, isIdempotent: isIdempotent, configuration)
+    }
+
+    private static func request(
+        _ path: String,
+        _ message: StoredValue,
+        isIdempotent: Bool,
+        _ configuration: EtcdClient.Configuration
+    ) throws(EtcdError) -> EtcdRequest {
+        do {
+            return EtcdRequest(
+                path: path,
+                body: try JSONWriter.compactText(of: message),
+                isIdempotent: isIdempotent,
+                timeout: configuration.timeout,
+                maximumResponseSize: configuration.limits.responseSize
+            )
+        } catch {
+            throw EtcdError(.rejected(3), "a request is nested too deeply")
+        }
+    }
+
+    func authorized(_ request: EtcdRequest, _ token: String?) -> EtcdRequest {
+        var request = request
+        if let token, !token.isEmpty { request.headers.append(.init("Authorization", token)) }
+        return request
+    }
+
+    /// Sends a message, and returns the decoded response.
+    ///
+    /// If etcd refuses the token, the message is sent once more with a new one.
+    ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - message: The message.
+    ///   - isReadOnly: Whether the request changes nothing.
+    ///   - isIdempotent: Whether the request may be sent again when it is unknown if etcd has executed it.
+    ///   - decode: A closure that decodes the response.
+    func send<Response>(
+        _ path: String,
+        _ message: StoredValue,
+        isReadOnly: Bool = true,
+        isIdempotent: Bool = true,
+        _ decode: (GatewayObject) throws(GatewayObject.Malformed) -> Response
+    ) async throws(EtcdError) -> Response {
+        let request = try self.request(path, message, isIdempotent: isIdempotent)
+        do throws(EtcdError) {
+            let token = try await authenticator?.token()
+            var response = try await send(request, token)
+            if let authenticator, Self.isAboutToken(response) {
+                // etcd has refused the request before executing it, so it may be sent again.
+                let newToken = try await authenticator.token(insteadOf: token)
+                response = try await send(request, newToken)
+            }
+            guard response.status == 200 else { throw EtcdError(response) }
+            do throws(GatewayObject.Malformed) {
+                return try decode(GatewayObject(response.body[...]))
+            } catch {
+                throw EtcdError(error)
+            }
+        } catch {
+            var error = error
+            if isReadOnly { error.mayHaveHappened = false }
+            throw error
+        }
+    }
+
+    private func send(_ request: EtcdRequest, _ token: String?) async throws(EtcdError) -> EtcdResponse {
+        do {
+            return try await transport.send(authorized(request, token))
+        } catch {
+            let error = EtcdError(error)
+            // An etcd that was restored from a backup does not answer a request with a token of its lost future.
+            if error.code == .timedOut, let token { authenticator?.discard(token) }
+            throw error
+        }
+    }
+
+    /// Whether etcd has refused a request because of its token.
+    static func isAboutToken(_ response: EtcdResponse) -> Bool {
+        guard response.status != 200 else { return false }
+        do throws(GatewayObject.Malformed) {
+            let object = try GatewayObject(response.body[...])
+            return EtcdError.isAboutToken(
+                grpcCode: try object.smallInteger("code"),
+                message: try object.string("message")
+            )
+        } catch {
+            return false
+        }
+    }
+
+    private static func requestToken(
+        _ transport: any EtcdTransport,
+        _ configuration: EtcdClient.Configuration,
+        _ readCredentials: @Sendable () async throws -> EtcdCredentials
+    ) async throws -> String {
+        let credentials: EtcdCredentials
+        do {
+            credentials = try await readCredentials()
+        } catch {
+            throw EtcdError(.authenticationFailed, "the user and the password cannot be read: \(type(of: error))")
+        }
+        let message: [String: StoredValue] = [
+            "name": .string(credentials.user), "password": .string(credentials.password),
+        ]
+        let request = try request("/v3/auth/authenticate", .dictionary(message), isIdempotent: true, configuration)
+        do {
+            let response = try await transport.send(request)
+            guard response.status == 200 else {
+                let error = EtcdError(response)
+                // etcd without users needs no token.
+                if error.code == .rejected(9), error.reason.contains("authentication is not enabled") { return "" }
+                throw error
+            }
+            let token = try GatewayObject(response.body[...]).string("token")
+            guard !token.isEmpty else { throw EtcdError(.malformedResponse, "etcd has sent an empty token") }
+            return token
+        } catch {
+            var error = EtcdError(error)
+            // Requesting a token changes nothing.
+            error.mayHaveHappened = false
+            throw error
+        }
+    }
+}

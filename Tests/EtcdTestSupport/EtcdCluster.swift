@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+
+/// Members of etcd on the loopback interface, with their data in a temporary directory.
+///
+/// The methods wait, so call them on a thread of your own, for example with ``blocking(_:)``. If this process ends without
+/// ``stop()``, the members are killed and the directory is removed all the same.
+package final class EtcdCluster: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private struct Member {
+        let clientPort: UInt16
+        let peerPort: UInt16
+        var process: Process?
+    }
+
+    /// The path of etcd; `nil` if it is not installed. The environment variable `STORED_SETTINGS_ETCD` replaces it.
+    package static let program = find("etcd", variable: "STORED_SETTINGS_ETCD")
+
+    package static var isInstalled: Bool { program != nil }
+
+    /// The directory of the data and the logs of the members.
+    private let directory: URL
+    private let members: Mutex<[Member]>
+    private let options: [String]
+    /// A process that cleans up when its input ends, which happens at the latest when this process ends.
+    private let guardian = Process()
+    private let guardianInput = Pipe()
+
+    private static func find(_ name: String, variable: String?) -> String? {
+        let environment = ProcessInfo.processInfo.environment
+        if let variable, let path = environment[variable] {
+            return FileManager.default.isExecutableFile(atPath: path) ? path : nil
+        }
+        let directories = (environment["PATH"] ?? "").split(separator: ":") + ["/usr/bin", "/usr/local/bin"]
+        return directories.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    // MARK: - Starting and stopping
+
+    /// Starts a cluster, and waits until it is ready.
+    ///
+    /// - Parameters:
+    ///   - count: The number of members.
+    ///   - options: Further options of each member.
+    package init(members count: Int = 1, options: [String] = []) throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
+        self.options = options
+        // The sockets are open at the same time, so that the ports differ.
+        let sockets = try (0..<2 * count).map { _ in try LoopbackSocket.listening() }
+        members = Mutex(
+            (0..<count).map { Member(clientPort: sockets[2 * $0].port, peerPort: sockets[2 * $0 + 1].port) }
+        )
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try startGuardian()
+        withExtendedLifetime(sockets) {}
+        do {
+            for index in 0..<count { try start(index) }
+            try waitUntilReady()
+        } catch {
+            stop()
+            throw error
+        }
+    }
+
+    private func startGuardian() throws {
+        guardian.executableURL = URL(fileURLWithPath: "/bin/sh")
+        let script =
+            "cat >/dev/null; for file in \"$1\"/*.pid; do [ ! -f \"$file\" ] || kill -9 \"$(cat \"$file\")\"; done; rm -rf \"$1\""
+        guardian.arguments = ["-c", script, "sh", directory.path]
+        guardian.standardInput = guardianInput
+        guardian.standardOutput = FileHandle.nullDevice
+        guardian.standardError = FileHandle.nullDevice
+        try guardian.run()
+    }
+
+    /// Kills all members, and removes their data.
+    package func stop() {
+        for index in members.withLock({ $0.indices }) { kill(index) }
+        do {
+            try guardianInput.fileHandleForWriting.close()
+        } catch {
+            // It was closed before.
+        }
+        guardian.waitUntilExit()
+    }
+
+    /// Starts a member that was never started, or was killed. Does not wait until it is ready.
+    package func start(_ index: Int) throws {
+        guard let program = Self.program else { throw Failure(description: "etcd is not installed") }
+        let all = members.withLock { $0.map { ($0.clientPort, $0.peerPort) } }
+        let (client, peer) = ("http://127.0.0.1:\(all[index].0)", "http://127.0.0.1:\(all[index].1)")
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        // The path of a Unix socket is relative to the current directory.
+        process.currentDirectoryURL = directory
+        process.arguments =
+            [
+                "--name", "m\(index)", "--data-dir", "m\(index)",
+                "--listen-client-urls", "\(client),unix://m\(index):0", "--advertise-client-urls", client,
+                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                "--initial-cluster", all.indices.map { "m\($0)=http://127.0.0.1:\(all[$0].1)" }.joined(separator: ","),
+                "--logger", "zap", "--log-outputs", directory.appendingPathComponent("m\(index).log").path,
+            ] + options
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        try "\(process.processIdentifier)".write(to: pidFile(index), atomically: true, encoding: .utf8)
+        members.withLock { $0[index].process = process }
+    }
+
+    /// Kills a member with `SIGKILL`, and waits for its end.
+    package func kill(_ index: Int) {
+        let process = members.withLock { members in
+            defer { members[index].process = nil }
+            return members[index].process
+        }
+        guard let process else { return }
+        _ = Foundation.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        do {
+            try FileManager.default.removeItem(at: pidFile(index))
+        } catch {
+            // The directory was removed.
+        }
+    }
+
+    private func pidFile(_ index: Int) -> URL { directory.appendingPathComponent("m\(index).pid") }
+
+    /// Stops and continues a member, like a machine that hangs.
+    package func suspend(_ index: Int, _ isSuspended: Bool) {
+        guard let process = members.withLock({ $0[index].process }) else { return }
+        _ = Foundation.kill(process.processIdentifier, isSuspended ? SIGSTOP : SIGCONT)
+    }
+
+    // MARK: - State
+
+    /// The port for the clients of a member.
+    package func port(_ index: Int = 0) -> UInt16 { members.withLock { $0[index].clientPort } }
+
+    package var urls: [String] { members.withLock { $0.map { "http://127.0.0.1:\($0.clientPort)" } } }
+
+    /// The URL of a member's Unix socket.
+    package func unixURL(_ index: Int = 0) -> String { "unix:\(directory.path)/m\(index):0" }
+
+    /// Waits until all running members answer with the agreement of a quorum.
+    package func waitUntilReady(within seconds: Double = 120) throws {
+        let deadline = Date().addingTimeInterval(seconds)
+        for index in members.withLock({ $0.indices }) {
+            while true {
+                guard let process = members.withLock({ $0[index].process }) else { break }
+                if get("/health", of: index)?.contains("\"true\"") == true { break }
+                guard process.isRunning else { throw Failure(description: "member \(index) has ended") }
+                guard Date() < deadline else { throw Failure(description: "member \(index) is not ready") }
+                Thread.sleep(forTimeInterval: 0.02)
+            }
+        }
+    }
+
+    /// The member that is the leader, if the members that run have one.
+    package var leader: Int? {
+        for index in members.withLock({ $0.indices }) {
+            guard let status = post("/v3/maintenance/status", "{}", to: index),
+                let member = Self.value("member_id", in: status), let leader = Self.value("leader", in: status)
+            else { continue }
+            if member == leader { return index }
+        }
+        return nil
+    }
+
+    private static func value(_ name: String, in text: String) -> Substring? {
+        guard let start = text.range(of: "\"\(name)\":\"") else { return nil }
+        return text[start.upperBound...].prefix { $0 != "\"" }
+    }
+
+    // MARK: - Requests that do not use the library
+
+    /// Sends JSON to the gateway of a member.
+    ///
+    /// - Returns: The response with its head; `nil` if the member does not answer.
+    package func post(_ path: String, _ json: String, to index: Int = 0, token: String? = nil) -> String? {
+        let authorization = token.map { "Authorization: \($0)\r\n" } ?? ""
+        return exchange(
+            "POST \(path) HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\(authorization)"
+                + "Content-Length: \(json.utf8.count)\r\n\r\n\(json)",
+            index
+        )
+    }
+
+    private func get(_ path: String, of index: Int) -> String? {
+        exchange("GET \(path) HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n", index)
+    }
+
+    private func exchange(_ request: String, _ index: Int) -> String? {
+        do {
+            let socket = try LoopbackSocket.connected(to: port(index))
+            guard socket.write(request.utf8) else { return nil }
+            var response: [UInt8] = []
+            while true {
+                let bytes = socket.read()
+                guard !bytes.isEmpty else { break }
+                response += bytes
+            }
+            return response.isEmpty ? nil : String(decoding: response, as: UTF8.self)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Runs `etcdctl` with the address of a member.
+    ///
+    /// - Parameters:
+    ///   - arguments: The command and its arguments.
+    ///   - user: The user and the password, with a colon between them.
+    ///   - index: The member.
+    /// - Returns: Its output.
+    @discardableResult
+    package func control(_ arguments: [String], user: String? = nil, member index: Int = 0) throws -> String {
+        guard let program = Self.find("etcdctl", variable: nil) else {
+            throw Failure(description: "etcdctl is not installed")
+        }
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = ["--endpoints", "http://127.0.0.1:\(port(index))"]
+        process.arguments? += (user.map { ["--user", $0] } ?? []) + arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["ETCDCTL_API": "3"]) { $1 }
+        process.currentDirectoryURL = directory
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else {
+            throw Failure(description: "etcdctl \(arguments.first ?? "") has failed")
+        }
+        return text
+    }
+
+    // MARK: - Backups
+
+    /// Writes a backup of a member.
+    package func saveBackup(_ name: String = "backup", user: String? = nil) throws {
+        try control(["snapshot", "save", name], user: user)
+    }
+
+    /// Replaces the data of a cluster with one member by a backup, and starts it.
+    package func restoreBackup(_ name: String = "backup") throws {
+        kill(0)
+        try FileManager.default.removeItem(at: directory.appendingPathComponent("m0"))
+        let peer = members.withLock { "http://127.0.0.1:\($0[0].peerPort)" }
+        try control(
+            [
+                "snapshot", "restore", name, "--name", "m0", "--data-dir", "m0",
+                "--initial-cluster", "m0=\(peer)", "--initial-advertise-peer-urls", peer,
+            ]
+        )
+        try start(0)
+        try waitUntilReady()
+    }
+}

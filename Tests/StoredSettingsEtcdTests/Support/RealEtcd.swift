@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EtcdTestSupport
+import Foundation
+import StoredSettingsEtcd
+import TestSupport
+import Testing
+
+/// Runs a test only where etcd is installed. Otherwise, one line says that such tests are skipped.
+struct EtcdTrait: SuiteTrait, TestTrait, TestScoping {
+    var isRecursive: Bool { true }
+
+    private static let notice: Void = print("etcd is not installed: the tests that need it are skipped.")
+
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        guard EtcdCluster.isInstalled else { return Self.notice }
+        try await function()
+    }
+}
+
+extension Trait where Self == EtcdTrait {
+    /// Runs a test only where etcd is installed.
+    static var requiresEtcd: Self { EtcdTrait() }
+}
+
+/// An etcd with one member that tests share, each with a prefix of its own.
+enum SharedEtcd {
+    private static let start = Task { try await blocking { try EtcdCluster() } }
+
+    static var cluster: EtcdCluster {
+        get async throws { try await start.value }
+    }
+}
+
+/// Starts a cluster, and stops it after the body.
+func withEtcd<Result>(
+    members: Int = 1,
+    options: [String] = [],
+    _ body: (EtcdCluster) async throws -> Result
+) async throws -> Result {
+    let cluster = try await blocking { try EtcdCluster(members: members, options: options) }
+    do {
+        let result = try await body(cluster)
+        try await blocking { cluster.stop() }
+        return result
+    } catch {
+        try await blocking { cluster.stop() }
+        throw error
+    }
+}
+
+/// Creates a client whose requests time out only when a test hangs.
+func etcdClient(
+    _ urls: [String],
+    timeout: Duration = longestWait,
+    credentials: (@Sendable () async throws -> EtcdCredentials)? = nil,
+    change: (inout EtcdClient.Configuration) -> Void = { _ in }
+) throws -> EtcdClient {
+    var configuration = EtcdClient.Configuration()
+    configuration.timeout = timeout
+    change(&configuration)
+    return EtcdClient(try SocketTransport(urls), configuration: configuration, credentials: credentials)
+}
+
+extension EtcdClient {
+    /// Creates a client of the shared etcd, and a prefix that no other test uses.
+    static func shared() async throws -> (EtcdClient, prefix: String) {
+        (try etcdClient(try await SharedEtcd.cluster.urls), "\(UUID().uuidString)/")
+    }
+
+    /// Sets a key.
+    @discardableResult
+    func put(_ key: String, _ value: String) async throws -> Int64 {
+        let put = EtcdOperation.put(Array(key.utf8), Array(value.utf8))
+        return try await execute(EtcdTransaction(if: [], then: [put]), isIdempotent: true).header.revision
+    }
+}
+
+extension EtcdKeyRange {
+    init(_ key: String) {
+        self.init(key: Array(key.utf8))
+    }
+
+    init(prefix: String) {
+        self.init(prefix: Array(prefix.utf8))
+    }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EtcdTestSupport
+import StoredSettingsEtcd
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Streams of the built-in transport", .deadlockLimit)
+struct SocketStreamTests {
+    static func request(isIdempotent: Bool = true) -> EtcdRequest {
+        EtcdRequest(path: "/stream", body: [], isIdempotent: isIdempotent, timeout: longestWait)
+    }
+
+    @Test("A stream is received while it arrives, until the server ends it")
+    func stream() async throws {
+        let gate = BlockingGate()
+        let server = try ScriptedServer { _, answer in
+            answer.beginStream()
+            for number in 0..<100 {
+                answer.sendChunk("line \(number)\n")
+                if number == 0 { gate.wait() }
+            }
+            answer.endStream()
+        }
+        defer { server.stop() }
+        let received = Mutex<[UInt8]>([])
+        let response = try await SocketTransport([server.url])
+            .stream(Self.request()) { piece in
+                received.withLock { $0 += piece }
+                // The server sends the rest only after the first line was received.
+                gate.open()
+            }
+        #expect(response == EtcdResponse(status: 200))
+        let text = String(decoding: received.withLock { $0 }, as: UTF8.self)
+        #expect(text == (0..<100).map { "line \($0)\n" }.joined())
+    }
+
+    @Test("The connection of a stream that has ended is used again")
+    func reuse() async throws {
+        let server = try ScriptedServer { _, answer in
+            answer.beginStream()
+            answer.sendChunk("x")
+            answer.endStream()
+        }
+        defer { server.stop() }
+        let transport = try SocketTransport([server.url])
+        for _ in 0..<5 { _ = try await transport.stream(Self.request()) { _ in } }
+        #expect(server.acceptedConnections == 1)
+    }
+
+    @Test("A status other than 200 is returned with its body, which is not passed on")
+    func status() async throws {
+        let server = try ScriptedServer { $1.respond("{\"error\": 1}", status: 400) }
+        defer { server.stop() }
+        let response = try await SocketTransport([server.url])
+            .stream(Self.request()) { _ in
+                Issue.record("a piece was passed on")
+            }
+        #expect(response == EtcdResponse(status: 400, body: Array("{\"error\": 1}".utf8)))
+    }
+
+    @Test("The error of the receiver ends the stream, and is thrown")
+    func receiverError() async throws {
+        struct Enough: Error {}
+        let server = try ScriptedServer { _, answer in
+            answer.beginStream()
+            answer.sendChunk("x")
+            answer.waitForEnd()
+        }
+        defer { server.stop() }
+        let transport = try SocketTransport([server.url])
+        await #expect(throws: Enough.self) {
+            _ = try await transport.stream(Self.request()) { _ in throw Enough() }
+        }
+        await eventually("the connection is closed") { server.openConnections == 0 }
+    }
+
+    @Test("Canceling the task ends a silent stream at once")
+    func cancellation() async throws {
+        let server = try ScriptedServer { _, answer in
+            answer.beginStream()
+            answer.sendChunk("x")
+            answer.waitForEnd()
+        }
+        defer { server.stop() }
+        let transport = try SocketTransport([server.url])
+        let hasReceived = Mutex(false)
+        let task = Task {
+            try await transport.stream(Self.request()) { _ in hasReceived.withLock { $0 = true } }
+        }
+        await eventually("the first piece has arrived") { hasReceived.withLock { $0 } }
+        task.cancel()
+        let error = await #expect(throws: EtcdTransportError.self) { _ = try await task.value }
+        #expect(error?.code == .canceled)
+        await eventually("the connection is closed") { server.openConnections == 0 }
+    }
+
+    @Test("A stream whose connection is lost fails, and is not begun again after its first piece")
+    func lostConnection() async throws {
+        let server = try ScriptedServer { _, answer in
+            answer.beginStream()
+            answer.sendChunk("x")
+            answer.close()
+        }
+        defer { server.stop() }
+        let error = await #expect(throws: EtcdTransportError.self) {
+            _ = try await SocketTransport([server.url]).stream(Self.request()) { _ in }
+        }
+        #expect(error?.code == .connectionLost)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test("A stream that is silent for too long times out")
+    func idleTimeout() async throws {
+        let server = try ScriptedServer { _, answer in
+            answer.beginStream()
+            answer.sendChunk("x")
+            answer.waitForEnd()
+        }
+        defer { server.stop() }
+        var request = Self.request()
+        request.idleTimeout = .milliseconds(50)
+        let error = await #expect(throws: EtcdTransportError.self) {
+            _ = try await SocketTransport([server.url]).stream(request) { _ in }
+        }
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test("A slow receiver makes the server wait, and receives everything in order")
+    func backpressure() async throws {
+        let chunk = String(repeating: "0123456789abcdef", count: 4_096)
+        let sent = Mutex(0)
+        let server = try ScriptedServer { _, answer in
+            answer.beginStream()
+            for _ in 0..<512 {
+                guard answer.sendChunk(chunk) else { return }
+                sent.withLock { $0 += 1 }
+            }
+            answer.endStream()
+        }
+        defer { server.stop() }
+        let gate = Gate()
+        let count = Mutex(0)
+        let isOrdered = Mutex(true)
+        let transport = try SocketTransport([server.url])
+        let task = Task {
+            try await transport.stream(Self.request()) { piece in
+                await gate.wait()
+                let start = count.withLock { count in
+                    defer { count += piece.count }
+                    return count
+                }
+                for (offset, byte) in piece.enumerated().lazy.filter({ $0.offset % 1_021 == 0 }) {
+                    let digit = (start + offset) % 16
+                    if byte != Array("0123456789abcdef".utf8)[digit] { isOrdered.withLock { $0 = false } }
+                }
+            }
+        }
+        // 32 MB do not fit in the buffers of the sockets and of the transport.
+        await eventually("the server sends") { sent.withLock { $0 } > 4 }
+        #expect(sent.withLock { $0 } < 512)
+        gate.open()
+        _ = try await task.value
+        #expect(count.withLock { $0 } == 512 * chunk.utf8.count)
+        #expect(isOrdered.withLock { $0 })
+    }
+}
