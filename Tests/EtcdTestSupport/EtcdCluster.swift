@@ -15,7 +15,7 @@ package final class EtcdCluster: Sendable {
     private struct Member {
         let clientPort: UInt16
         let peerPort: UInt16
-        var process: Process?
+        var process: ChildProcess?
     }
 
     /// The path of etcd; `nil` if it is not installed. The environment variable `STORED_SETTINGS_ETCD` replaces it.
@@ -28,8 +28,8 @@ package final class EtcdCluster: Sendable {
     private let members: Mutex<[Member]>
     private let options: [String]
     /// A process that cleans up when its input ends, which happens at the latest when this process ends.
-    private let guardian = Process()
-    private let guardianInput = Pipe()
+    private let guardian: ChildProcess
+    private let guardianInput: Mutex<LoopbackSocket?>
 
     private static func find(_ name: String, variable: String?) -> String? {
         let environment = ProcessInfo.processInfo.environment
@@ -50,14 +50,12 @@ package final class EtcdCluster: Sendable {
     package init(members count: Int = 1, options: [String] = []) throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
         self.options = options
-        // The sockets are open at the same time, so that the ports differ.
-        let sockets = try (0..<2 * count).map { _ in try LoopbackSocket.listening() }
-        members = Mutex(
-            (0..<count).map { Member(clientPort: sockets[2 * $0].port, peerPort: sockets[2 * $0 + 1].port) }
-        )
+        let ports = try Self.freePorts(2 * count)
+        members = Mutex((0..<count).map { Member(clientPort: ports[2 * $0], peerPort: ports[2 * $0 + 1]) })
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        try startGuardian()
-        withExtendedLifetime(sockets) {}
+        let input: LoopbackSocket
+        (guardian, input) = try Self.startGuardian(directory.path)
+        guardianInput = Mutex(input)
         do {
             for index in 0..<count { try start(index) }
             try waitUntilReady()
@@ -67,25 +65,26 @@ package final class EtcdCluster: Sendable {
         }
     }
 
-    private func startGuardian() throws {
-        guardian.executableURL = URL(fileURLWithPath: "/bin/sh")
+    /// Returns ports that are free now.
+    private static func freePorts(_ count: Int) throws -> [UInt16] {
+        // The sockets are open at the same time, so that the ports differ, and closed when the function returns.
+        try (0..<count).map { _ in try LoopbackSocket.listening() }.map(\.port)
+    }
+
+    private static func startGuardian(_ directory: String) throws -> (ChildProcess, LoopbackSocket) {
+        let (input, output) = try LoopbackSocket.pair()
         let script =
             "cat >/dev/null; for file in \"$1\"/*.pid; do [ ! -f \"$file\" ] || kill -9 \"$(cat \"$file\")\"; done; rm -rf \"$1\""
-        guardian.arguments = ["-c", script, "sh", directory.path]
-        guardian.standardInput = guardianInput
-        guardian.standardOutput = FileHandle.nullDevice
-        guardian.standardError = FileHandle.nullDevice
-        try guardian.run()
+        let guardian = try input.withDescriptor { descriptor in
+            try ChildProcess(["/bin/sh", "-c", script, "sh", directory], in: "/", input: descriptor)
+        }
+        return (guardian, output)
     }
 
     /// Kills all members, and removes their data.
     package func stop() {
         for index in members.withLock({ $0.indices }) { kill(index) }
-        do {
-            try guardianInput.fileHandleForWriting.close()
-        } catch {
-            // It was closed before.
-        }
+        guardianInput.withLock { $0 = nil }
         guardian.waitUntilExit()
     }
 
@@ -94,23 +93,16 @@ package final class EtcdCluster: Sendable {
         guard let program = Self.program else { throw Failure(description: "etcd is not installed") }
         let all = members.withLock { $0.map { ($0.clientPort, $0.peerPort) } }
         let (client, peer) = ("http://127.0.0.1:\(all[index].0)", "http://127.0.0.1:\(all[index].1)")
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
+        let arguments = [
+            program, "--name", "m\(index)", "--data-dir", "m\(index)",
+            "--listen-client-urls", "\(client),unix://m\(index):0", "--advertise-client-urls", client,
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+            "--initial-cluster", all.indices.map { "m\($0)=http://127.0.0.1:\(all[$0].1)" }.joined(separator: ","),
+            "--logger", "zap", "--log-outputs", directory.appendingPathComponent("m\(index).log").path,
+        ]
         // The path of a Unix socket is relative to the current directory.
-        process.currentDirectoryURL = directory
-        process.arguments =
-            [
-                "--name", "m\(index)", "--data-dir", "m\(index)",
-                "--listen-client-urls", "\(client),unix://m\(index):0", "--advertise-client-urls", client,
-                "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                "--initial-cluster", all.indices.map { "m\($0)=http://127.0.0.1:\(all[$0].1)" }.joined(separator: ","),
-                "--logger", "zap", "--log-outputs", directory.appendingPathComponent("m\(index).log").path,
-            ] + options
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        try "\(process.processIdentifier)".write(to: pidFile(index), atomically: true, encoding: .utf8)
+        let process = try ChildProcess(arguments + options, in: directory.path)
+        try "\(process.identifier)".write(to: pidFile(index), atomically: true, encoding: .utf8)
         members.withLock { $0[index].process = process }
     }
 
@@ -121,7 +113,7 @@ package final class EtcdCluster: Sendable {
             return members[index].process
         }
         guard let process else { return }
-        _ = Foundation.kill(process.processIdentifier, SIGKILL)
+        process.send(SIGKILL)
         process.waitUntilExit()
         do {
             try FileManager.default.removeItem(at: pidFile(index))
@@ -135,7 +127,7 @@ package final class EtcdCluster: Sendable {
     /// Stops and continues a member, like a machine that hangs.
     package func suspend(_ index: Int, _ isSuspended: Bool) {
         guard let process = members.withLock({ $0[index].process }) else { return }
-        _ = Foundation.kill(process.processIdentifier, isSuspended ? SIGSTOP : SIGCONT)
+        process.send(isSuspended ? SIGSTOP : SIGCONT)
     }
 
     // MARK: - State
@@ -224,23 +216,15 @@ package final class EtcdCluster: Sendable {
         guard let program = Self.find("etcdctl", variable: nil) else {
             throw Failure(description: "etcdctl is not installed")
         }
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = ["--endpoints", "http://127.0.0.1:\(port(index))"]
-        process.arguments? += (user.map { ["--user", $0] } ?? []) + arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(["ETCDCTL_API": "3"]) { $1 }
-        process.currentDirectoryURL = directory
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
+        let output = directory.appendingPathComponent("\(UUID().uuidString).out")
+        let words =
+            ["/usr/bin/env", "ETCDCTL_API=3", program, "--endpoints", "http://127.0.0.1:\(port(index))"]
+            + (user.map { ["--user", $0] } ?? []) + arguments
+        let process = try ChildProcess(words, in: directory.path, output: output.path)
+        guard process.waitUntilExit() == 0 else {
             throw Failure(description: "etcdctl \(arguments.first ?? "") has failed")
         }
-        return text
+        return try String(contentsOf: output, encoding: .utf8)
     }
 
     // MARK: - Backups

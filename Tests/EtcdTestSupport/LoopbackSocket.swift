@@ -71,15 +71,28 @@ package final class LoopbackSocket: Sendable {
         return socket
     }
 
+    /// Creates two connected sockets, without a port.
+    static func pair() throws -> (LoopbackSocket, LoopbackSocket) {
+        var ends: [CInt] = [-1, -1]
+        #if os(Linux)
+        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        #else
+        let kind = SOCK_STREAM
+        #endif
+        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Failure("socketpair") }
+        return (LoopbackSocket(ends[0]), LoopbackSocket(ends[1]))
+    }
+
+    /// Calls a closure with the descriptor, which is open during the call.
+    func withDescriptor<Result>(_ body: (CInt) throws -> Result) rethrows -> Result {
+        try withExtendedLifetime(self) { try body(descriptor) }
+    }
+
     /// Waits for a connection.
     ///
     /// - Returns: The connection; `nil` when the socket was shut down.
     package func accept() -> LoopbackSocket? {
-        #if os(Linux)
         let number = Foundation.accept(descriptor, nil, nil)
-        #else
-        let number = Foundation.accept(descriptor, nil, nil)
-        #endif
         guard number >= 0 else { return nil }
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
         let socket = LoopbackSocket(number)

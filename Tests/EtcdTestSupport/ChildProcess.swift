@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+
+/// A process that a test has started.
+///
+/// It is not a `Process` of Foundation, whose `waitUntilExit` runs a run loop.
+final class ChildProcess: Sendable {
+    let identifier: pid_t
+    /// The status of the process, once it was waited for.
+    private let status = Mutex<CInt?>(nil)
+
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - arguments: The path of the program, and its arguments.
+    ///   - directory: The current directory.
+    ///   - input: The descriptor of the standard input; `nil` for none.
+    ///   - output: The path of a file for the standard output; `nil` for none.
+    init(_ arguments: [String], in directory: String, input: CInt? = nil, output: String? = nil) throws {
+        let words = ["/bin/sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", directory] + arguments
+        // Each copy is freed below, after the system has copied it into the new process.
+        var copies: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { for copy in copies { free(copy) } }
+        #if os(Linux)
+        var actions = posix_spawn_file_actions_t()
+        #else
+        var actions: posix_spawn_file_actions_t?
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
+        posix_spawn_file_actions_addopen(&actions, 1, output ?? "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        var identifier: pid_t = 0
+        errno = posix_spawn(&identifier, "/bin/sh", &actions, nil, &copies, environ)
+        guard errno == 0 else { throw LoopbackSocket.Failure("posix_spawn") }
+        self.identifier = identifier
+    }
+
+    /// Sends a signal to the process, unless it has ended.
+    func send(_ signal: CInt) {
+        // While the status is locked, the identifier cannot become that of another process.
+        status.withLock { status in
+            if status == nil { kill(identifier, signal) }
+        }
+    }
+
+    /// Whether the process runs.
+    var isRunning: Bool { wait(WNOHANG) == nil }
+
+    /// Waits for the end of the process.
+    ///
+    /// - Returns: Its exit code; 128 or more after a signal.
+    @discardableResult
+    func waitUntilExit() -> CInt {
+        while true {
+            if let code = wait(WNOHANG) { return code }
+            usleep(1_000)
+        }
+    }
+
+    private func wait(_ options: CInt) -> CInt? {
+        let status = status.withLock { status -> CInt? in
+            if let status { return status }
+            var number: CInt = 0
+            guard waitpid(identifier, &number, options) == identifier else { return nil }
+            status = number
+            return number
+        }
+        return status.map { $0 & 0x7F == 0 ? ($0 >> 8) & 0xFF : 128 + ($0 & 0x7F) }
+    }
+}
