@@ -18,6 +18,7 @@ final class ChildProcess: Sendable {
     ///   - directory: The current directory.
     ///   - input: The descriptor of the standard input; `nil` for none.
     ///   - output: The path of a file for the standard output; `nil` for none.
+    /// - Throws: An error when the process cannot be started.
     init(_ arguments: [String], in directory: String, input: CInt? = nil, output: String? = nil) throws {
         let words = ["/bin/sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", directory] + arguments
         // Each copy is freed below, after the system has copied it into the new process.

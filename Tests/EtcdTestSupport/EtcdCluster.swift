@@ -18,7 +18,9 @@ package final class EtcdCluster: Sendable {
         var process: ChildProcess?
     }
 
-    /// The path of etcd; `nil` if it is not installed. The environment variable `STORED_SETTINGS_ETCD` replaces it.
+    /// The path of etcd; `nil` if it is not installed.
+    ///
+    /// The environment variable `STORED_SETTINGS_ETCD` replaces it.
     package static let program = find("etcd", variable: "STORED_SETTINGS_ETCD")
 
     package static var isInstalled: Bool { program != nil }
@@ -47,6 +49,7 @@ package final class EtcdCluster: Sendable {
     /// - Parameters:
     ///   - count: The number of members.
     ///   - options: Further options of each member.
+    /// - Throws: ``Failure`` when a member ends, or is not ready in time.
     package init(members count: Int = 1, options: [String] = []) throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
         self.options = options
@@ -88,7 +91,9 @@ package final class EtcdCluster: Sendable {
         guardian.waitUntilExit()
     }
 
-    /// Starts a member that was never started, or was killed. Does not wait until it is ready.
+    /// Starts a member that was never started, or was killed.
+    ///
+    /// Does not wait until it is ready.
     package func start(_ index: Int) throws {
         guard let program = Self.program else { throw Failure(description: "etcd is not installed") }
         let all = members.withLock { $0.map { ($0.clientPort, $0.peerPort) } }
@@ -100,6 +105,8 @@ package final class EtcdCluster: Sendable {
             "--initial-cluster", all.indices.map { "m\($0)=http://127.0.0.1:\(all[$0].1)" }.joined(separator: ","),
             "--logger", "zap", "--log-outputs", directory.appendingPathComponent("m\(index).log").path,
         ]
+        // A killed member leaves its Unix socket, which would keep it from starting.
+        unlink(directory.appendingPathComponent("m\(index):0").path)
         // The path of a Unix socket is relative to the current directory.
         let process = try ChildProcess(arguments + options, in: directory.path)
         try "\(process.identifier)".write(to: pidFile(index), atomically: true, encoding: .utf8)
@@ -211,6 +218,7 @@ package final class EtcdCluster: Sendable {
     ///   - user: The user and the password, with a colon between them.
     ///   - index: The member.
     /// - Returns: Its output.
+    /// - Throws: ``Failure`` when the command fails.
     @discardableResult
     package func control(_ arguments: [String], user: String? = nil, member index: Int = 0) throws -> String {
         guard let program = Self.find("etcdctl", variable: nil) else {

@@ -50,6 +50,7 @@ package final class FaultyProxy: Sendable {
     /// Creates a proxy.
     ///
     /// - Parameter target: The port of the server.
+    /// - Throws: An error when there is no free port.
     package init(to target: UInt16) throws {
         state = State(target: target)
         listener = try LoopbackSocket.listening()

@@ -76,6 +76,7 @@ package final class ScriptedServer: Sendable {
     /// Creates a server.
     ///
     /// - Parameter answer: A closure that answers a request.
+    /// - Throws: An error when there is no free port.
     package init(_ answer: @escaping @Sendable (Request, Answer) -> Void) throws {
         self.answer = answer
         listener = try LoopbackSocket.listening()

@@ -43,6 +43,8 @@ final class EtcdAuthenticator: Sendable {
     /// Returns the current token, which is requested if there is none.
     ///
     /// - Parameter invalid: A token that etcd has refused.
+    /// - Returns: The token; empty if etcd requires none.
+    /// - Throws: ``EtcdError``.
     func token(insteadOf invalid: String? = nil) async throws(EtcdError) -> String {
         if let invalid { discard(invalid) }
         if let token = state.withLock({ $0.token }) { return token }

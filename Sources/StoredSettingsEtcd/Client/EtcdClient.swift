@@ -9,9 +9,13 @@ import StoredSettings
 package final class EtcdClient: Sendable {
     package struct Configuration: Sendable {
         package var limits = EtcdLimits()
-        /// The maximum time of a request. etcd itself gives up after 7 s by default.
+        /// The maximum time of a request.
+        ///
+        /// etcd itself gives up after 7 s by default.
         package var timeout = Duration.seconds(10)
-        /// The maximum time without a message of a watch. etcd sends its progress every 10 minutes.
+        /// The maximum time without a message of a watch.
+        ///
+        /// etcd sends its progress every 10 minutes.
         package var watchIdleTimeout = Duration.seconds(900)
         /// The number of keys that ``EtcdClient/contents(of:revision:isSerializable:)`` requests at a time.
         package var pageSize: Int64 = 1_000
@@ -57,6 +61,7 @@ package final class EtcdClient: Sendable {
     ///   - revision: The revision; 0 for the current one.
     ///   - isSerializable: Whether the first page may be that of a member whose state is old.
     /// - Returns: The keys with the header of the first page, whose revision is that of the contents.
+    /// - Throws: ``EtcdError``.
     package func contents(
         of range: EtcdKeyRange,
         revision: Int64 = 0,
@@ -108,9 +113,15 @@ package final class EtcdClient: Sendable {
 
     /// Executes a transaction.
     ///
+    /// The gateway does not say which request a response belongs to. A proxy that duplicates bytes could pass off an older
+    /// response as that of this transaction. To exclude that, write a unique value and read it in the same branch: the
+    /// result of ``EtcdOperation/range(_:)`` then contains it.
+    ///
     /// - Parameters:
     ///   - transaction: The transaction.
     ///   - isIdempotent: Whether the transaction may be sent again when it is unknown if etcd has executed it.
+    /// - Returns: The result of the branch that was executed.
+    /// - Throws: ``EtcdError``, whose ``EtcdError/mayHaveHappened`` says whether the transaction may have been executed.
     package func execute(
         _ transaction: EtcdTransaction,
         isIdempotent: Bool = false

@@ -34,7 +34,9 @@ package struct EtcdError: Error, Hashable, Sendable {
     }
 
     package var code: Code
-    /// Whether the server may have executed the request all the same. `false` is certain.
+    /// Whether the server may have executed the request all the same.
+    ///
+    /// `false` is certain.
     package var mayHaveHappened: Bool
     /// The cause, one sentence without a period.
     package var reason: String

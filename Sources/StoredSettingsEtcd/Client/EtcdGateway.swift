@@ -59,6 +59,8 @@ struct EtcdGateway: Sendable {
     ///   - isReadOnly: Whether the request changes nothing.
     ///   - isIdempotent: Whether the request may be sent again when it is unknown if etcd has executed it.
     ///   - decode: A closure that decodes the response.
+    /// - Returns: The decoded response.
+    /// - Throws: ``EtcdError``.
     func send<Response>(
         _ path: String,
         _ message: StoredValue,

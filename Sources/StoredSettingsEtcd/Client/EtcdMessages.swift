@@ -16,7 +16,9 @@ package struct EtcdKeyRange: Hashable, Sendable {
         self.end = end
     }
 
-    /// All keys with a prefix. An empty prefix means all keys.
+    /// All keys with a prefix.
+    ///
+    /// An empty prefix means all keys.
     package init(prefix: [UInt8]) {
         guard !prefix.isEmpty else {
             self.init(from: [0], to: [0])
@@ -49,7 +51,9 @@ package struct EtcdKeyValue: Hashable, Sendable {
     /// The value; empty if only keys were requested, and in the event of a deletion.
     package var value: [UInt8]
     package var createRevision: Int64
-    /// The revision of the last change. In the event of a deletion, that of the deletion.
+    /// The revision of the last change.
+    ///
+    /// In the event of a deletion, that of the deletion.
     package var modRevision: Int64
     /// The number of changes since the key was created; 0 in the event of a deletion.
     package var version: Int64
@@ -120,7 +124,9 @@ package enum EtcdOperation: Hashable, Sendable {
     case range(EtcdRangeRequest)
 }
 
-/// A transaction. etcd refuses one that changes a key twice.
+/// A transaction.
+///
+/// etcd refuses one that changes a key twice.
 package struct EtcdTransaction: Hashable, Sendable {
     package var conditions: [EtcdCompare]
     /// The operations if all conditions are true.
@@ -143,7 +149,9 @@ package struct EtcdTransactionResult: Hashable, Sendable {
         case range(EtcdRangeResult)
     }
 
-    /// The header. Its revision is that of the transaction if it has changed something.
+    /// The header.
+    ///
+    /// Its revision is that of the transaction if it has changed something.
     package var header: EtcdHeader
     package var succeeded: Bool
     /// The results of the operations of the branch that was executed, in order.

@@ -149,6 +149,7 @@ final class Connection {
     /// Receives what has arrived.
     ///
     /// - Parameter buffer: A buffer for the bytes, whose contents have no meaning.
+    /// - Returns: The progress of the response.
     func receive(_ buffer: inout [UInt8]) -> Progress {
         guard let exchange = pending?.exchange else { return .lost("the server has sent bytes without a request") }
         let count: Int

@@ -79,7 +79,9 @@ struct EndpointTable: Sendable {
         }
     }
 
-    /// Records the result of a lookup. After a failure, the previous addresses are used, if there are any.
+    /// Records the result of a lookup.
+    ///
+    /// After a failure, the previous addresses are used, if there are any.
     mutating func didLookUp(_ index: Int, _ result: SocketAddress.Lookup, _ now: ContinuousClock.Instant) {
         entries[index].isLookedUp = false
         switch result {

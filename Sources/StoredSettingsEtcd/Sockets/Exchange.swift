@@ -41,7 +41,9 @@ final class Exchange: Sendable {
 
     // MARK: - The task
 
-    /// Waits for the next event. At most one task waits at a time.
+    /// Waits for the next event.
+    ///
+    /// At most one task waits at a time.
     ///
     /// - Returns: The event, and whether the thread of the sockets must be asked to continue reading.
     func next() async -> (Event, isPaused: Bool) {

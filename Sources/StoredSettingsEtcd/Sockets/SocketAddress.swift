@@ -55,12 +55,15 @@ struct SocketAddress: Hashable, Sendable {
         case failure(String)
     }
 
-    /// Looks up a host. Waits for name servers unless the host is an address.
+    /// Looks up a host.
+    ///
+    /// Waits for name servers unless the host is an address.
     ///
     /// - Parameters:
     ///   - host: A name or an address.
     ///   - port: The port.
     ///   - isNumeric: Whether the lookup fails for a name, so that it never waits.
+    /// - Returns: The addresses, or the reason why there are none.
     static func lookUp(_ host: String, port: UInt16, isNumeric: Bool) -> Lookup {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC

@@ -30,6 +30,7 @@ enum SocketCalls {
     ///   - address: The address of the server.
     ///   - deadPeerTimeout: The time after which a connection to a peer that does not answer ends.
     /// - Returns: The descriptor.
+    /// - Throws: ``Failure`` when the attempt fails at once.
     static func connect(_ address: SocketAddress, deadPeerTimeout: Duration) throws(Failure) -> CInt {
         #if canImport(Glibc)
         let kind = CInt(SOCK_STREAM.rawValue)
@@ -92,7 +93,9 @@ enum SocketCalls {
         #endif
     }
 
-    /// Sets an option. A failure is ignored: the options only make the detection of a dead peer faster.
+    /// Sets an option.
+    ///
+    /// A failure is ignored: the options only make the detection of a dead peer faster.
     private static func set(_ descriptor: CInt, _ level: CInt, _ option: CInt, _ value: CInt) {
         var value = value
         _ = setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<CInt>.size))
@@ -166,7 +169,9 @@ enum SocketCalls {
     }
     #endif
 
-    /// Sends one byte. A socket that is full wakes its reader anyway.
+    /// Sends one byte.
+    ///
+    /// A socket that is full wakes its reader anyway.
     static func wake(_ descriptor: CInt) {
         do {
             _ = try send([1], descriptor)

@@ -254,7 +254,9 @@ final class SocketDispatcher {
         return nil
     }
 
-    /// Whether another connection may be opened. Closes an idle connection to another server if necessary.
+    /// Whether another connection may be opened.
+    ///
+    /// Closes an idle connection to another server if necessary.
     private func hasRoom(for index: Int) -> Bool {
         guard connections.count >= configuration.maximumConnections else { return true }
         for connection in connections {

@@ -17,13 +17,21 @@ import StoredSettings
 public final class SocketTransport: EtcdTransport {
     /// The limits and timeouts of a transport.
     public struct Configuration: Sendable, Hashable {
-        /// The maximum time until a connection to one address is established, or a host is looked up. The default is 3 s.
+        /// The maximum time until a connection to one address is established, or a host is looked up.
+        ///
+        /// The default is 3 s.
         public var connectTimeout = Duration.seconds(3)
-        /// The time after which a connection ends whose peer does not answer TCP probes. The default is 20 s.
+        /// The time after which a connection ends whose peer does not answer TCP probes.
+        ///
+        /// The default is 20 s.
         public var deadPeerTimeout = Duration.seconds(20)
-        /// The time after which a connection without a request is closed. The default is 60 s.
+        /// The time after which a connection without a request is closed.
+        ///
+        /// The default is 60 s.
         public var idleConnectionLifetime = Duration.seconds(60)
-        /// The maximum number of connections, one of which every stream occupies. Further requests wait. The default is 16.
+        /// The maximum number of connections, one of which every stream occupies.
+        ///
+        /// Further requests wait. The default is 16.
         public var maximumConnections = 16
 
         /// Creates the default configuration.
@@ -42,7 +50,9 @@ public final class SocketTransport: EtcdTransport {
 
     private let loop: SocketLoop
 
-    /// Creates a transport. It connects when the first request is sent.
+    /// Creates a transport.
+    ///
+    /// It connects when the first request is sent.
     ///
     /// - Parameters:
     ///   - endpoints: The servers, all members of one cluster; the preferred one first.
@@ -65,7 +75,9 @@ public final class SocketTransport: EtcdTransport {
         loop.close()
     }
 
-    /// Closes all connections. Requests that have not ended, and later ones, fail with ``EtcdTransportError/Code/closed``.
+    /// Closes all connections.
+    ///
+    /// Requests that have not ended, and later ones, fail with ``EtcdTransportError/Code/closed``.
     public func close() {
         loop.close()
     }

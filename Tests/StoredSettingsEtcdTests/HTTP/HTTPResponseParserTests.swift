@@ -155,7 +155,7 @@ struct HTTPResponseParserTests {
         "HTTP/1.1 200 OK\r\nA\r\n\r\n",
         "HTTP/1.1 200 OK\r\n: x\r\n\r\n",
         "HTTP/1.1 200 OK\r\nA : x\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nA: x\r\n folded: y\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nA: x\r\n continued: y\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\nx",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nx",

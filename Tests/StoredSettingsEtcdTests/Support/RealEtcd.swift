@@ -6,7 +6,9 @@ import StoredSettingsEtcd
 import TestSupport
 import Testing
 
-/// Runs a test only where etcd is installed. Otherwise, one line says that such tests are skipped.
+/// Runs a test only where etcd is installed.
+///
+/// Otherwise, one line says that such tests are skipped.
 struct EtcdTrait: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
 
