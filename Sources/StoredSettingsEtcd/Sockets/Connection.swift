@@ -131,12 +131,12 @@ final class Connection {
     func send() -> Progress {
         guard let exchange = pending?.exchange else { return .waiting }
         while canSend, sentCount < output.count {
-            // First, because the exchange may be canceled at any time.
-            if sentCount == 0 { exchange.setMayHaveArrived(true) }
+            // First, because the exchange may be canceled at any time, and reports then whether it may have arrived.
+            guard let hadArrived = exchange.beginSending() else { return .lost("the request has ended") }
             do {
                 sentCount += try SocketCalls.send(output[sentCount...], descriptor)
             } catch {
-                if sentCount == 0 { exchange.setMayHaveArrived(false) }
+                if sentCount == 0 { exchange.undoSending(hadArrived) }
                 guard !error.isWait else { return .waiting }
                 guard sentCount > 0 else { return .lost(error.reason) }
                 // The server may have answered before it ended the connection.

@@ -103,9 +103,20 @@ final class Exchange: Sendable {
 
     // MARK: - The thread of the sockets
 
-    /// Records whether something of the request may have been sent.
-    func setMayHaveArrived(_ mayHaveArrived: Bool) {
-        state.withLock { $0.mayHaveArrived = mayHaveArrived }
+    /// Records that the request may arrive from now on.
+    ///
+    /// - Returns: Whether it may have arrived before; `nil` when the exchange has ended, so that nothing must be sent.
+    func beginSending() -> Bool? {
+        state.withLock { state in
+            guard state.end == nil else { return nil }
+            defer { state.mayHaveArrived = true }
+            return state.mayHaveArrived
+        }
+    }
+
+    /// Records that nothing was sent after ``beginSending()``, whose result is the argument.
+    func undoSending(_ hadArrived: Bool) {
+        state.withLock { $0.mayHaveArrived = hadArrived }
     }
 
     var mayHaveArrived: Bool { state.withLock { $0.mayHaveArrived } }

@@ -102,7 +102,7 @@ final class SocketDispatcher {
         let waiting = queue
         queue = []
         var remaining: [PendingExchange] = []
-        for pending in waiting where !pending.exchange.isOver && !begin(pending, now) { remaining.append(pending) }
+        for pending in waiting where !begin(pending, now) { remaining.append(pending) }
         // Exchanges that are begun again have joined the queue.
         queue = remaining + queue
     }
@@ -127,6 +127,7 @@ final class SocketDispatcher {
     ///
     /// - Returns: Whether it has begun, or has failed; `false` if it must wait.
     private func begin(_ pending: PendingExchange, _ now: ContinuousClock.Instant) -> Bool {
+        guard !pending.exchange.isOver else { return true }
         guard pending.exchange.deadline > now else {
             pending.exchange.fail(.timedOut, "no connection was available in time: \(pending.lastReason)")
             return true
@@ -229,6 +230,7 @@ final class SocketDispatcher {
     /// Begins an exchange again if that is safe.
     private func repeatOrFail(_ pending: PendingExchange, _ index: Int, _ reason: String, hasReceivedPieces: Bool) {
         let exchange = pending.exchange
+        guard !exchange.isOver else { return }
         let mayRepeat = !exchange.mayHaveArrived || exchange.request.isIdempotent && !hasReceivedPieces
         // A reused connection may have ended because the server was restarted, so that server is tried again, too.
         guard mayRepeat, pending.repetitions <= table.count else {

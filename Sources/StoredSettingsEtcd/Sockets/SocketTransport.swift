@@ -86,7 +86,7 @@ public final class SocketTransport: EtcdTransport {
     ///
     /// - Throws: ``EtcdTransportError``.
     public func send(_ request: EtcdRequest) async throws -> EtcdResponse {
-        try HTTPRequestText.check(request)
+        try check(request)
         let exchange = Exchange(request, isStream: false)
         try loop.post(.start(exchange))
         switch await next(of: exchange) {
@@ -104,7 +104,7 @@ public final class SocketTransport: EtcdTransport {
         _ request: EtcdRequest,
         receive: @escaping @Sendable ([UInt8]) async throws -> Void
     ) async throws -> EtcdResponse {
-        try HTTPRequestText.check(request)
+        try check(request)
         let exchange = Exchange(request, isStream: true)
         try loop.post(.start(exchange))
         while true {
@@ -119,6 +119,13 @@ public final class SocketTransport: EtcdTransport {
                     throw error
                 }
             }
+        }
+    }
+
+    private func check(_ request: EtcdRequest) throws(EtcdTransportError) {
+        try HTTPRequestText.check(request)
+        guard !Task.isCancelled else {
+            throw EtcdTransportError(.canceled, mayHaveArrived: false, reason: "the task was canceled")
         }
     }
 

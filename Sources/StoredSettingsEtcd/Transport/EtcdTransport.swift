@@ -9,6 +9,7 @@
 /// ```swift
 /// import AsyncHTTPClient
 /// import NIOCore
+/// import NIOHTTP1
 /// import StoredSettingsEtcd
 ///
 /// struct SecureTransport: EtcdTransport {
@@ -26,6 +27,7 @@
 ///         _ request: EtcdRequest,
 ///         receive: @escaping @Sendable ([UInt8]) async throws -> Void
 ///     ) async throws -> EtcdResponse {
+///         // A deadline would end the stream; `timeout.read` limits every wait for its next piece.
 ///         let response = try await client.execute(message(request), deadline: .distantFuture)
 ///         guard response.status == .ok else { return try await collect(response, request) }
 ///         for try await piece in response.body { try await receive(Array(piece.readableBytesView)) }
@@ -41,8 +43,12 @@
 ///     }
 ///
 ///     private func collect(_ response: HTTPClientResponse, _ request: EtcdRequest) async throws -> EtcdResponse {
-///         let body = try await response.body.collect(upTo: request.maximumResponseSize)
-///         return EtcdResponse(status: Int(response.status.code), body: Array(body.readableBytesView))
+///         do {
+///             let body = try await response.body.collect(upTo: request.maximumResponseSize)
+///             return EtcdResponse(status: Int(response.status.code), body: Array(body.readableBytesView))
+///         } catch is NIOTooManyBytesError {
+///             throw EtcdTransportError(.responseTooLarge, mayHaveArrived: true, reason: "the response is too large")
+///         }
 ///     }
 /// }
 /// ```
