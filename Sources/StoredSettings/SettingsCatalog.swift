@@ -72,7 +72,6 @@ extension SettingsCatalog {
         isMet: @escaping @Sendable (repeat each Value) throws -> Bool
     ) {
         var keys: [StoredKeys] = []
-        var secrets: Set<String> = []
         var owner: SettingsSuite?
         for setting in repeat each settings {
             let suite = owner ?? setting.suite
@@ -87,7 +86,6 @@ extension SettingsCatalog {
             }
             owner = suite
             keys.append(setting.box.key.storedKeys)
-            if setting.box.metadata.traits.isSecret { secrets.insert(setting.key) }
         }
         guard let owner else { return }
         // The engine owns the boxes, and must not own itself through the suites of the settings.
@@ -95,7 +93,7 @@ extension SettingsCatalog {
         let condition = Requirement(requirement, keys, owner) { stored in
             try isMet(repeat (each boxes).plainReading(of: stored((each boxes).key.storedKeys)).value)
         }
-        owner.engine.add(condition, secrets: secrets)
+        owner.engine.add(condition)
     }
 }
 

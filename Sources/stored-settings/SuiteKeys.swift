@@ -30,6 +30,8 @@ struct StoredKey: CatalogSetting {
     var currentStoredValue: StoredValue? { suite.storedValue(forKey: key) }
     var storedKeys: StoredKeys { StoredKeys(key) }
     var overrideNames: [String] { [] }
+    var oldNameWarnings: [SettingsError] { [] }
+    var isBoolean: Bool { false }
 
     var summary: (layer: SettingsLayer, text: String) {
         guard let value = currentStoredValue else { return (.default, "\(key) has no value in \(suite)") }
@@ -64,9 +66,13 @@ struct StoredKey: CatalogSetting {
         try suite.reset(key)
     }
 
+    func reset() {
+        suite[storedValueFor: key] = nil
+    }
+
     func text(of value: StoredValue) -> String { value.text }
 
-    func problems() -> [SettingsError] { [] }
+    func findProblems() -> [SettingsError] { [] }
 
     func makeStoredValues() -> any StoredValueIterator {
         StoredKeyValues(self)

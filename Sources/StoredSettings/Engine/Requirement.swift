@@ -192,15 +192,12 @@ extension Requirement {
 struct RequirementTable {
     private(set) var all: [Requirement] = []
     private var byKey: [String: [Requirement]] = [:]
-    /// The keys of secret settings among them.
-    private(set) var secrets: Set<String> = []
 
     /// Adds a requirement, in place of one with the same text for the same settings.
-    mutating func insert(_ requirement: Requirement, secrets: Set<String>) {
+    mutating func insert(_ requirement: Requirement) {
         let names = requirement.keys.map(\.current)
         all.removeAll { $0.text == requirement.text && $0.keys.map(\.current) == names }
         all.append(requirement)
-        self.secrets.formUnion(secrets)
         byKey = [:]
         for requirement in all {
             for key in Set(requirement.keys.flatMap(\.all)) { byKey[key, default: []].append(requirement) }
@@ -240,12 +237,12 @@ extension SettingsEngine {
             }
     }
 
-    fileprivate func isSecret(_ key: String) -> Bool { requirementTable.withLock { $0.secrets.contains(key) } }
+    fileprivate func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
 
     /// Adds a requirement, which later reads and changes have to meet.
-    func add(_ requirement: Requirement, secrets: Set<String>) {
+    func add(_ requirement: Requirement) {
         let old = requirementTable.withLock { table in
-            defer { table.insert(requirement, secrets: secrets) }
+            defer { table.insert(requirement) }
             return table
         }
         hasRequirements.store(true, ordering: .releasing)
