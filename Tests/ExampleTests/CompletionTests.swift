@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Completion in shells")
 struct CompletionTests {
-    private static let zsh = "/usr/bin/zsh"
-    private static let fish = "/usr/bin/fish"
+    private static let zshPath = "/usr/bin/zsh"
+    private static let fishPath = "/usr/bin/fish"
 
     /// The words before the cursor, and the words that complete the last of them.
     private static let cases: [([String], [String])] = [
@@ -25,7 +25,7 @@ struct CompletionTests {
 
     @Test(
         "zsh",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: zsh), "zsh is not installed"),
+        .enabled(if: FileManager.default.isExecutableFile(atPath: zshPath), "zsh is not installed"),
         arguments: cases
     )
     func zsh(words: [String], expected: [String]) async throws {
@@ -39,19 +39,19 @@ struct CompletionTests {
             words=(\(list)); CURRENT=\(words.count); PREFIX='\(words[words.count - 1])'
             $handler
             """
-        let offered = try await run(Self.zsh, ["-f", "-c", test], words[0])
+        let offered = try await run(Self.zshPath, ["-f", "-c", test], words[0])
         #expect(offered.filter { $0.hasPrefix(words[words.count - 1]) } == expected)
     }
 
     @Test(
         "fish",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: fish), "fish is not installed"),
+        .enabled(if: FileManager.default.isExecutableFile(atPath: fishPath), "fish is not installed"),
         arguments: cases
     )
     func fish(words: [String], expected: [String]) async throws {
         let test = "source $SCRIPT; complete -C '\(words.joined(separator: " "))'"
         // A line is the word, a tab, and a description. The words are sorted.
-        let offered = try await run(Self.fish, ["--no-config", "-c", test], words[0])
+        let offered = try await run(Self.fishPath, ["--no-config", "-c", test], words[0])
         #expect(offered.compactMap { $0.split(separator: "\t").first.map(String.init) }.sorted() == expected.sorted())
     }
 
