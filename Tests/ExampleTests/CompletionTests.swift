@@ -11,7 +11,7 @@ struct CompletionTests {
 
     /// The words before the cursor, and the words that complete the last of them.
     private static let cases: [([String], [String])] = [
-        (["tool", "c"], ["config"]), (["tool", "config", "e"], ["explain", "export", "edit"]),
+        (["tool", "conf"], ["config"]), (["tool", "config", "e"], ["explain", "export", "edit"]),
         (["tool", "config", "get", "t"], ["timeout", "tags", "token"]),
         (["tool", "config", "set", "format", "c"], ["csv"]),
         (["tool", "config", "set", "verbose", ""], ["true", "false"]),
