@@ -54,6 +54,7 @@ struct FileLockTests {
     private func wait(
         slowPatience: Duration? = nil,
         holder: LockHolder? = nil,
+        isHolderShown: Bool = false,
         progress: (Duration) -> UInt64 = { _ in 0 }
     ) async throws -> (waited: Duration, error: SettingsError) {
         try await withTemporaryDirectory { directory in
@@ -69,6 +70,7 @@ struct FileLockTests {
                         slowPatience: slowPatience,
                         clock: time.clock,
                         holder: { holder },
+                        unannounced: { isHolderShown ? LockHolder(ofLockOn: file, system) : nil },
                         progress: { progress(time.sinceStart) }
                     )
                 }
@@ -131,6 +133,16 @@ struct FileLockTests {
         let (waited, _) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
     }
+
+    #if os(Linux)
+    @Test("a running holder that has not announced itself is given 30 seconds, and is named")
+    func unannouncedHolder() async throws {
+        let current = try #require(LockHolder.current)
+        let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, isHolderShown: true)
+        #expect((.seconds(30) ... .seconds(30.1)).contains(waited))
+        #expect(error.fact.hasPrefix("process \(current.process) has held the lock for 30 seconds"))
+    }
+    #endif
 
     @Test("a holder in another PID namespace has the patience of a slow holder and is not named")
     func otherNamespace() async throws {

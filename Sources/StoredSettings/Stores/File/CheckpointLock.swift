@@ -33,6 +33,7 @@ package struct CheckpointLock {
                 patience: patience.withoutProgress,
                 slowPatience: patience.withSlowHolder,
                 holder: { journal().flatMap { LockHolder(of: .checkpoint, in: $0.page) } },
+                unannounced: { LockHolder(ofLockOn: lock.handle, file.system) },
                 progress: { journal().map { LockHolder.progress(in: $0.page) &+ ($0.current?.epoch.serial ?? 0) } ?? 0 }
             )
             if try lock.isInPlace { return lock }

@@ -31,8 +31,8 @@ struct Checkpointer {
         if let page = checkpointer.page { LockHolder.current?.store(as: .checkpoint, in: page) }
         // After the lock is released: a subscriber may make a checkpoint.
         defer {
-            if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
             store.withState(&checkpointer.effects) { $0.endSnapshot() }
+            if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
             lock.release()
             store.perform(checkpointer.effects)
         }

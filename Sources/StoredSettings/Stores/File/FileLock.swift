@@ -38,6 +38,8 @@ enum FileLock {
     /// The wait between two tries after that, in seconds.
     private static let shortestPause = 0.000_02
     private static let longestPause = 0.002
+    /// How many times longer to wait for a process that runs and has not announced that it holds the lock.
+    private static let unannouncedFactor = 6
     /// The longest time that one pause counts for.
     private static let longestCountedPause = Duration.milliseconds(100)
 
@@ -53,7 +55,8 @@ enum FileLock {
     ///   - slowPatience: How long to wait without progress while the holder is known to run; `nil` for no longer than
     ///     `patience`.
     ///   - clock: The clock to use.
-    ///   - holder: Returns the process that holds the lock, if it is known.
+    ///   - holder: Returns the process that has announced that it holds the lock.
+    ///   - unannounced: Returns the process that holds the lock as the system shows it. It is asked after a long wait.
     ///   - progress: Returns a number that changes when another process makes progress.
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
     static func acquire(
@@ -63,6 +66,7 @@ enum FileLock {
         slowPatience: Duration? = nil,
         clock: Clock = Clock(),
         holder: () -> LockHolder? = { nil },
+        unannounced: () -> LockHolder? = { nil },
         progress: () -> UInt64
     ) throws {
         for _ in 0..<quickTries {
@@ -75,7 +79,8 @@ enum FileLock {
             slowPatience: slowPatience,
             clock: clock,
             holder: holder,
-            name: holder,
+            unannounced: unannounced,
+            name: { holder() ?? unannounced() },
             progress: progress,
             attempt: { try system.tryLock(file) }
         )
@@ -90,6 +95,8 @@ enum FileLock {
     ///     `patience`.
     ///   - clock: The clock to use.
     ///   - holder: Returns the process that has announced that it holds the lock and is slow.
+    ///   - unannounced: Returns another process that is known to hold the lock. While it runs, it is given some more time: a
+    ///     busy machine may have interrupted it just before its announcement, or just after the end of it.
     ///   - name: Returns the process to name in the error.
     ///   - progress: Returns a number that changes when another process makes progress.
     ///   - attempt: Returns whether the lock was acquired.
@@ -100,6 +107,7 @@ enum FileLock {
         slowPatience: Duration?,
         clock: Clock,
         holder: () -> LockHolder?,
+        unannounced: () -> LockHolder? = { nil },
         name: () -> LockHolder?,
         progress: () -> UInt64,
         attempt: () throws -> Bool
@@ -118,7 +126,10 @@ enum FileLock {
                 (state, withoutProgress, pause) = (newState, .zero, shortestPause)
             }
             if withoutProgress >= patience {
-                guard withoutProgress < slowPatience, holder()?.mayBeRunning == true else {
+                let isSlow =
+                    withoutProgress < slowPatience && holder()?.mayBeRunning == true
+                    || withoutProgress < patience * unannouncedFactor && unannounced()?.mayBeRunning == true
+                guard isSlow else {
                     throw SettingsError.lockTimedOut(path, after: withoutProgress, process: name()?.visibleProcess)
                 }
             }

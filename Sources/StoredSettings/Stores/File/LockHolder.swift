@@ -44,6 +44,23 @@ package struct LockHolder: Equatable {
     private var isVisible: Bool { SystemCalls.processNamespace() == namespace }
 }
 
+extension LockHolder {
+    /// The process that holds the `flock` of a file, as the system shows it; `nil` if it does not.
+    ///
+    /// The header shows no holder just after the lock is acquired and just before it is released. A busy machine may interrupt
+    /// the holder there for a long time. This reads a table of the system, so it is only for a process that has waited long.
+    init?(ofLockOn file: FileHandle, _ system: SystemCalls) {
+        do {
+            guard let process = SystemCalls.holder(ofLockOn: try system.status(of: file)), process != 0,
+                let namespace = SystemCalls.processNamespace(), let status = SystemCalls.statusOfProcess(process)
+            else { return nil }
+            self.init(process: process, start: status.start, namespace: namespace)
+        } catch {
+            return nil
+        }
+    }
+}
+
 // MARK: - The journal's header
 
 extension LockHolder {
