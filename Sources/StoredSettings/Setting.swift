@@ -48,11 +48,10 @@ public struct Setting<Value: Sendable>: Sendable {
     ) {
         let description = SettingDescription(describe)
         let fingerprint = SettingFingerprint(default: value, description.conversion, description.validator)
-        let (suite, name, metadata) = suite.declared(name, metadata)
-        let box = suite.box(named: name, fingerprint, metadata) {
-            SettingKey(describing: name, default: .fixed(value), metadata, describe: describe)
+        let box = suite.declaredBox(named: name, fingerprint, metadata) {
+            SettingKey(describing: $0, default: .fixed(value), $1, describe: describe)
         }
-        self.init(box, in: suite)
+        self.init(box, in: suite.whole)
     }
 
     /// Finds or creates the setting of an optional declaration without a default.
@@ -64,11 +63,10 @@ public struct Setting<Value: Sendable>: Sendable {
     ) where Value == Wrapped? {
         let description = SettingDescription(describe)
         let fingerprint = SettingFingerprint(optional: description.conversion, description.validator)
-        let (suite, name, metadata) = suite.declared(name, metadata)
-        let box = suite.box(named: name, fingerprint, metadata) {
-            SettingKey<Wrapped?>(optional: name, metadata, describe: describe)
+        let box = suite.declaredBox(named: name, fingerprint, metadata) {
+            SettingKey<Wrapped?>(optional: $0, $1, describe: describe)
         }
-        self.init(box, in: suite)
+        self.init(box, in: suite.whole)
     }
 
     /// Creates a setting from a key.

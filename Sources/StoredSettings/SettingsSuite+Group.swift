@@ -102,14 +102,25 @@ extension SettingsSuite {
     /// The whole suite of a group.
     var whole: SettingsSuite { group?.whole ?? self }
 
-    /// Returns the whole suite, and the key and the metadata there, of a setting that is declared in this suite.
+    /// The box of a setting that is declared in this suite: see ``box(named:_:_:makeKey:)``.
+    ///
+    /// - Parameters:
+    ///   - name: The key in this suite.
+    ///   - fingerprint: The declaration's fingerprint.
+    ///   - metadata: Its help and traits.
+    ///   - makeKey: Creates the key from the name and the metadata in the whole suite.
+    /// - Returns: The box.
     @inline(__always)
-    func declared(
-        _ name: String,
-        _ metadata: SettingMetadata
-    ) -> (suite: SettingsSuite, name: String, metadata: SettingMetadata) {
-        guard let group else { return (self, name, metadata) }
-        return (group.whole, group.key(name), group.metadata(metadata))
+    func declaredBox<Value>(
+        named name: String,
+        _ fingerprint: SettingFingerprint?,
+        _ metadata: SettingMetadata,
+        makeKey: (String, SettingMetadata) -> SettingKey<Value>
+    ) -> SettingBox<Value> {
+        // Without a group, nothing is copied.
+        guard let group else { return box(named: name, fingerprint, metadata) { makeKey(name, metadata) } }
+        let (name, metadata) = (group.key(name), group.metadata(metadata))
+        return group.whole.box(named: name, fingerprint, metadata) { makeKey(name, metadata) }
     }
 
     /// Returns the key in the whole suite.

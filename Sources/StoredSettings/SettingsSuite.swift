@@ -47,19 +47,16 @@ public struct SettingsSuite: Sendable {
         isObservable: Bool = SettingsSuite.isObservableByDefault,
         prefix: String? = nil
     ) {
-        let group = prefix.map { prefix in
-            SuiteGroup(
-                prefix,
-                of: SettingsSuite(
-                    name: name,
-                    engine: engine,
-                    overrides: overrides,
-                    reporter: reporter,
-                    isObservable: isObservable
-                )
-            )
+        var group: SuiteGroup?
+        if let prefix {
+            let whole = Parts(name, engine, overrides, reporter, isObservable, nil)
+            group = SuiteGroup(prefix, of: SettingsSuite(whole))
         }
         parts = Parts(name, engine, overrides, reporter, isObservable, group)
+    }
+
+    private init(_ parts: Parts) {
+        self.parts = parts
     }
 
     /// The name that the suite was created with, or the path of its file.
@@ -99,9 +96,12 @@ public struct SettingsSuite: Sendable {
         overrides: [SettingsOverride] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
+        let isPlain = overrides.isEmpty && reporter === StandardErrorReporter.shared
         let ownReporter = reporter === StandardErrorReporter.shared ? nil : reporter
         if let replacement = Self.replacement(forSuiteNamed: name) {
-            self = replacement.with(OverrideList(overrides), ownReporter)
+            self = isPlain ? replacement : replacement.with(OverrideList(overrides), ownReporter)
+        } else if isPlain {
+            self.init(unreplaced: name)
         } else {
             self.init(unreplaced: name, overrides: OverrideList(overrides), reporter: ownReporter)
         }
@@ -124,7 +124,6 @@ public struct SettingsSuite: Sendable {
 
     /// The same suite with other overrides and another reporter, where they are not `nil`.
     private func with(_ overrides: OverrideList?, _ reporter: (any SettingsReporter)?) -> SettingsSuite {
-        guard overrides != nil || reporter != nil else { return self }
         if let reporter { engine.addReporter(reporter) }
         return SettingsSuite(
             name: name,

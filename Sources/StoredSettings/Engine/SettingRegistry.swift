@@ -101,8 +101,7 @@ extension SettingsSuite {
     /// The box of a key's setting.
     func box<Value>(for key: SettingKey<Value>) -> SettingBox<Value> {
         if let group {
-            let (suite, name, metadata) = declared(key.name, key.metadata)
-            return suite.box(named: name, key.fingerprint, metadata) { SettingKey(key, in: group) }
+            return declaredBox(named: key.name, key.fingerprint, key.metadata) { _, _ in SettingKey(key, in: group) }
         }
         let valueType = ObjectIdentifier(Value.self)
         if let found = engine.settings.withLock({ $0.box(for: key, valueType: valueType, in: self) }) {

@@ -19,7 +19,8 @@ extension SystemCalls {
     /// - Throws: ``SystemError``, with `ELOOP` for a link that is not followed.
     package func openDirectory(_ path: FilePath) throws(SystemError) -> FileHandle? {
         #if os(Linux)
-        guard Self.currentUser() == 0 else { return try openDirectory(path, in: nil) }
+        guard let opened = try openDirectory(path, in: nil) else { return nil }
+        guard Self.currentUser() == 0, !isAt(path, opened) else { return opened }
         do {
             var walk = DirectoryWalk(self)
             let reached = try walk.directory(at: path, in: nil)
@@ -33,6 +34,19 @@ extension SystemCalls {
         return try openDirectory(path, in: nil)
         #endif
     }
+
+    #if os(Linux)
+    /// Whether a directory was opened without following a link; `false` also where that is unknown.
+    ///
+    /// The system has the path of an open directory without links. A user cannot move the directory of another one there.
+    private func isAt(_ path: FilePath, _ directory: FileHandle) -> Bool {
+        do {
+            return try target(ofLink: FilePath("/proc/self/fd/\(directory.descriptor)")) == path
+        } catch {
+            return false
+        }
+    }
+    #endif
 
     private func openDirectory(_ path: FilePath, in directory: FileHandle?) throws(SystemError) -> FileHandle? {
         do {
