@@ -32,12 +32,8 @@ extension Setting {
         }
         var problem = overrides.problems().first
         let stored = box.storedValue
-        let used = box.valueMeetingRequirements(stored)
-        if used != stored { problem = problem ?? engine.requirementError(forKey: key) }
         do {
-            if used != stored {
-                if let value = try used.map(box.decode) { candidates.append(Candidate(layer: .lastGood, value: value)) }
-            } else if let value = try stored.map(box.decode) {
+            if let value = try stored.map(box.decode) {
                 candidates.append(Candidate(layer: .store, value: value))
             } else if let value = try engine.store.fallback(forKey: key).map(box.decode) {
                 candidates.append(Candidate(layer: .fallback, value: value))
@@ -48,6 +44,7 @@ extension Setting {
                 candidates.append(Candidate(layer: .lastGood, value: lastGood.value))
             }
         }
+        problem = problem ?? engine.requirementErrors(for: [key]).first
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
         return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem)
     }

@@ -54,18 +54,18 @@ extension SettingsCatalog {
     /// - A set, an update or a transaction after which it would not be met throws
     ///   ``SettingsError/Code/requirementNotMet``, and changes nothing. Change several values in one transaction if each
     ///   change alone would not meet it.
-    /// - If it is not met because a person has edited the file, or another program has changed a value, the last good values
-    ///   of all these settings are used, or their defaults, and the reporter receives the problem.
+    /// - If it is not met because a person has edited the file, or another program has changed a value, the values are used as
+    ///   they are, and ``Setting/explain()`` names the problem. Call `validate` again when a stream delivers new values.
     ///
     /// The requirement applies to all settings of the suite with these keys, for as long as the suite is used in this
-    /// process. It is checked with the values that the program uses, including overrides. A stream of one setting is notified
-    /// of changes of this setting: read the other ones again, or use ``SettingsSuite/values(of:)``, when they may be used again.
+    /// process. It is checked with the values that the program uses, including overrides.
     ///
     /// - Parameters:
     ///   - requirement: The requirement in words, for errors. It contains no value.
     ///   - settings: Settings of one suite.
-    ///   - isMet: Returns whether the values meet the requirement. A value is not accepted if it throws. It must not change
-    ///     settings, and it may run at the end of a transaction, while other writers wait.
+    ///   - isMet: Returns whether the values meet the requirement. A value is not accepted if it throws. It uses only its
+    ///     parameters: a setting that it reads has another value. It may run at the end of a transaction, while other writers
+    ///     wait.
     public func require<each Value: Sendable>(
         _ requirement: String,
         _ settings: repeat Setting<each Value>,
@@ -91,7 +91,7 @@ extension SettingsCatalog {
         // The engine owns the boxes, and must not own itself through the suites of the settings.
         let boxes = (repeat (each settings).box)
         let condition = Requirement(requirement, keys, owner) { stored in
-            try isMet(repeat (each boxes).plainReading(of: stored((each boxes).key.storedKeys)).value)
+            try isMet(repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
         }
         owner.engine.add(condition)
     }

@@ -18,8 +18,8 @@ final class LastGoodSearch<Value: Sendable>: Sendable {
         var unusable: StoredValue
         /// The value that was replaced by an edit of the file.
         var replaced: StoredValue?
-        /// The value that this process used last.
-        var lastGood: StoredValue?
+        /// The values that this process used last, newest first.
+        var lastGood: [StoredValue]
     }
 
     private let result = Locked<Result?>(nil)
@@ -36,7 +36,7 @@ final class LastGoodSearch<Value: Sendable>: Sendable {
         result.withLock { result in
             result = Result(clues: clues, reading: reading)
             // The search has noted that this value is used.
-            if let stored = reading?.stored { result?.clues.lastGood = stored }
+            if let stored = reading?.stored { result?.clues.lastGood.moveToFront(stored) }
         }
         return reading
     }
@@ -55,7 +55,7 @@ extension SettingBox {
         let clues = LastGoodSearch<Value>.Clues(unusable: stored, replaced: replaced, lastGood: health.lastGood)
         return lastGoodSearch.reading(clues) {
             guard
-                let reading = firstUsable(of: [clues.replaced, clues.lastGood], except: stored)
+                let reading = firstUsable(of: [clues.replaced] + clues.lastGood, except: stored)
                     ?? firstUsable(of: [store?.copiedLastGoodValue(forKey: name)], except: stored)
             else { return nil }
             if let value = reading.stored {

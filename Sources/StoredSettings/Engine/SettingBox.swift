@@ -136,9 +136,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
 
     private func stripedValue(_ stored: StoredValue?, _ version: VersionStamp.Version) -> Value {
         // Another key may have changed.
-        if !engine.isRestricted(key.name), let known = cache.renewedValue(from: stored, version, as: Value.self) {
-            return known
-        }
+        if let known = cache.renewedValue(from: stored, version, as: Value.self) { return known }
         let value = value(of: stored)
         cache.store(value, from: stored, version)
         return value
@@ -204,46 +202,48 @@ extension SettingBox {
     }
 
     private func reading(of stored: StoredValue?, isReported: Bool) -> Reading {
-        plainReading(of: valueMeetingRequirements(stored), isReported: isReported)
-    }
-
-    /// Returns the stored value to use: the last good one if a requirement is not met.
-    func valueMeetingRequirements(_ stored: StoredValue?) -> StoredValue? {
-        guard engine.hasRequirements.load(ordering: .acquiring) else { return stored }
-        var stored = stored
-        for requirement in engine.requirements(for: key.storedKeys.all) {
-            guard let index = requirement.keys.firstIndex(where: { $0.current == key.name }) else { continue }
-            let contents = engine.contents()
-            var current = requirement.combination { contents[$0] }
-            current[index] = stored
-            stored = requirement.valuesToUse(current, in: engine)[index]
-        }
-        return stored
-    }
-
-    /// Returns the value of a stored value without regard to requirements.
-    func plainReading(of stored: StoredValue?, isReported: Bool = false) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
         if overrides != nil, let override = overrideReading { return override }
         do {
-            let value = try stored.map(decode)
-            if isReported { noteUsable(stored) }
-            if let value { return Reading(value: value, stored: stored) }
+            if let stored {
+                let value = try decode(stored)
+                if isReported { noteUsable(stored) }
+                return Reading(value: value, stored: stored)
+            }
         } catch {
             let lastGood = stored.flatMap(lastGoodReading)
             if isReported, let stored { report(error, about: stored, hasLastGood: lastGood != nil) }
             if let lastGood { return lastGood }
         }
-        return readingWithoutStoredValue(isReported: isReported)
+        return fallbackReading(isReported: isReported, hasStoredValue: stored != nil)
     }
 
-    private func readingWithoutStoredValue(isReported: Bool) -> Reading {
-        if let fallback = engine.store.fallback(forKey: key.name) {
+    /// Returns the value that the setting would have for a stored value, for a check.
+    ///
+    /// It notes and reports nothing, and reads no file.
+    func checkedValue(of stored: StoredValue?) -> Value {
+        if overrides != nil, let override = overrideReading { return override.value }
+        let lastGood = stored == nil ? [] : health.lastGood
+        for case let stored? in [stored] + lastGood + [engine.store.fallback(forKey: key.name)] {
             do {
-                return Reading(value: try decode(fallback), stored: fallback)
+                return try decode(stored)
             } catch {
-                if isReported { report(error, about: fallback, hasLastGood: false) }
+                // Another value is used instead.
+                continue
             }
+        }
+        return key.defaultValue
+    }
+
+    private func fallbackReading(isReported: Bool, hasStoredValue: Bool) -> Reading {
+        let fallback = engine.store.fallback(forKey: key.name)
+        do {
+            let value = try fallback.map(decode)
+            if isReported, !hasStoredValue { noteUsable(nil) }
+            if let value { return Reading(value: value, stored: fallback) }
+        } catch {
+            // An unusable stored value was reported before.
+            if isReported, !hasStoredValue, let fallback { report(error, about: fallback, hasLastGood: false) }
         }
         return Reading(value: key.defaultValue, stored: nil)
     }
@@ -254,7 +254,9 @@ extension SettingBox {
 
     private func report(_ error: any Error, about stored: StoredValue, hasLastGood: Bool) {
         let fact = SettingsError.wrapping(error, as: .invalidValue).fact
-        guard health.noteUnusable(stored, fact, suite: suiteName, reporter) else { return }
+        let (isNew, settled) = health.noteUnusable(stored, fact, suite: suiteName, reporter)
+        for (error, reporter) in settled { reporter.reportRecovery(from: error) }
+        guard isNew else { return }
         let error = unusable(error, hasLastGood: hasLastGood)
         health.note(error, to: reporter)
         reporter.report(error)

@@ -58,6 +58,22 @@ extension SettingsEngine {
         return isAnyDropped
     }
 
+    /// Drops the pending writes after which a requirement would not be met: another value may have been stored since they were
+    /// assigned.
+    func dropPendingWritesThatViolateRequirements() {
+        guard hasRequirements.load(ordering: .acquiring) else { return }
+        let versions = state.withLock { $0.pendingWrites.versions }
+        for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
+            let contents = contents()
+            do {
+                try checkRequirements(for: CollectionOfOne(key)) { contents[$0] }
+            } catch {
+                forget(key, upTo: version)
+                drop(key, because: SettingsError.wrapping(error, as: .requirementNotMet))
+            }
+        }
+    }
+
     private func drop(_ key: String, because cause: SettingsError) {
         var error = cause
         error.key = key

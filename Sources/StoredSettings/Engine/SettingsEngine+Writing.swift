@@ -47,18 +47,14 @@ extension SettingsEngine {
         meetingRequirementsFor keys: [String]
     ) throws {
         for _ in 0..<Self.mostChecks {
+            let before = try check(edits, keys)
+            // After the check: a value that is rejected must not become a pending write.
             try WaitLimit.check()
-            let requirements = requirements(for: keys)
-            let before = contents()
-            var after = before
-            for (key, value) in edits { after[key] = value }
-            for requirement in requirements { try requirement.check(requirement.combination { after[$0] }) }
-            let checked = Set(requirements.flatMap(\.keys).flatMap(\.all))
             var isStored = false
             try retryingWithoutRejected {
                 isStored = try commit { transaction in
                     // The values that a store holds are in the form of JSON.
-                    guard checked.allSatisfy({ transaction[$0]?.storedAsJSON == before[$0]?.storedAsJSON }) else {
+                    guard before.allSatisfy({ transaction[$0.key]?.storedAsJSON == $0.value?.storedAsJSON }) else {
                         return false
                     }
                     for (key, value) in edits { transaction[key] = value }
@@ -120,6 +116,11 @@ extension SettingsEngine {
         _ report: @escaping @Sendable (SettingsError) -> Void
     ) {
         if error.isCaused(by: WaitLimitError.self) {
+            do {
+                try check(edits, edits.map(\.key))
+            } catch {
+                return report(SettingsError.wrapping(error, as: .requirementNotMet))
+            }
             for edit in edits { keep(edit.value, forKey: edit.key, isRetried: false) }
             return saveInBackground(report)
         }
@@ -193,6 +194,7 @@ extension SettingsEngine {
         only key: String? = nil,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
+        dropPendingWritesThatViolateRequirements()
         var delivery = StoreDelivery.none
         defer { delivery.perform() }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in

@@ -18,8 +18,8 @@ final class ValueHealth: Sendable {
     }
 
     private struct State {
-        /// The stored value that was usable last; `nil` when there was none, or the key has no value anymore.
-        var lastGood: StoredValue?
+        /// The stored values that were usable last, newest first; empty when the key has no value.
+        var lastGood: [StoredValue] = []
         /// The unusable value that the reports are about.
         var unusable: StoredValue?
         var reports: [Report] = []
@@ -30,8 +30,11 @@ final class ValueHealth: Sendable {
     /// The number of reports that are made about one value: settings of different types may reject it for different reasons.
     private static let maximumReports = 16
 
-    /// The stored value that was usable last; `nil` when there was none, or the key has no value anymore.
-    var lastGood: StoredValue? { state.withLock { $0.lastGood } }
+    /// The stored values that were usable last, newest first; empty when the key has no value.
+    ///
+    /// There are several because settings of different types share them: a value that one of them can use may be unusable for
+    /// another one.
+    var lastGood: [StoredValue] { state.withLock { $0.lastGood } }
 
     /// Notes a value that is in use.
     ///
@@ -39,7 +42,7 @@ final class ValueHealth: Sendable {
     /// - Returns: The reports that are settled. A value that another setting of the key has rejected settles none.
     func noteUsable(_ stored: StoredValue?) -> [(error: SettingsError, reporter: any SettingsReporter)] {
         state.withLock { state in
-            state.lastGood = stored
+            if let stored { state.lastGood.moveToFront(stored) } else { state.lastGood = [] }
             guard let unusable = state.unusable, unusable != stored else { return [] }
             defer { (state.unusable, state.reports) = (nil, []) }
             return state.reports.compactMap { report in report.error.map { ($0, report.reporter) } }
@@ -47,8 +50,8 @@ final class ValueHealth: Sendable {
     }
 
     /// Notes an earlier value that is used instead of an unusable one.
-    func noteInUse(_ lastGood: StoredValue?) {
-        state.withLock { $0.lastGood = lastGood }
+    func noteInUse(_ lastGood: StoredValue) {
+        state.withLock { $0.lastGood.moveToFront(lastGood) }
     }
 
     /// Notes an unusable value.
@@ -58,21 +61,26 @@ final class ValueHealth: Sendable {
     ///   - fact: Why it is unusable.
     ///   - suite: The name of the setting's suite.
     ///   - reporter: The reporter of the setting.
-    /// - Returns: Whether to report it: the reporter has not received this before. The caller calls ``note(_:to:)`` then.
+    /// - Returns: Whether to report it: the reporter has not received this before. The caller calls ``note(_:to:)`` then. Also
+    ///   the reports about another unusable value, which are settled.
     func noteUnusable(
         _ stored: StoredValue,
         _ fact: String,
         suite: String,
         _ reporter: any SettingsReporter
-    ) -> Bool {
+    ) -> (isNew: Bool, settled: [(error: SettingsError, reporter: any SettingsReporter)]) {
         state.withLock { state in
-            if state.unusable != stored { (state.unusable, state.reports) = (stored, []) }
+            var settled: [(error: SettingsError, reporter: any SettingsReporter)] = []
+            if state.unusable != stored {
+                settled = state.reports.compactMap { report in report.error.map { ($0, report.reporter) } }
+                (state.unusable, state.reports) = (stored, [])
+            }
             let isKnown = state.reports.contains {
                 $0.reporter === reporter && $0.fact == fact && $0.suite == suite
             }
-            guard !isKnown, state.reports.count < Self.maximumReports else { return false }
+            guard !isKnown, state.reports.count < Self.maximumReports else { return (false, settled) }
             state.reports.append(Report(fact: fact, suite: suite, reporter: reporter))
-            return true
+            return (true, settled)
         }
     }
 
@@ -84,6 +92,19 @@ final class ValueHealth: Sendable {
             }
             if let index { state.reports[index].error = error }
         }
+    }
+}
+
+extension [StoredValue] {
+    /// The number of values that are remembered.
+    private static let maximumCount = 4
+
+    /// Makes a value the first one, and forgets the last one of too many.
+    mutating func moveToFront(_ value: StoredValue) {
+        if first == value { return }
+        removeAll { $0 == value }
+        insert(value, at: 0)
+        if count > Self.maximumCount { removeLast() }
     }
 }
 

@@ -92,7 +92,6 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
     private let box: SettingBox<Value>
     /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
     private let isOwn: Bool
-    private var stored: StoredValue?
     private var reading: SettingBox<Value>.Reading
     /// `nil` for a setting that has one key.
     private let known: KnownValues?
@@ -105,7 +104,7 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
         isOwn = setting.engine === engine
         known = isOwn ? setting.knownValues : nil
         known?.begin(with: contents)
-        stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
+        let stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
         reading = setting.box.reading(of: stored)
     }
 
@@ -113,13 +112,13 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
 
     func apply(_ change: NewStoredValues) -> Bool {
         guard isOwn else { return false }
-        if let known, let change = known.change(change.values, .local) {
+        let stored: StoredValue?
+        if let known {
+            guard let change = known.change(change.values, .local) else { return false }
             stored = change.new
-        } else if known == nil, let new = change.values[setting.key] {
+        } else {
+            guard let new = change.values[setting.key] else { return false }
             stored = new
-        } else if !setting.engine.isRestricted(setting.key) {
-            // A change of another setting may decide whether a requirement is met.
-            return false
         }
         let new = box.reading(of: stored)
         guard box.identity(of: new) != box.identity(of: reading) else { return false }

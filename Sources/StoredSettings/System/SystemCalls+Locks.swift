@@ -41,9 +41,10 @@ extension SystemCalls {
         let path = FilePath("/proc/\(process)/fd")
         do {
             guard let directory = try system.openDirectory(path) else { return false }
-            return try system.names(in: directory).contains { name in
-                try system.status(at: path.appending(name))?.isSameFile(as: file) ?? false
-            }
+            return try system.names(in: directory)
+                .contains { name in
+                    try system.status(at: path.appending(name))?.isSameFile(as: file) ?? false
+                }
         } catch {
             // The process has ended, or belongs to another user.
             return false

@@ -220,9 +220,9 @@ extension Examination {
     /// Watches a file that is locked as a whole; returns `nil` if it is not, or not for a second.
     private mutating func examineLock(_ file: FileHandle, _ journal: Journal?) throws -> String? {
         let status = try system.status(of: file)
-        guard let first = try SystemCalls.holder(ofLockOn: status) else { return nil }
+        guard let first = SystemCalls.holder(ofLockOn: status) else { return nil }
         for _ in 0..<Self.lookCount {
-            guard try SystemCalls.holder(ofLockOn: status) == first else { return nil }
+            guard SystemCalls.holder(ofLockOn: status) == first else { return nil }
             SystemCalls.sleep(seconds: Self.lookInterval)
         }
         let process = first > 0 ? UInt64(first) : nil

@@ -32,7 +32,9 @@ enum ProcessTable {
             guard owner(of: process) == SystemCalls.currentUser() else { continue }
             for descriptor in descriptors(of: process) where isWatchQueue(process, descriptor) {
                 instances += 1
-                let lines = SystemCalls.systemText(at: FilePath("/proc/\(process)/fdinfo/\(descriptor)"))?.split(separator: "\n") ?? []
+                let lines =
+                    SystemCalls.systemText(at: FilePath("/proc/\(process)/fdinfo/\(descriptor)"))?
+                    .split(separator: "\n") ?? []
                 watches += lines.count { $0.hasPrefix("inotify ") }
             }
         }

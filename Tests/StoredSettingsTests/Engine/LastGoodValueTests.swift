@@ -145,6 +145,101 @@ struct LastGoodValueTests {
         }
     }
 
+    @Test(
+        "a value that was removed or replaced since is not used, and is not written again",
+        arguments: [false, true],
+        [false, true]
+    )
+    func removed(isSecret: Bool, isEdited: Bool) async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/settings.json"
+            let program = Program(path, reporter, traits: isSecret ? .secret : [])
+            try program.limit.set(23)
+            try program.suite.checkpoint()
+            if isEdited {
+                try program.edit(path, #"{"limit": 200}"#)
+                #expect(program.limit.value == 23)
+            }
+            program.limit.reset()
+            if isEdited { try program.suite.checkpoint() }
+            #expect(program.limit.value == 64)
+            try program.suite.setStoredValue(200, forKey: "limit")
+            #expect(program.limit.value == 64)
+            try program.suite.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
+        }
+    }
+
+    @Test("a last good value that was replaced by a set is not written again")
+    func replaced() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(23)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            #expect(program.limit.value == 23)
+            try program.limit.set(30)
+            try program.suite.checkpoint()
+            #expect(program.limit.value == 30)
+            try program.suite.setStoredValue(200, forKey: "limit")
+            try program.suite.checkpoint()
+            #expect(try !(path + ".last-good").fileContents.contains("23"))
+            program.suite.finish()
+            #expect(Program(path, reporter).limit.value != 23)
+        }
+    }
+
+    @Test("a value that is usable for one setting of a key leaves the last good one of another in use")
+    func severalTypes() throws {
+        let suite = SettingsSuite.inMemory(["limit": 20], reporter: reporter)
+        let narrow = Setting("limit", default: 1, suite: suite, in: 1...100)
+        let wide = Setting("limit", default: 1, suite: suite)
+        #expect(narrow.value == 20)
+        #expect(wide.value == 20)
+        try wide.set(200)
+        for step in 1...3 {
+            #expect(wide.value == 200)
+            #expect(narrow.value == 20)
+            suite[storedValueFor: "other"] = .integer(Int128(step))
+        }
+    }
+
+    @Test("a copy that a person has put in place of the file loses the last good values at the next checkpoint")
+    func copyAsFile() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(23)
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"limit": 200}"#)
+            #expect(program.limit.value == 23)
+            try program.suite.setStoredValue(1, forKey: "a")
+            try program.suite.checkpoint()
+            program.suite.finish()
+            try path.replaceFile(with: (path + ".last-good").fileContents)
+            let next = Program(path, reporter)
+            try next.suite.removeAll()
+            try next.suite.checkpoint()
+            #expect(next.suite.snapshot() == [:])
+            #expect(try !path.fileContents.contains("23"))
+        }
+    }
+
+    @Test("the text of a copy is read as what it was made of")
+    func copyText() throws {
+        let contents: [String: StoredValue] = ["a": "x"]
+        let text = try SettingsFileText.text(of: contents)
+        #expect(try SettingsFileText.copy(of: text, lastGood: [:]) == text)
+        let copy = try SettingsFileText.copy(of: text, lastGood: ["a": 1])
+        let read = try SettingsFileText(copy, .strict)
+        #expect(read.contents == contents)
+        #expect(read.lastGood == ["a": 1])
+        #expect(!read.isCanonical)
+        let empty = try SettingsFileText(
+            SettingsFileText.copy(of: SettingsFileText.text(of: [:]), lastGood: ["a": 1]),
+            .strict
+        )
+        #expect(empty.contents == [:])
+        #expect(empty.lastGood == ["a": 1])
+    }
+
     @Test("the last good value of a secret setting is in memory only")
     func secret() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
@@ -307,6 +402,48 @@ struct LastGoodValueTests {
             try program.edit(path, #"{"limit": 21}"#)
             await eventually("the file is read again") { program.limit.value == 21 }
             #expect(reporter.errors.map(\.code) == [.malformedFile])
+            #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
+        }
+    }
+
+    @Test("an unusable default of the store is reported once")
+    func unusableFallback() {
+        /// A store with a default of its own.
+        final class RegisteringStore: SettingsStore {
+            private let store = InMemoryStore()
+            var persistence: SettingsPersistence { store.persistence }
+            func setObserver(_ observer: any StoreObserver) { store.setObserver(observer) }
+            func version() -> UInt64 { store.version() }
+            func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+                store.withValue(forKey: key, body)
+            }
+            func fallback(forKey key: String) -> StoredValue? { key == "limit" ? 200 : nil }
+            func contents() -> [String: StoredValue] { store.contents() }
+            func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+                try store.commit(body)
+            }
+            func synchronize() {}
+        }
+        let suite = SettingsSuite(store: RegisteringStore(), reporter: reporter)
+        let limit = Setting("limit", default: 1, suite: suite, in: 1...100)
+        for step in 1...3 {
+            #expect(limit.value == 1)
+            suite[storedValueFor: "other"] = .integer(Int128(step))
+        }
+        #expect(reporter.errors.count == 1)
+        #expect(reporter.recoveries.isEmpty)
+    }
+
+    @Test("each unusable value after another one is reported, and settles the report about that")
+    func successive() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            for value in ["200", #""many""#, "30", "200", "31"] {
+                try program.edit(path, #"{"limit": \#(value)}"#)
+                _ = program.limit.value
+            }
+            #expect(reporter.errors.map(\.code) == [.validationFailed, .typeMismatch, .validationFailed])
             #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
         }
     }

@@ -18,7 +18,6 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     ///
     /// The state lock is free meanwhile, so reads continue.
     let writer = Locked<LockFailure?>(nil)
-    /// The number of the last ``LockFailure``.
     let lockFailures = Atomic(0)
     /// The number of threads that wait to write, or are about to.
     let waiters = Atomic(0)
@@ -30,7 +29,8 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let lockPatience: Duration
     /// How long a commit waits for the journal's lock.
     let writePatience: Patience
-    /// The thread that closes the store.
+    /// The last good copy as it was read for an unusable value. No other lock is taken under this lock.
+    let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
     private let closer = FirstThread()
 
     /// Creates a store without accessing the file yet.

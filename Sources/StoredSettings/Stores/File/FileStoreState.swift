@@ -93,7 +93,10 @@ extension FileStoreState {
     ///   - end: The end of the record in the journal.
     ///   - origin: The process that made the changes.
     mutating func apply(_ changes: [StoreChange], end: UInt32, _ origin: SettingChangeOrigin) {
-        for change in changes { noteRecord(of: change.key, over: change.old, end: end) }
+        for change in changes {
+            settings.lastGood.noteSet(change.key)
+            noteRecord(of: change.key, over: change.old, end: end)
+        }
         publish(changes, origin)
     }
 
@@ -143,6 +146,7 @@ extension FileStoreState {
         forKey key: String
     ) -> StoredValue? {
         version &+= 1
+        settings.lastGood.noteSet(key)
         return contents.replace(value, at: place, forKey: key)
     }
 

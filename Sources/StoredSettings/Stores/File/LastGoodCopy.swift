@@ -100,11 +100,18 @@ extension SettingsFile {
 
     /// Returns the last good value of a key, according to the last good copy.
     ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - known: The copy that was read last. While it does not change, it is not read again.
     /// - Returns: The value; `nil` when there is no copy, or the copy has no value of the key.
     /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    func readLastGoodValue(forKey key: String) throws -> StoredValue? {
-        guard let copy = try openLastGood().map({ try read($0, .strict) }) else { return nil }
-        return copy.lastGood[key] ?? copy.contents[key]
+    func readLastGoodValue(forKey key: String, _ known: inout Reading?) throws -> StoredValue? {
+        guard let handle = try openLastGood() else {
+            known = nil
+            return nil
+        }
+        if try known?.status != system.status(of: handle) { known = try read(handle, .strict) }
+        return known?.lastGood[key] ?? known?.contents[key]
     }
 
     /// Returns the last good values that the next copy has to retain.

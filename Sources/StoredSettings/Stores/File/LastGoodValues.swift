@@ -27,6 +27,12 @@ struct LastGoodValues {
         }
     }
 
+    /// Notes that a value was set or removed, so that earlier ones are no longer the last good ones.
+    mutating func noteSet(_ key: String) {
+        if !edits.isEmpty { edits[key] = nil }
+        if !retained.isEmpty { retained[key] = nil }
+    }
+
     /// Returns the value that an edit has replaced; `nil` when the stored value does not come from an edit.
     func earlier(forKey key: String, before value: StoredValue) -> StoredValue? {
         edits[key].flatMap { $0.value == value ? $0.earlier : nil }
@@ -50,8 +56,10 @@ extension FileStore {
     }
 
     func copiedLastGoodValue(forKey key: String) -> StoredValue? {
+        // A value that was set or removed since the last checkpoint is newer than the copy.
+        guard peek({ $0.journal.journaled[key] == nil }) else { return nil }
         do {
-            return try file.readLastGoodValue(forKey: key)
+            return try lastGoodCopy.withLock { try file.readLastGoodValue(forKey: key, &$0) }
         } catch {
             // Then there is no earlier value on the disk. The unusable value is reported.
             return nil

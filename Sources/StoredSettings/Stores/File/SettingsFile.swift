@@ -219,7 +219,8 @@ extension SettingsFile {
         let directory = try directory()
         try removeAbandonedDrafts(in: directory)
         let canonical = try SettingsFileText.text(of: contents)
-        let copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood(lastGood, in: contents, directory))
+        var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood(lastGood, in: contents, directory))
+        if copy.count > Self.longestFile { copy = canonical }
         guard let bytes = try text(of: contents, canonical, replacing: current) else { return nil }
         guard max(bytes.count, copy.count) <= Self.longestFile else {
             throw SettingsError.contentsTooLong(path)

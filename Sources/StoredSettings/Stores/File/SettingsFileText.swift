@@ -4,10 +4,12 @@
 /// The text of a settings file, which people edit.
 package struct SettingsFileText {
     private let bytes: [UInt8]
-    /// The stored values, without the reserved members, which no checkpoint changes.
+    /// The stored values, without the reserved members, of which a checkpoint changes no `$schema`.
     package let contents: [String: StoredValue]
     /// The last good values of keys whose values were unusable, in a last good copy.
     package let lastGood: [String: StoredValue]
+    /// The member that has these values; `nil` in a file without it.
+    private let lastGoodMember: StoredValue?
     /// Whether the library writes the same text for these contents.
     ///
     /// Such a text need not be edited: it has no comments, and its order and format are those of a new text.
@@ -22,11 +24,8 @@ package struct SettingsFileText {
     package init(_ bytes: [UInt8], _ dialect: JSONReader.Dialect = .settingsFile) throws(JSONSyntaxError) {
         self.bytes = bytes
         var contents = try JSONReader.readObject(bytes, dialect)
-        if case .dictionary(let values) = contents[StoredValue.lastGoodKey] {
-            lastGood = values
-        } else {
-            lastGood = [:]
-        }
+        lastGoodMember = contents[StoredValue.lastGoodKey]
+        if case .dictionary(let values) = lastGoodMember { lastGood = values } else { lastGood = [:] }
         let hasReservedMember = contents.removeReserved()
         self.contents = contents
         isCanonical = !hasReservedMember && JSONForm.isCanonical(bytes)
@@ -67,9 +66,12 @@ package struct SettingsFileText {
     func changed(to new: [String: StoredValue], path: FilePath) throws -> [UInt8] {
         var new = new
         new.removeReserved()
-        if new == contents { return bytes }
-        var editor = JSONEditor(bytes, reservedNames: StoredValue.reservedKeys)
-        let text = try editor.text(changing: contents, to: new)
+        if new == contents, lastGoodMember == nil { return bytes }
+        // A copy that a person has put in place of the file may have this member, which must not survive there.
+        var old = contents
+        old[StoredValue.lastGoodKey] = lastGoodMember
+        var editor = JSONEditor(bytes, reservedNames: [StoredValue.schemaKey])
+        let text = try editor.text(changing: old, to: new)
         // The journal loses its records once the file is in place, so the result is read first.
         let result: [String: StoredValue]
         do {
