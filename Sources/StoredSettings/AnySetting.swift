@@ -4,7 +4,7 @@
 ///
 /// Values are strings here, in the form that flags and environment variables have: see <doc:OverridingSettings>. A string is
 /// itself, other values are JSON. ``set(text:)`` accepts every ``text``. The text of a setting with the trait
-/// ``SettingTraits/secret`` is `••••`.
+/// ``SettingTraits/secret``, or from a secret file, is `••••`.
 public struct AnySetting: Sendable {
     let base: any CatalogSetting
     /// Where the setting is declared, such as `ServerSettings.port`.
@@ -41,7 +41,7 @@ public struct AnySetting: Sendable {
     public var choices: [String]? { base.choices }
 
     /// The text of the default; `nil` when it is `nil`, or has no stored form.
-    public var defaultText: String? { shown(base.defaultStoredValue) }
+    public var defaultText: String? { shown(base.defaultStoredValue, isDefault: true) }
 
     /// The text of the value; `nil` when it is `nil`, or has no stored form.
     public var text: String? { shown(base.currentStoredValue) }
@@ -129,10 +129,10 @@ public struct AnySetting: Sendable {
         }
     }
 
-    private func shown(_ value: StoredValue?) -> String? {
+    private func shown(_ value: StoredValue?, isDefault: Bool = false) -> String? {
         // A stored null is the `nil` of an optional type.
         guard let value, value != .null else { return nil }
-        return isSecret ? SettingTraits.redactedText : base.text(of: value)
+        return isSecret || !isDefault && base.isFromSecretFile ? SettingTraits.redactedText : base.text(of: value)
     }
 }
 
@@ -169,10 +169,14 @@ package protocol CatalogSetting: Sendable {
     /// The stored form of the value; `nil` when there is none.
     var currentStoredValue: StoredValue? { get }
     var storedKeys: StoredKeys { get }
-    /// The flags and variables that give the setting a value, or try to.
+    /// The flags, variables and files that give the setting a value above the store, or try to.
     var overrideNames: [String] { get }
     /// The warnings of flags and variables that follow from old keys.
     var oldNameWarnings: [SettingsError] { get }
+    /// The files that give the setting a value beneath the store, or try to.
+    var baseNames: [String] { get }
+    /// Whether the value comes from a secret file, so that no text contains it.
+    var isFromSecretFile: Bool { get }
     /// The layer of the value, and the explanation.
     var summary: (layer: SettingsLayer, text: String) { get }
     func set(text: String) throws

@@ -94,7 +94,8 @@ public struct Setting<Value: Sendable>: Sendable {
 extension Setting {
     /// The value: the stored value, or the default while none is stored.
     ///
-    /// A value from an override of the suite wins over both: see ``SettingsOverride``.
+    /// A value from an override of the suite wins over both, and a value from a base wins over the default: see
+    /// ``SettingsOverride`` and ``SettingsBase``.
     ///
     /// A stored value that cannot be decoded, or that the validator rejects, is reported to the suite's reporter. It stays
     /// stored until another value is assigned, and the last good value of the key is used, or the default if there is none.
@@ -132,7 +133,7 @@ extension Setting {
         return box.storedValue != nil
     }
 
-    /// Returns the stored value, without the default and without overrides.
+    /// Returns the stored value, without the default and without the layers around the store.
     ///
     /// - Returns: The stored value; `nil` when nothing is stored.
     /// - Throws: ``SettingsError`` when the stored value is not a valid value of this setting, or when the store cannot be
@@ -168,6 +169,7 @@ extension Setting {
     func write(_ stored: StoredValue?) throws {
         do {
             let keys = box.key.storedKeys
+            try suite.checkUnmanaged(keys.all)
             if engine.isStoredUnderOldKey(keys) {
                 try engine.write(keys.edits(stored))
             } else {
@@ -180,6 +182,7 @@ extension Setting {
 
     func writeWithoutWaiting(_ stored: StoredValue?) throws -> Bool {
         do {
+            try suite.checkUnmanaged(box.key.storedKeys.all)
             guard !engine.isStoredUnderOldKey(box.key.storedKeys) else { return false }
             return try engine.writeWithoutWaiting(stored, forKey: key)
         } catch {
@@ -203,6 +206,12 @@ extension Setting {
     /// Stores a value, or removes it, and reports a failure.
     private func assign(_ stored: StoredValue?) {
         let keys = box.key.storedKeys
+        do {
+            try suite.checkUnmanaged(keys.all)
+        } catch {
+            let error = unsaved(error)
+            return engine.afterTransaction { report(error, as: .managed) }
+        }
         if engine.isStoredUnderOldKey(keys) {
             engine.assign(keys.edits(stored)) { report($0, as: .writeFailed) }
         } else {
@@ -220,9 +229,9 @@ extension Setting {
     /// try settings.$launches.update { $0 += 1 }
     /// ```
     ///
-    /// The closure receives the stored value or the default; overrides are ignored. It runs while all other writers of the
-    /// suite wait, so keep it short. It must not change other settings, of any suite: use
-    /// ``SettingsSuite/transaction(_:)`` for several. A default that the closure leaves unchanged is not stored.
+    /// The closure receives the stored value, or else the value of a base or the default; overrides are ignored. It runs
+    /// while all other writers of the suite wait, so keep it short. It must not change other settings, of any suite: use
+    /// ``SettingsSuite/transaction(_:)`` for several. A base or a default that the closure leaves unchanged is not stored.
     ///
     /// - Parameter body: Changes the value.
     /// - Returns: The new value.

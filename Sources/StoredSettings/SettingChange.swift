@@ -18,6 +18,10 @@ public struct SettingChange<Value: Sendable>: Sendable {
     public let origin: SettingChangeOrigin
     /// Whether the values are those of a secret setting.
     let isSecret: Bool
+    /// Whether the layers around the store have changed as well, so that the old value is unknown here.
+    ///
+    /// Only changes of stored values inside the library have it.
+    var isLayered = false
 
     /// Creates a change.
     public init(old: Value, new: Value, origin: SettingChangeOrigin) {

@@ -25,28 +25,39 @@ extension Setting {
     /// print(settings.$port.explain().layer)     // "store"
     /// ```
     public func explain() -> SettingExplanation<Value> {
+        var candidates: [Candidate] = []
         let overrides = box.quietOverrideReadings
-        var candidates = overrides.compactMap { override -> Candidate? in
-            guard case .success(let value) = override.result else { return nil }
-            return Candidate(layer: override.layer, source: override.source, value: value)
-        }
+        candidates += overrides.compactMap(candidate)
         var problem = overrides.problems().first
         let stored = box.storedValue
         do {
-            if let value = try stored.map(box.decode) {
-                candidates.append(Candidate(layer: .store, value: value))
-            } else if let value = try engine.store.fallback(forKey: key).map(box.decode) {
-                candidates.append(Candidate(layer: .fallback, value: value))
-            }
+            if let value = try stored.map(box.decode) { candidates.append(Candidate(layer: .store, value: value)) }
         } catch {
             if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
             if let lastGood = stored.flatMap(box.lastGoodReading) {
                 candidates.append(Candidate(layer: .lastGood, value: lastGood.value))
             }
         }
+        let bases = box.quietBaseReadings
+        if candidates.isEmpty { problem = problem ?? bases.problems().first }
+        candidates += bases.compactMap(candidate)
+        do {
+            let isHidden = candidates.contains { $0.layer == .store }
+            if !isHidden, let value = try engine.store.fallback(forKey: key).map(box.decode) {
+                candidates.append(Candidate(layer: .fallback, value: value))
+            }
+        } catch {
+            if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
+        }
         problem = problem ?? engine.requirementErrors(for: [key]).first
         problem = problem ?? engine.store.problem.map { box.naming($0, as: .readFailed) }
+        problem = problem ?? suite.layers?.snapshot.problems.first
         return explanation(candidates, over: Candidate(layer: .default, value: defaultValue), problem)
+    }
+
+    private func candidate(_ reading: LayerReading<Value>) -> Candidate? {
+        guard case .success(let value) = reading.result else { return nil }
+        return Candidate(layer: reading.layer, source: box.place(of: reading), value: value)
     }
 
     /// A layer with a value.
@@ -72,7 +83,7 @@ extension Setting {
             shadowed: Dictionary(shadowed.map { ($0.layer, $0.value) }) { higher, _ in higher },
             problem: problem,
             isRestartPending: box.startValue?.differs(from: box.encoded(used.value)) ?? false,
-            text: text(of: used.value),
+            text: text(of: used),
             shadowedText: shadowed.map { ", over \(phrase($0))" }.joined()
         )
     }
@@ -85,19 +96,19 @@ extension Setting {
 
 extension Setting {
     private func phrase(_ candidate: Candidate) -> String {
-        let text = text(of: candidate.value)
+        let text = text(of: candidate)
         if let source = candidate.source { return "\(text) given by \(source)" }
         return candidate.layer == .store ? "the stored \(text)" : "the \(candidate.layer) \(text)"
     }
 
     /// A value as text: its stored form, in which the elements of sets are sorted, or `••••` for a secret.
-    private func text(of value: Value) -> String {
-        let isSecret = box.key.metadata.traits.isSecret
+    private func text(of candidate: Candidate) -> String {
+        let isSecret = box.key.metadata.traits.isSecret || candidate.layer == .secretFile
         do {
-            guard let stored = try box.key.conversion.encode(value) else { return "nil" }
+            guard let stored = try box.key.conversion.encode(candidate.value) else { return "nil" }
             return isSecret ? SettingTraits.redactedText : stored.description
         } catch {
-            return isSecret ? SettingTraits.redactedText : "\(value)"
+            return isSecret ? SettingTraits.redactedText : "\(candidate.value)"
         }
     }
 }
@@ -110,7 +121,8 @@ public struct SettingExplanation<Value: Sendable>: Sendable {
     public let value: Value
     /// The layer that the value comes from.
     public let layer: SettingsLayer
-    /// The flag or the environment variable of an override; `nil` for other layers.
+    /// The flag, the environment variable, or the file of the layer, with line and column; `nil` for the store, the
+    /// fallback and the default.
     public let source: String?
     /// The place of a stored value; `nil` for other layers.
     public let place: SettingsPersistence?
@@ -133,7 +145,7 @@ extension SettingExplanation: CustomReflectable {
 extension SettingExplanation: CustomStringConvertible {
     /// The explanation in one sentence.
     ///
-    /// It contains values, except those of a setting with the trait ``SettingTraits/secret``.
+    /// It contains values, except those of a setting with the trait ``SettingTraits/secret`` and those of secret files.
     public var description: String {
         var text = "\(key) = \(text)"
         if let source {

@@ -24,10 +24,16 @@ extension SettingsSuite {
         get { storedValue(forKey: key) }
         nonmutating set {
             let key = fullKey(key)
-            engine.assign(newValue, forKey: key) { error in
+            let report: @Sendable (SettingsError) -> Void = { error in
                 var error = naming(error)
                 error.key = error.key ?? key
                 reporter.report(error)
+            }
+            do {
+                try checkUnmanaged([key])
+                engine.assign(newValue, forKey: key, report: report)
+            } catch {
+                engine.afterTransaction { report(.wrapping(error, as: .managed)) }
             }
         }
     }
@@ -44,7 +50,11 @@ extension SettingsSuite {
     ///   - key: Any non-empty string except `$schema` and `$lastGood`.
     /// - Throws: ``SettingsError`` when the value cannot be saved. Then nothing has changed.
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
-        try naming { try engine.write(value, forKey: fullKey(key)) }
+        try naming {
+            let key = fullKey(key)
+            try checkUnmanaged([key])
+            try engine.write(value, forKey: key)
+        }
     }
 
     /// The keys with a stored value, sorted.
@@ -61,6 +71,8 @@ extension SettingsSuite {
     }
 
     /// Returns all stored values as of one moment, including assignments that are not saved yet.
+    ///
+    /// The values of overrides and bases are not stored.
     public func snapshot() -> [String: StoredValue] {
         own(engine.contents())
     }
@@ -132,7 +144,10 @@ extension SettingsSuite {
     /// Removes the stored values of keys of the whole suite.
     func remove(_ keys: [String]) throws {
         let edits = keys.map { ($0, StoredValue?.none) }
-        try naming { try engine.write(Dictionary(edits) { first, _ in first }) }
+        try naming {
+            try checkUnmanaged(keys)
+            try engine.write(Dictionary(edits) { first, _ in first })
+        }
     }
 
     /// Removes all stored values, so that every default is used.
@@ -165,14 +180,42 @@ extension SettingsSuite {
     ///   nothing has changed.
     @discardableResult
     public func transaction<Result>(_ body: (inout SettingsTransaction) throws -> Result) throws -> Result {
-        try naming {
+        try transaction(isManaging: false, body)
+    }
+
+    /// Changes several settings atomically.
+    ///
+    /// - Parameters:
+    ///   - isManaging: Whether managed keys may be changed, too: a migration changes the form of what is stored.
+    ///   - body: Reads and changes settings.
+    /// - Returns: The result of the closure.
+    /// - Throws: The error of the closure, or ``SettingsError``.
+    func transaction<Result>(
+        isManaging: Bool,
+        _ body: (inout SettingsTransaction) throws -> Result
+    ) throws -> Result {
+        // Files are not read while other writers wait.
+        layers?.files?.lookIfUnwatched()
+        return try naming {
             try engine.transact { store in
-                var transaction = SettingsTransaction(store, suite: self)
+                var transaction = SettingsTransaction(
+                    store,
+                    suite: self,
+                    layers: layers?.snapshot,
+                    isManaging: isManaging
+                )
                 let result = try body(&transaction)
                 store = try transaction.finish()
                 return result
             }
         }
+    }
+
+    /// Throws ``SettingsError`` if one of some keys is managed.
+    func checkUnmanaged(_ keys: [String]) throws(SettingsError) {
+        guard let files = layers?.files, files.hasManaged else { return }
+        files.lookIfUnwatched()
+        if let error = files.snapshot.managedError(forKeys: keys) { throw naming(error) }
     }
 
     private func naming<Result>(_ body: () throws -> Result) throws -> Result {

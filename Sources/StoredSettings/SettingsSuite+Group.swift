@@ -65,7 +65,7 @@ extension SettingsSuite {
         return SettingsSuite(
             name: self.name,
             engine: engine,
-            overrides: overrides,
+            layers: layers,
             reporter: reporter,
             isObservable: isObservable,
             prefix: fullKey(name) + "."

@@ -3,8 +3,8 @@
 
 import Synchronization
 
-/// The overrides and the reporter of all suites of a name, each unless a suite is created with its own.
-struct SuiteConfiguration: Sendable {
+/// The layers and the reporter of all suites of a name, each unless a suite is created with its own.
+final class SuiteConfiguration: Sendable {
     private struct Names {
         var configurations: [String: SuiteConfiguration] = [:]
         /// The names of all suites that were created.
@@ -13,8 +13,36 @@ struct SuiteConfiguration: Sendable {
 
     private static let names = Locked(Names())
 
-    let overrides: OverrideList?
+    private let name: String
+    private let overrides: [SettingsOverride]
+    private let bases: [SettingsBase]
     let reporter: any SettingsReporter
+    /// The layers of the suites with one engine, so that they need not be compared.
+    private let known = Locked<LayerList?>(nil)
+
+    fileprivate init(
+        _ name: String,
+        _ overrides: [SettingsOverride],
+        _ bases: [SettingsBase],
+        _ reporter: any SettingsReporter
+    ) {
+        self.name = name
+        self.overrides = overrides
+        self.bases = bases
+        self.reporter = reporter
+    }
+
+    /// The layers of a suite of the name.
+    func layers(for engine: SettingsEngine) -> LayerList? {
+        if let known = known.withLock({ $0 }), known.files?.belong(to: engine) ?? true { return known }
+        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        let old = known.withLock { known in
+            defer { known = layers }
+            return known
+        }
+        _ = consume old
+        return layers
+    }
 
     /// Returns the configuration of a name, which cannot be configured afterwards; `nil` if there is none.
     static func use(_ name: String) -> SuiteConfiguration? {
@@ -50,7 +78,7 @@ extension SettingsSuite {
         replacements.filter { $0.value == suite }.map(\.key)
     }
 
-    /// Sets the overrides and the reporter of all suites of a name.
+    /// Sets the layers and the reporter of all suites of a name.
     ///
     /// ```swift
     /// try SettingsSuite.configure("com.acme.server", overrides: [.commandLine(), .environment(prefix: "ACME_")])
@@ -59,21 +87,23 @@ extension SettingsSuite {
     /// ```
     ///
     /// Call it once, at the start of the program, before the first suite of the name is created. A suite that is created
-    /// with overrides of its own has those instead, and so it is with a reporter. The standard suite is configured under its
+    /// with layers of its own has those instead, and so it is with a reporter. The standard suite is configured under its
     /// name, too.
     ///
     /// - Parameters:
     ///   - name: The name of the suite.
     ///   - overrides: The sources whose values win over stored values.
+    ///   - bases: The sources whose values are used where no value is stored.
     ///   - reporter: Receives failures that cannot be thrown.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/suiteInUse`` when a suite of the name was configured or
-    ///   created before, because its settings would then have different overrides.
+    ///   created before, because its settings would then have different layers.
     public static func configure(
         _ name: String,
         overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) throws {
-        let configuration = SuiteConfiguration(overrides: OverrideList(overrides), reporter: reporter)
+        let configuration = SuiteConfiguration(name, overrides, bases, reporter)
         if let reason = SuiteConfiguration.add(configuration, named: name) {
             var error = SettingsError.suiteInUse(reason)
             error.suite = name

@@ -15,7 +15,7 @@ public struct SettingsSuite: Sendable {
         let name: String
         let engine: SettingsEngine
         let reporter: any SettingsReporter
-        let overrides: OverrideList?
+        let layers: LayerList?
         let isObservable: Bool
         /// `nil` for a whole suite.
         let group: SuiteGroup?
@@ -23,14 +23,14 @@ public struct SettingsSuite: Sendable {
         init(
             _ name: String,
             _ engine: SettingsEngine,
-            _ overrides: OverrideList?,
+            _ layers: LayerList?,
             _ reporter: any SettingsReporter,
             _ isObservable: Bool,
             _ group: SuiteGroup?
         ) {
             self.name = name
             self.engine = engine
-            self.overrides = overrides
+            self.layers = layers
             self.reporter = reporter
             self.isObservable = isObservable
             self.group = group
@@ -42,17 +42,17 @@ public struct SettingsSuite: Sendable {
     init(
         name: String,
         engine: SettingsEngine,
-        overrides: OverrideList?,
+        layers: LayerList?,
         reporter: any SettingsReporter,
         isObservable: Bool = SettingsSuite.isObservableByDefault,
         prefix: String? = nil
     ) {
         var group: SuiteGroup?
         if let prefix {
-            let whole = Parts(name, engine, overrides, reporter, isObservable, nil)
+            let whole = Parts(name, engine, layers, reporter, isObservable, nil)
             group = SuiteGroup(prefix, of: SettingsSuite(whole))
         }
-        parts = Parts(name, engine, overrides, reporter, isObservable, group)
+        parts = Parts(name, engine, layers, reporter, isObservable, group)
     }
 
     private init(_ parts: Parts) {
@@ -67,7 +67,7 @@ public struct SettingsSuite: Sendable {
 
     var engine: SettingsEngine { parts.engine }
     var reporter: any SettingsReporter { parts.reporter }
-    var overrides: OverrideList? { parts.overrides }
+    var layers: LayerList? { parts.layers }
     var group: SuiteGroup? { parts.group }
 
     /// Creates a suite that stores its values in a file of its own.
@@ -88,22 +88,25 @@ public struct SettingsSuite: Sendable {
     ///   - name: Any non-empty string. Characters that a file name cannot contain are percent-encoded, so no name leaves
     ///     the directory.
     ///   - overrides: The sources whose values win over stored values. They apply to the settings of this suite and its
-    ///     copies, not to another suite with the same name. Without any, those of ``configure(_:overrides:reporter:)`` apply.
+    ///     copies, not to another suite with the same name. Without any, and without bases, those of
+    ///     ``configure(_:overrides:bases:reporter:)`` apply.
+    ///   - bases: The sources whose values are used where no value is stored. They apply like overrides.
     ///   - reporter: Receives failures that cannot be thrown. By default this is the reporter of
-    ///     ``configure(_:overrides:reporter:)``, and otherwise each distinct failure is one line on standard error.
+    ///     ``configure(_:overrides:bases:reporter:)``, and otherwise each distinct failure is one line on standard error.
     public init(
         _ name: String,
         overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
-        let isPlain = overrides.isEmpty && reporter === StandardErrorReporter.shared
+        let isPlain = overrides.isEmpty && bases.isEmpty && reporter === StandardErrorReporter.shared
         let ownReporter = reporter === StandardErrorReporter.shared ? nil : reporter
         if let replacement = Self.replacement(forSuiteNamed: name) {
-            self = isPlain ? replacement : replacement.with(OverrideList(overrides), ownReporter)
+            self = isPlain ? replacement : replacement.with(overrides, bases, ownReporter, layersOf: name)
         } else if isPlain {
             self.init(unreplaced: name)
         } else {
-            self.init(unreplaced: name, overrides: OverrideList(overrides), reporter: ownReporter)
+            self.init(unreplaced: name, overrides: overrides, bases: bases, reporter: ownReporter)
         }
     }
 
@@ -111,24 +114,37 @@ public struct SettingsSuite: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - overrides: The overrides; `nil` for those that the name is configured with.
+    ///   - overrides: The overrides. Without any, and without bases, the layers are those that the name is configured with.
+    ///   - bases: The bases.
     ///   - reporter: The reporter; `nil` for the one that the name is configured with.
-    init(unreplaced name: String, overrides: OverrideList? = nil, reporter: (any SettingsReporter)? = nil) {
+    init(
+        unreplaced name: String,
+        overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = [],
+        reporter: (any SettingsReporter)? = nil
+    ) {
         let configuration = SuiteConfiguration.use(name)
         let reporter = reporter ?? configuration?.reporter ?? StandardErrorReporter.shared
         let engine =
             EngineRegistry.engine(named: name, reporter: reporter)
             ?? .named(name, in: .process, reporter: reporter) { EngineRegistry.add($0, as: name) }
-        self.init(name: name, engine: engine, overrides: overrides ?? configuration?.overrides, reporter: reporter)
+        let layers =
+            LayerList(overrides, bases, suiteName: name, engine: engine) ?? configuration?.layers(for: engine)
+        self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
-    /// The same suite with other overrides and another reporter, where they are not `nil`.
-    private func with(_ overrides: OverrideList?, _ reporter: (any SettingsReporter)?) -> SettingsSuite {
+    /// The same suite with other layers and another reporter, where they are not `nil` or empty.
+    private func with(
+        _ overrides: [SettingsOverride],
+        _ bases: [SettingsBase],
+        _ reporter: (any SettingsReporter)?,
+        layersOf replaced: String
+    ) -> SettingsSuite {
         if let reporter { engine.addReporter(reporter) }
         return SettingsSuite(
             name: name,
             engine: engine,
-            overrides: overrides ?? self.overrides,
+            layers: LayerList(overrides, bases, suiteName: replaced, engine: engine) ?? layers,
             reporter: reporter ?? self.reporter,
             isObservable: isObservable,
             prefix: group?.prefix
@@ -139,10 +155,12 @@ public struct SettingsSuite: Sendable {
         _ name: String,
         environment: SettingsEnvironment,
         overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = [],
         reporter: any SettingsReporter
     ) {
         let engine = SettingsEngine.named(name, in: environment, reporter: reporter)
-        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
+        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
     /// Creates a suite that stores its values in a file of your choice.
@@ -152,10 +170,12 @@ public struct SettingsSuite: Sendable {
     /// - Parameters:
     ///   - path: The file's path. A relative path is resolved against the current directory now.
     ///   - overrides: The sources whose values win over stored values.
+    ///   - bases: The sources whose values are used where no value is stored.
     ///   - reporter: Receives failures that cannot be thrown.
     public init(
         fileAt path: String,
         overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
         let path = SettingsLocation.absolute(FilePath(path))
@@ -166,7 +186,8 @@ public struct SettingsSuite: Sendable {
             } else {
                 SettingsEngine.shared(forFileAt: path, reporter: reporter)
             }
-        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
+        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
     /// Creates a suite with a store of your own.
@@ -175,15 +196,18 @@ public struct SettingsSuite: Sendable {
     ///   - store: The store. All suites with one store see each other's assignments, even before they are saved.
     ///   - name: The suite's name in messages.
     ///   - overrides: The sources whose values win over stored values.
+    ///   - bases: The sources whose values are used where no value is stored.
     ///   - reporter: Receives failures that cannot be thrown.
     public init(
         store: any SettingsStore,
         name: String = "custom store",
         overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) {
         let engine = SettingsEngine.shared(for: store, reporter: reporter)
-        self.init(name: name, engine: engine, overrides: OverrideList(overrides), reporter: reporter)
+        let layers = LayerList(overrides, bases, suiteName: name, engine: engine)
+        self.init(name: name, engine: engine, layers: layers, reporter: reporter)
     }
 
     /// Creates a suite that stores its values in memory, for tests.
@@ -191,29 +215,32 @@ public struct SettingsSuite: Sendable {
     /// - Parameters:
     ///   - values: The stored values at first.
     ///   - overrides: The sources whose values win over stored values.
+    ///   - bases: The sources whose values are used where no value is stored.
     ///   - reporter: Receives failures that cannot be thrown.
     /// - Returns: A suite that shares no values with any other.
     public static func inMemory(
         _ values: [String: StoredValue] = [:],
         overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = [],
         reporter: any SettingsReporter = StandardErrorReporter.shared
     ) -> SettingsSuite {
-        SettingsSuite(store: InMemoryStore(values), name: "in memory", overrides: overrides, reporter: reporter)
+        let store = InMemoryStore(values)
+        return SettingsSuite(store: store, name: "in memory", overrides: overrides, bases: bases, reporter: reporter)
     }
 }
 
 extension SettingsSuite: ExpressibleByStringLiteral {
-    /// Creates a suite like ``init(_:overrides:reporter:)``, without overrides.
+    /// Creates a suite like ``init(_:overrides:bases:reporter:)``, without overrides and bases.
     public init(stringLiteral name: String) {
         self.init(name)
     }
 }
 
 extension SettingsSuite: Hashable {
-    /// Returns whether both suites have the same store, name and overrides, and are the same group.
+    /// Returns whether both suites have the same store, name and layers, and are the same group.
     public static func == (left: SettingsSuite, right: SettingsSuite) -> Bool {
         left.engine === right.engine && left.name == right.name && left.group?.prefix == right.group?.prefix
-            && left.overrides.isLike(right.overrides)
+            && left.layers.isLike(right.layers)
     }
 
     /// Hashes the identity of the suite, not its contents.

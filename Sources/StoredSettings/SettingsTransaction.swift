@@ -15,10 +15,16 @@ public struct SettingsTransaction {
     let suite: SettingsSuite
     private var store: StoreTransaction
     private var failure: SettingsError?
+    /// The layers at the start of the transaction; `nil` if there are none.
+    private let layers: LayerSnapshot?
+    /// Whether managed keys may be changed.
+    private let isManaging: Bool
 
-    init(_ store: StoreTransaction, suite: SettingsSuite) {
+    init(_ store: StoreTransaction, suite: SettingsSuite, layers: LayerSnapshot? = nil, isManaging: Bool = false) {
         self.store = store
         self.suite = suite
+        self.layers = layers
+        self.isManaging = isManaging
     }
 
     /// Returns the changes, unless a subscript has failed.
@@ -53,8 +59,10 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` when the stored value cannot be decoded, or with ``SettingsError/Code/otherSuite``.
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
-        let stored = setting.box.key.storedKeys.value { store[$0] } ?? suite.engine.store.fallback(forKey: setting.key)
-        return try stored.map(setting.box.decode) ?? setting.defaultValue
+        let stored = setting.box.key.storedKeys.value { store[$0] }
+        if stored == nil, let base = setting.box.baseReading { return base.value }
+        let own = stored ?? suite.engine.store.fallback(forKey: setting.key)
+        return try own.map(setting.box.decode) ?? setting.defaultValue
     }
 
     /// Stores a value when the transaction ends.
@@ -63,12 +71,13 @@ extension SettingsTransaction {
     public mutating func set<Value>(_ value: Value, for setting: Setting<Value>) throws {
         try check(setting)
         let stored = try setting.box.encode(value)
+        try checkUnmanaged(setting.box.key.storedKeys.all)
         for edit in setting.box.key.storedKeys.edits(stored) { store[edit.key] = edit.value }
     }
 
     /// Changes a value in place.
     ///
-    /// A default that the closure leaves unchanged is not stored.
+    /// A base or a default that the closure leaves unchanged is not stored.
     mutating func update<Value>(_ setting: Setting<Value>, _ body: (inout Value) throws -> Void) throws -> Value {
         var value = try self.value(of: setting)
         let isStored = setting.box.key.storedKeys.value { store[$0] } != nil
@@ -89,6 +98,13 @@ extension SettingsTransaction {
             try transaction.check(setting)
             transaction.remove(setting.box.key.storedKeys.all)
         }
+    }
+
+    /// Throws if one of some keys is managed.
+    private func checkUnmanaged(_ keys: [String]) throws(SettingsError) {
+        guard !isManaging, var error = layers?.managedError(forKeys: keys) else { return }
+        error.consequence = "the transaction changes nothing"
+        throw suite.naming(error)
     }
 
     func check<Value>(_ setting: Setting<Value>) throws {
@@ -130,7 +146,9 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/invalidKey`` for an empty key.
     public mutating func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         guard !key.isEmpty else { throw suite.naming(.emptyKey) }
-        store[suite.fullKey(key)] = value
+        let key = suite.fullKey(key)
+        try checkUnmanaged([key])
+        store[key] = value
     }
 
     /// The stored value of a key of the whole suite.
@@ -168,11 +186,16 @@ extension SettingsTransaction {
     }
 
     private mutating func remove(_ keys: [String]) {
+        _ = attempt { try $0.checkUnmanaged(keys) }
         for key in keys { store[key] = nil }
     }
 
     /// Removes all stored values.
+    ///
+    /// The transaction fails if a value is stored for a managed key.
     public mutating func removeAll() {
-        if suite.group == nil { store.removeAll() } else { reset(keys) }
+        guard suite.group == nil else { return reset(keys) }
+        _ = attempt { try $0.checkUnmanaged($0.keys) }
+        store.removeAll()
     }
 }

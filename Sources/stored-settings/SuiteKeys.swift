@@ -30,6 +30,8 @@ struct StoredKey: CatalogSetting {
     var currentStoredValue: StoredValue? { suite.storedValue(forKey: key) }
     var storedKeys: StoredKeys { StoredKeys(key) }
     var overrideNames: [String] { [] }
+    var baseNames: [String] { [] }
+    var isFromSecretFile: Bool { false }
     var oldNameWarnings: [SettingsError] { [] }
     var isBoolean: Bool { false }
 

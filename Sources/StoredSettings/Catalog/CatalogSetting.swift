@@ -21,6 +21,8 @@ extension Setting: CatalogSetting {
     }
 
     package var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
+    package var baseNames: [String] { box.quietBaseReadings.map(\.source) }
+    package var isFromSecretFile: Bool { box.quietOverrideReadings.used()?.reading.layer == .secretFile }
 
     package func set(text: String) throws {
         try set(value(ofText: text))
@@ -61,9 +63,10 @@ extension Setting: CatalogSetting {
     package var oldNameWarnings: [SettingsError] { box.oldNameWarnings(of: box.quietOverrideReadings) }
 
     package func findProblems() -> [SettingsError] {
-        var problems = box.quietOverrideReadings.compactMap { override in
-            if case .failure(let error) = override.result { error } else { nil }
-        }
+        var problems = (box.quietOverrideReadings + box.quietBaseReadings)
+            .compactMap { reading in
+                if case .failure(let error) = reading.result { error } else { nil }
+            }
         guard let stored = box.storedValue else { return problems }
         do {
             _ = try box.decode(stored)

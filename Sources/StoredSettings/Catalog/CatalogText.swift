@@ -61,7 +61,7 @@ extension SettingsCatalog {
     public func markdown() -> String {
         suites.map { suite in
             let settings = filter { $0.suite == suite }
-            let sources = suite.overrides?.overrides ?? []
+            let sources = (suite.layers?.overrides ?? []).filter(\.hasNames)
             let head = ["Key", "Type", "Default"] + sources.map(\.title) + ["Description"]
             let rows = settings.map { setting in
                 [setting.key.code, setting.valueForm, setting.defaultText?.code ?? ""]
@@ -146,12 +146,10 @@ extension AnySetting {
 }
 
 extension SettingsOverride {
-    fileprivate var title: String {
-        switch source {
-        case .commandLine: "Flag"
-        case .environment: "Variable"
-        }
-    }
+    /// Whether each key has a name of its own in the override.
+    fileprivate var hasNames: Bool { [.commandLine, .environment].contains(layer) }
+
+    fileprivate var title: String { layer == .commandLine ? "Flag" : "Variable" }
 }
 
 extension String {

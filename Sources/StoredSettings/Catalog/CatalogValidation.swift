@@ -82,6 +82,12 @@ extension SettingsCatalog {
                 unknown += suite.unknownKeys(in: contents, among: keys).map { (suite, $0) }
             }
         }
+        for suite in suites {
+            guard let snapshot = suite.layers?.snapshot else { continue }
+            errors += snapshot.problems.map(suite.naming)
+            let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
+            unknown += snapshot.documents.flatMap { suite.unknownKeys(in: $0, among: keys) }.map { (suite, $0) }
+        }
         unknown += unknownVariables
         switch unknownKeys {
         case .reject: errors += unknown.map(\.error)
@@ -105,9 +111,10 @@ extension SettingsCatalog {
         var sources: [(suite: SettingsSuite, prefix: String, names: [String])] = []
         var known: Set<String> = []
         for suite in suites {
-            for override in suite.overrides?.overrides ?? [] {
-                guard case .environment(let variables, let prefix) = override.source else { continue }
-                known.formUnion(filter { $0.suite == suite }.flatMap { $0.names(in: override).all })
+            for override in suite.layers?.overrides ?? [] {
+                guard case .environment(let variables, let prefix, let hasFiles) = override.source else { continue }
+                let own = filter { $0.suite == suite }.flatMap { $0.names(in: override).all }
+                known.formUnion(own + (hasFiles ? own.map(SecretNames.variable) : []))
                 guard !prefix.isEmpty else { continue }
                 sources.append((suite, prefix, variables.map { Array($0.keys) } ?? SystemCalls.environmentNames()))
             }
@@ -135,14 +142,27 @@ extension AnySetting {
             warnings.append(.ignoredOldKey(old, of: key))
         }
         if let deprecation = traits.deprecation {
-            let source = base.overrideNames.first ?? (keys.all.first { contents[$0] != nil }).map { "the key '\($0)'" }
-            if let source { warnings.append(.deprecated(key, setBy: source, deprecation)) }
+            let stored = (keys.all.first { contents[$0] != nil }).map { "the key '\($0)'" }
+            if let source = base.overrideNames.first ?? stored ?? base.baseNames.first {
+                warnings.append(.deprecated(key, setBy: source, deprecation))
+            }
         }
         return (warnings + base.oldNameWarnings).map(suite.naming)
     }
 }
 
 extension SettingsSuite {
+    /// The errors of keys in a file of a layer that no declaration has.
+    fileprivate func unknownKeys(in document: LayerDocument, among known: [String]) -> [SettingsError] {
+        let candidates = known.filter { document.contents[$0] == nil }
+        return document.contents.keys.filter { !known.contains($0) }.sorted()
+            .map { key in
+                var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: candidates))
+                error.location = document.location(ofValueForKey: key)
+                return naming(error)
+            }
+    }
+
     /// The errors of stored keys that no declaration has.
     fileprivate func unknownKeys(in contents: [String: StoredValue], among known: [String]) -> [SettingsError] {
         let records = engine.recordKeys.withLock(\.self)

@@ -53,6 +53,7 @@ package enum CommandExit {
         .notSaved: input,
         .lockTimedOut: temporary,
         .readOnly: noPermission,
+        .managed: noPermission,
         .untrustedFile: noPermission,
         .malformedFile: configuration,
         .malformedJournal: configuration,

@@ -30,6 +30,7 @@ struct SettingsEdits: Sendable {
     func store() async throws {
         try await eachGroup { group in
             do {
+                try group.suite.checkUnmanaged(group.edits.map(\.key))
                 try group.suite.engine.write(group.edits)
             } catch let error as SettingsError {
                 throw error.suite == nil ? group.suite.naming(error) : error

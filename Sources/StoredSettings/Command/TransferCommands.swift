@@ -37,7 +37,7 @@ extension CommandInvocation {
             var value = setting.base.storedKeys.value { contents[$0] }
             if has(.allValues) { value = setting.base.currentStoredValue }
             guard let value else { continue }
-            if setting.isSecret, !has(.reveal) {
+            if setting.isSecret || has(.allValues) && setting.base.isFromSecretFile, !has(.reveal) {
                 exported.secrets.append(setting.key)
             } else {
                 exported.values[setting.key] = value.storedAsJSON
@@ -192,7 +192,8 @@ extension SettingsEdits {
     ) async throws {
         try await eachGroup { group in
             try group.suite.transaction { transaction in
-                for key in removed(group.suite.engine, transaction.keys) {
+                for key in removed(group.suite.engine, transaction.keys)
+                where transaction.storedValue(forKey: key) != nil {
                     try transaction.setStoredValue(nil, forKey: key)
                 }
                 for (key, value) in group.edits { try transaction.setStoredValue(value, forKey: key) }

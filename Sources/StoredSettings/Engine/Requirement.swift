@@ -164,3 +164,22 @@ extension SettingsEngine {
         return before
     }
 }
+
+extension SettingBox {
+    /// Returns the value that the setting would have for a stored value, for a check.
+    ///
+    /// It notes and reports nothing, and reads no file.
+    func checkedValue(of stored: StoredValue?) -> Value {
+        if layers != nil, let override = overrideReading { return override.value }
+        let lastGood = stored == nil ? [] : health.lastGood
+        for case let stored? in [stored] + lastGood {
+            do {
+                return try decode(stored)
+            } catch {
+                // Another value is used instead.
+                continue
+            }
+        }
+        return fallbackReading(isReported: false, hasStoredValue: stored != nil).value
+    }
+}

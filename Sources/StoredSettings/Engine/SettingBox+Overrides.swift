@@ -1,33 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingBox {
-    /// The value that overrides the stored value; `nil` when there is none.
-    var overrideReading: Reading? {
-        for override in overrideReadings {
-            if case .success(let value) = override.result { return Reading(value: value, stored: nil) }
-        }
-        return nil
-    }
-
-    /// The readings of all overrides of the setting, highest precedence first.
-    ///
-    /// The first access reports the errors of the overrides that precede the one in use.
-    var overrideReadings: [OverrideReading<Value>] { overrideReadings(isReporting: true) }
-
-    /// The same, for a caller that returns or shows the errors itself.
-    var quietOverrideReadings: [OverrideReading<Value>] { overrideReadings(isReporting: false) }
-
-    private func overrideReadings(isReporting: Bool) -> [OverrideReading<Value>] {
-        guard let overrideCache, let overrides else { return [] }
-        let (readings, isNew) = overrideCache.readings(isReporting: isReporting) {
-            overrides.overrides.compactMap(reading)
-        }
-        if isNew { report(readings.problems() + oldNameWarnings(of: readings), overrides) }
-        return readings
-    }
-
     /// The warnings of overrides whose names follow from old keys.
-    func oldNameWarnings(of readings: [OverrideReading<Value>]) -> [SettingsError] {
+    func oldNameWarnings(of readings: [LayerReading<Value>]) -> [SettingsError] {
         readings.compactMap { reading in
             guard let new = reading.newSource else { return nil }
             var error = SettingsError.oldName(reading.source, of: new, key: key.name)
@@ -36,14 +11,11 @@ extension SettingBox {
         }
     }
 
-    private func report(_ problems: [SettingsError], _ overrides: OverrideList) {
-        for problem in problems where overrides.isFirst(problem) {
-            reporter.report(problem)
-        }
-    }
-
-    private func reading(of override: SettingsOverride) -> OverrideReading<Value>? {
+    /// Reads flags or a variable; `nil` if they have no value for the setting, or for an override of files.
+    func reading(of override: SettingsOverride) -> LayerReading<Value>? {
         switch override.source {
+        case .managed, .secrets:
+            return nil
         case .commandLine(let arguments):
             let options = CommandLineOptions(arguments: arguments ?? SystemCalls.arguments())
             for name in key.storedKeys.all {
@@ -54,7 +26,7 @@ extension SettingBox {
                 if name != key.name { reading.newSource = names(in: override).current ?? "-\(key.name)" }
                 return reading
             }
-        case .environment(let variables, _):
+        case .environment(let variables, _, _):
             let names = names(in: override)
             for name in names.all {
                 guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name) else { continue }
@@ -70,17 +42,17 @@ extension SettingBox {
         OverrideNames(of: key.storedKeys, key.metadata.traits, in: override)
     }
 
-    private func reading(
+    func reading(
         from source: String,
         _ layer: SettingsLayer,
         _ read: () throws -> Value
-    ) -> OverrideReading<Value> {
+    ) -> LayerReading<Value> {
         do {
             let value = try read()
-            return OverrideReading(layer: layer, source: source, result: .success(value))
+            return LayerReading(layer: layer, source: source, result: .success(value))
         } catch {
             let problem = unusable(shown(error, as: .invalidValue), from: source, layer)
-            return OverrideReading(layer: layer, source: source, result: .failure(problem))
+            return LayerReading(layer: layer, source: source, result: .failure(problem))
         }
     }
 }
@@ -216,9 +188,13 @@ extension SettingBox {
 // MARK: - Errors
 
 extension SettingBox {
-    private func unusable(_ cause: SettingsError, from source: String, _ layer: SettingsLayer) -> SettingsError {
+    func unusable(_ cause: SettingsError, from source: String, _ layer: SettingsLayer) -> SettingsError {
         let (verb, omission) =
-            layer == .environment ? ("set \(source) to", "unset it") : ("give \(source)", "omit it")
+            switch layer {
+            case .environment: ("set \(source) to", "unset it")
+            case .secretFile: ("write to that file", "remove it")
+            default: ("give \(source)", "omit it")
+            }
         // The remedy of a value outside a range is to assign another one.
         let correction =
             cause.remedy.isEmpty

@@ -9,7 +9,7 @@ import Synchronization
 class AnySettingBox: @unchecked Sendable {
     let suiteName: String
     let reporter: any SettingsReporter
-    let overrides: OverrideList?
+    let layers: LayerList?
     let valueType: ObjectIdentifier
     let keyID: ObjectIdentifier
     /// `nil` for a setting that is not shared.
@@ -27,7 +27,7 @@ class AnySettingBox: @unchecked Sendable {
     ) {
         suiteName = suite.name
         reporter = suite.reporter
-        overrides = suite.overrides
+        layers = suite.layers
         self.valueType = valueType
         keyID = ObjectIdentifier(key)
         self.fingerprint = fingerprint
@@ -35,10 +35,13 @@ class AnySettingBox: @unchecked Sendable {
         parts = suite.isObservable ? key.storedKeys.all.map(ObservedSettings.part) : []
     }
 
-    /// Whether a suite with the same engine also has the same name, reporter, overrides and observability.
+    /// Whether the value differs from the one that Observation has seen last, in a suite whose layers change.
+    func hasOtherValueThanObserved() -> Bool { false }
+
+    /// Whether a suite with the same engine also has the same name, reporter, layers and observability.
     func belongs(to suite: SettingsSuite) -> Bool {
         reporter === suite.reporter && suiteName == suite.name && parts.isEmpty != suite.isObservable
-            && overrides.isLike(suite.overrides)
+            && layers.isLike(suite.layers)
     }
 }
 
@@ -60,8 +63,10 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     /// The last good value of the key, and the reports about an unusable one.
     let health: ValueHealth
     let lastGoodSearch = LastGoodSearch<Value>()
-    /// `nil` in a suite without overrides.
-    let overrideCache: OverrideCache<Value>?
+    /// The readings of the layers above the store and beneath it; `nil` in a suite without layers.
+    let layerCaches: (overrides: LayerCache<Value>, bases: LayerCache<Value>)?
+    /// The value that Observation has seen last; `nil` in a suite whose layers do not change.
+    let observedValue: ObservedValue?
     /// The value that was read first, of all settings with the key; `nil` for a setting whose changes need no restart.
     let startValue: StartValue?
     /// Whether values under an old key and under the new one were reported.
@@ -77,10 +82,15 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         engine = suite.engine
         health = suite.engine.health(ofKey: key.name)
         cache = ValueCache(localAddress: suite.engine.versionStamp?.localAddress)
-        overrideCache = suite.overrides == nil ? nil : OverrideCache()
+        layerCaches = suite.layers == nil ? nil : (LayerCache(), LayerCache())
+        observedValue = suite.isObservable && suite.layers?.files != nil ? ObservedValue() : nil
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
         if key.metadata.traits.isSecret { suite.engine.secretKeys.withLock { $0.formUnion(key.storedKeys.all) } }
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
+    }
+
+    override func hasOtherValueThanObserved() -> Bool {
+        observedValue?.differs(from: identity(of: quietReading(of: storedValue))) ?? false
     }
 
     deinit {
@@ -122,6 +132,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private func value(of stored: StoredValue?) -> Value {
         let reading = reading(of: stored)
         startValue?.note { identity(of: reading) }
+        if observedValue != nil { noteObserved(reading) }
         if stored != nil, !key.storedKeys.old.isEmpty { reportIgnoredOldValue() }
         return reading.value
     }
@@ -135,10 +146,11 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 
     private func stripedValue(_ stored: StoredValue?, _ version: VersionStamp.Version) -> Value {
+        let origin = origin(of: stored)
         // Another key may have changed.
-        if let known = cache.renewedValue(from: stored, version, as: Value.self) { return known }
+        if let known = cache.renewedValue(from: origin, version, as: Value.self) { return known }
         let value = value(of: stored)
-        cache.store(value, from: stored, version)
+        cache.store(value, from: origin, version)
         return value
     }
 
@@ -158,40 +170,20 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 }
 
-// MARK: - Sharing
-
-extension SettingBox {
-    /// Whether another definition's default is equal and is stored alike; runs user code.
-    ///
-    /// One check alone may miss a difference: `-0.0 == 0.0`, and a conversion may leave something out.
-    func hasDefault(equalTo other: SettingKey<Value>) -> Bool {
-        let (value, other) = (key.defaultValue, other.defaultValue)
-        guard let comparable = value as? any Equatable, comparable.isEqual(to: other) else { return false }
-        guard let stored = encoded(value) else { return false }
-        return stored == encoded(other)
-    }
-}
-
-extension Equatable {
-    fileprivate func isEqual(to other: Any) -> Bool {
-        other as? Self == self
-    }
-}
-
 // MARK: - Decoding
 
 extension SettingBox {
     /// A value that was read, and the stored value that it was decoded from.
     struct Reading: Sendable {
         var value: Value
-        /// `nil` for a default and for an override.
+        /// `nil` for a default and for a text.
         var stored: StoredValue?
     }
 
     /// Returns the value of a stored value, and reports one that cannot be used.
     ///
     /// An override wins over it. If the stored value is unusable, the last good one is used. Without a stored value, and without
-    /// a last good one, the store's fallback or the default is used.
+    /// a last good one, a base, the store's fallback or the default is used.
     func reading(of stored: StoredValue?) -> Reading {
         reading(of: stored, isReported: true)
     }
@@ -203,7 +195,7 @@ extension SettingBox {
 
     private func reading(of stored: StoredValue?, isReported: Bool) -> Reading {
         // The check that needs no generic metadata comes first: most settings have no overrides.
-        if overrides != nil, let override = overrideReading { return override }
+        if layers != nil, let override = overrideReading { return override }
         do {
             if let stored {
                 let value = try decode(stored)
@@ -218,24 +210,11 @@ extension SettingBox {
         return fallbackReading(isReported: isReported, hasStoredValue: stored != nil)
     }
 
-    /// Returns the value that the setting would have for a stored value, for a check.
-    ///
-    /// It notes and reports nothing, and reads no file.
-    func checkedValue(of stored: StoredValue?) -> Value {
-        if overrides != nil, let override = overrideReading { return override.value }
-        let lastGood = stored == nil ? [] : health.lastGood
-        for case let stored? in [stored] + lastGood + [engine.store.fallback(forKey: key.name)] {
-            do {
-                return try decode(stored)
-            } catch {
-                // Another value is used instead.
-                continue
-            }
+    func fallbackReading(isReported: Bool, hasStoredValue: Bool) -> Reading {
+        if layers != nil, let base = baseReading {
+            if isReported, !hasStoredValue { noteUsable(nil) }
+            return base
         }
-        return key.defaultValue
-    }
-
-    private func fallbackReading(isReported: Bool, hasStoredValue: Bool) -> Reading {
         let fallback = engine.store.fallback(forKey: key.name)
         do {
             let value = try fallback.map(decode)
@@ -290,7 +269,8 @@ extension SettingBox {
         return metadata.traits.isSecret ? error.withoutUserText : error
     }
 
-    private func convert(_ stored: StoredValue) throws -> Value {
+    /// Decodes a stored value over the default, without validating it.
+    func convert(_ stored: StoredValue) throws -> Value {
         do {
             return try key.conversion.decode(stored)
         } catch {
@@ -307,7 +287,7 @@ extension SettingBox {
 
     private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {
         var error = unreadable(error)
-        let used = hasLastGood ? "the last good value" : "the default"
+        let used = hasLastGood ? "the last good value" : phraseOfNextLayer
         error.consequence = "\(used) is used, and the stored value is left as it is"
         return error
     }

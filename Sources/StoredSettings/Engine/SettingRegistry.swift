@@ -144,3 +144,23 @@ extension SettingsSuite {
         return box
     }
 }
+
+// MARK: - Sharing
+
+extension SettingBox {
+    /// Whether another definition's default is equal and is stored alike; runs user code.
+    ///
+    /// One check alone may miss a difference: `-0.0 == 0.0`, and a conversion may leave something out.
+    func hasDefault(equalTo other: SettingKey<Value>) -> Bool {
+        let (value, other) = (key.defaultValue, other.defaultValue)
+        guard let comparable = value as? any Equatable, comparable.isEqual(to: other) else { return false }
+        guard let stored = encoded(value) else { return false }
+        return stored == encoded(other)
+    }
+}
+
+extension Equatable {
+    fileprivate func isEqual(to other: Any) -> Bool {
+        other as? Self == self
+    }
+}

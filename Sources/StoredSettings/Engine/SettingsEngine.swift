@@ -20,6 +20,9 @@ final class SettingsEngine: Sendable {
     /// Changes with every change of the pending writes, and so invalidates caches.
     private let pendingVersion = Atomic<UInt64>(0)
 
+    /// The files of the layers of all suites with this engine.
+    let layerFiles = Locked<[LayerFiles]>([])
+
     /// The values that settings had when they were read first, for those whose changes need a restart.
     private let startValues = Locked<[String: StartValue]>([:])
     /// The last good values of keys, and the reports about unusable ones.
@@ -108,6 +111,11 @@ extension SettingsEngine {
     ///
     /// Called under the engine's lock.
     func pendingWritesChanged() {
+        invalidate()
+    }
+
+    /// Invalidates all caches.
+    func invalidate() {
         pendingVersion.add(1, ordering: .releasing)
         versionStamp?.invalidate()
     }
@@ -163,6 +171,7 @@ extension SettingsEngine {
         id: SubscriberID, value: StoredValue?
     ) {
         store.watch()
+        watchLayers()
         let (id, value, isFinished) = withValue(forKey: key) { value, state in
             (state.subscribers.insert(subscriber, forKey: key), value, state.isFinished)
         }
@@ -173,6 +182,7 @@ extension SettingsEngine {
     /// Adds a subscriber for some keys, or for every key, which receives every change from now on.
     func addSubscriber(_ subscriber: some ChangeSubscriber, forKeys keys: [String]? = nil) -> SubscriberID {
         store.watch()
+        watchLayers()
         // A read of any key: a store that has not read its contents yet would report all of them as changes.
         let (id, isFinished) = withValue(forKey: "") { _, state in
             (state.subscribers.insert(subscriber, forKeys: keys), state.isFinished)

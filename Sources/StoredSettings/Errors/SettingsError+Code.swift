@@ -57,6 +57,8 @@ extension SettingsError {
         public static let writeFailed = Code("writeFailed")
         /// The store is read-only.
         public static let readOnly = Code("readOnly")
+        /// The value is managed in a file of an administrator, and cannot be changed.
+        public static let managed = Code("managed")
         /// Another process has held the lock for too long.
         public static let lockTimedOut = Code("lockTimedOut")
         /// No directory for the settings can be found or created.

@@ -58,13 +58,20 @@ extension StoredValueChange: CoalescingChange {
     /// The change that a commit makes to the only key of a subscriber.
     init?(of commit: StoreCommit) {
         guard let change = commit.changes.first else { return nil }
-        self.init(old: change.old, new: change.new, origin: commit.origin)
+        self.init(change, of: commit)
     }
 
-    var isEmpty: Bool { old == new }
+    init(_ change: StoreChange, of commit: StoreCommit) {
+        self.init(old: change.old, new: change.new, origin: commit.origin)
+        isLayered = commit.isLayered
+    }
+
+    var isEmpty: Bool { old == new && !isLayered }
 
     func followed(by later: StoredValueChange) -> StoredValueChange {
-        StoredValueChange(old: old, new: later.new, origin: later.origin)
+        var merged = StoredValueChange(old: old, new: later.new, origin: later.origin)
+        merged.isLayered = isLayered || later.isLayered
+        return merged
     }
 }
 
@@ -73,12 +80,13 @@ extension SettingsSuite.Change: CoalescingChange {
     ///   - commit: The commit.
     ///   - keys: The keys whose changes it contains; `nil` for all.
     ///   - group: The group whose keys they are, which have no prefix in the change; `nil` for the whole suite.
-    init(_ commit: StoreCommit, keys: Set<String>?, in group: SuiteGroup? = nil) {
+    ///   - includesLayers: Whether it contains changes of layers.
+    init(_ commit: StoreCommit, keys: Set<String>?, in group: SuiteGroup? = nil, includesLayers: Bool = false) {
         let pairs = commit.changes.lazy
-            .filter { keys?.contains($0.key) ?? true }
+            .filter { (keys?.contains($0.key) ?? true) && (includesLayers || !commit.isLayered) }
             .compactMap { change -> (String, StoredValueChange)? in
                 guard let key = group.map({ $0.relative(change.key) }) ?? change.key else { return nil }
-                return (key, StoredValueChange(old: change.old, new: change.new, origin: commit.origin))
+                return (key, StoredValueChange(change, of: commit))
             }
         // A store that lists a key twice violates its contract, which must not trap.
         self.init(changes: Dictionary(pairs) { _, later in later }, origin: commit.origin)

@@ -25,7 +25,9 @@ final class KnownValues: Sendable {
             let old = value(in: state)
             for change in changes { state.values[change.key] = .some(change.new) }
             guard state.hasBegun else { return nil }
-            return StoredValueChange(old: old, new: value(in: state), origin: commit.origin)
+            var change = StoredValueChange(old: old, new: value(in: state), origin: commit.origin)
+            change.isLayered = commit.isLayered
+            return change
         }
     }
 

@@ -13,7 +13,15 @@ final class ObservedSettings: Observable, Sendable {
 
     private let registrar = ObservationRegistrar()
     /// The keys whose changes are not delivered yet.
-    private let pending = Locked<Set<String>>([])
+    private let pending = Locked(Pending())
+    /// The settings that were read in suites whose layers change, by key.
+    private let layered = Locked<[String: WeakTable<ObjectIdentifier, AnySettingBox>]>([:])
+
+    private struct Pending {
+        var stored: Set<String> = []
+        /// The keys whose values in a layer have changed, which a stored value or another layer may hide.
+        var layered: Set<String> = []
+    }
 
     /// The part of a key, which stores nothing.
     private subscript(key: String) -> Void { () }
@@ -24,12 +32,25 @@ final class ObservedSettings: Observable, Sendable {
         registrar.access(self, keyPath: part)
     }
 
-    func deliverAll() {
-        let keys = pending.withLock { keys in
-            defer { keys = [] }
-            return keys
+    /// Notes a setting whose value was read, in a suite whose layers change.
+    func note(_ box: AnySettingBox, forKeys keys: [String]) {
+        let others = layered.withLock { layered in
+            keys.map { layered[$0, default: WeakTable()].insert(box, forKey: ObjectIdentifier(box)) }
         }
-        for key in keys {
+        _ = consume others
+    }
+
+    func deliverAll() {
+        let pending = pending.withLock { pending in
+            defer { pending = Pending() }
+            return pending
+        }
+        let visible = pending.layered.subtracting(pending.stored)
+            .filter { key in
+                let boxes = layered.withLock { $0[key]?.objects } ?? []
+                return boxes.contains { $0.hasOtherValueThanObserved() }
+            }
+        for key in pending.stored.union(visible) {
             registrar.withMutation(of: self, keyPath: Self.part(key)) {}
         }
     }
@@ -37,8 +58,9 @@ final class ObservedSettings: Observable, Sendable {
 
 extension ObservedSettings: CallbackReceiver {
     func offer(_ commit: StoreCommit) -> Bool {
-        pending.withLock { keys in
-            for change in commit.changes { keys.insert(change.key) }
+        let keys = commit.changes.map(\.key)
+        pending.withLock { pending in
+            if commit.isLayered { pending.layered.formUnion(keys) } else { pending.stored.formUnion(keys) }
         }
         return true
     }

@@ -28,18 +28,20 @@ extension Setting {
         let change: @Sendable (StoreCommit) -> StoredValueChange? = { commit in
             known.map { $0.change(commit) } ?? StoredValueChange(of: commit)
         }
-        let subscriber = CallbackSubscriber(isDelivering: initial, change) { change in
-            if let change = self.change(change) { onChange(change) }
+        let last = lastReading
+        let subscriber = CallbackSubscriber(isDelivering: initial || last != nil, change) { change in
+            if let change = self.change(change, after: last) { onChange(change) }
         }
         let (id, value) =
             known.map { (engine.addSubscriber(subscriber, forKeys: storedKeys.all), $0.begin(with: engine.contents())) }
             ?? engine.addSubscriber(subscriber, forKey: key)
         let observation = SettingObservation(subscriber, id: id, engine: engine)
-        if initial {
-            let value = box.reading(of: value).value
+        let reading = initial ? box.reading(of: value) : last.map { _ in box.quietReading(of: value) }
+        if let reading { last?.note(reading) }
+        if initial, let value = reading?.value {
             onChange(SettingChange(old: value, new: value, origin: .local, isSecret: isSecret))
-            subscriber.endDelivery()
         }
+        if initial || last != nil { subscriber.endDelivery() }
         return observation
     }
 }

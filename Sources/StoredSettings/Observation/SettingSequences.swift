@@ -21,7 +21,7 @@ extension Setting {
     ///
     /// The first loop over the sequence receives the changes since this property was read. Each further loop starts when
     /// it begins. As with ``values``, equal values are not a change, and a slow loop receives several changes as one.
-    public var changes: Changes { Changes(setting: self, subscription: subscribe().0) }
+    public var changes: Changes { Changes(self) }
 
     /// The values of a setting over time: see ``Setting/values``.
     public struct Values: AsyncSequence, Sendable {
@@ -68,25 +68,37 @@ extension Setting {
 
     /// The changes of a setting over time: see ``Setting/changes``.
     public struct Changes: AsyncSequence, Sendable {
-        let setting: Setting<Value>
-        let subscription: ChangeSubscription<StoredValueChange>
+        private let setting: Setting<Value>
+        private let subscription: ChangeSubscription<StoredValueChange>
+        /// `nil` in a suite whose layers do not change.
+        private let last: LastReading<Value>?
+
+        init(_ setting: Setting<Value>) {
+            self.setting = setting
+            let (subscription, value) = setting.subscribe()
+            self.subscription = subscription
+            last = setting.lastReading
+            last?.note(setting.box.quietReading(of: value))
+        }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(setting: setting, subscription: subscription.take() ? subscription : setting.subscribe().0)
+            let own = subscription.take() ? self : Changes(setting)
+            return Iterator(setting: setting, subscription: own.subscription, last: own.last)
         }
 
         /// The changes for one loop.
         public struct Iterator: AsyncIteratorProtocol {
-            let setting: Setting<Value>
-            let subscription: ChangeSubscription<StoredValueChange>
+            fileprivate let setting: Setting<Value>
+            fileprivate let subscription: ChangeSubscription<StoredValueChange>
+            fileprivate let last: LastReading<Value>?
 
             /// The next change; `nil` when the task is canceled or the suite is finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> SettingChange<
                 Value
             >? {
                 while let change = await subscription.storage.next(isolation: actor) {
-                    if let change = setting.change(change) { return change }
+                    if let change = setting.change(change, after: last) { return change }
                 }
                 return nil
             }
@@ -122,9 +134,37 @@ extension Setting {
     var isSecret: Bool { box.metadata.traits.isSecret }
 
     /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.
-    func change(_ change: StoredValueChange) -> SettingChange<Value>? {
-        let (old, new) = (box.quietReading(of: change.old), box.reading(of: change.new))
+    ///
+    /// - Parameters:
+    ///   - change: The change.
+    ///   - last: The last value of the subscriber; `nil` in a suite whose layers do not change.
+    /// - Returns: The change.
+    func change(_ change: StoredValueChange, after last: LastReading<Value>?) -> SettingChange<Value>? {
+        let new = box.reading(of: change.new)
+        let known = last?.note(new)
+        // A change of a layer has no old value: the snapshot before is not known any more.
+        let old = (change.isLayered ? known : nil) ?? box.quietReading(of: change.old)
         guard box.identity(of: old) != box.identity(of: new) else { return nil }
         return SettingChange(old: old.value, new: new.value, origin: change.origin, isSecret: isSecret)
     }
+}
+
+/// The last value of a setting that a subscriber has received, in a suite whose layers change.
+final class LastReading<Value: Sendable>: Sendable {
+    private let reading = Locked<SettingBox<Value>.Reading?>(nil)
+
+    /// Replaces the value, and returns the one before; `nil` at first.
+    @discardableResult
+    func note(_ new: SettingBox<Value>.Reading) -> SettingBox<Value>.Reading? {
+        // The end of a value may run user code, so the old one leaves the lock.
+        reading.withLock { reading in
+            defer { reading = new }
+            return reading
+        }
+    }
+}
+
+extension Setting {
+    /// A place for the last value of a subscriber; `nil` in a suite whose layers do not change.
+    var lastReading: LastReading<Value>? { suite.layers?.files == nil ? nil : LastReading() }
 }

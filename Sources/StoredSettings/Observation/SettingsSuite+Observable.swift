@@ -43,7 +43,7 @@ extension SettingsSuite {
         return SettingsSuite(
             name: name,
             engine: engine,
-            overrides: overrides,
+            layers: layers,
             reporter: reporter,
             isObservable: isObservable,
             prefix: group?.prefix

@@ -64,24 +64,24 @@ extension SettingsSuite {
         _ onChange: @escaping @Sendable () -> Void
     ) -> SettingObservation {
         let keys = Set(settings.flatMap(\.storedKeys.all))
-        let observed = settings.map { ($0, $0.knownValues) }
-        let isRenamed = observed.contains { $1 != nil }
-        // Until the values under all keys of a renamed setting are known, changes wait.
-        let subscriber = CallbackSubscriber(isDelivering: initial || isRenamed) {
-            SettingsSuite.Change($0, keys: keys)
+        let observed = settings.map { $0.followed() }
+        let needsStart = observed.contains(where: \.needsStart)
+        // Until the values that changes start from are known, changes wait.
+        let subscriber = CallbackSubscriber(isDelivering: initial || needsStart) {
+            SettingsSuite.Change($0, keys: keys, includesLayers: true)
         } callback: { change in
             var hasChanged = false
             // All of them, because each follows the changes.
-            for (setting, known) in observed where setting.hasChanged(in: change, known) { hasChanged = true }
+            for setting in observed where setting.hasChanged(in: change) { hasChanged = true }
             if hasChanged { onChange() }
         }
         let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber), engine: engine)
-        if isRenamed {
+        if needsStart {
             let contents = engine.contents()
-            for (_, known) in observed { known?.begin(with: contents) }
+            for setting in observed { setting.begin(with: contents) }
         }
         if initial { onChange() }
-        if initial || isRenamed { subscriber.endDelivery() }
+        if initial || needsStart { subscriber.endDelivery() }
         return observation
     }
 
@@ -112,28 +112,52 @@ protocol ObservedSetting: Sendable {
     /// The keys under which a value may be stored.
     var storedKeys: StoredKeys { get }
 
-    /// What a subscriber knows of a renamed setting; `nil` for a setting that has one key.
-    var knownValues: KnownValues? { get }
+    /// Returns what a subscriber has to know to find out whether the value of the setting changes.
+    func followed() -> any FollowedSetting
+}
 
-    /// Returns whether a change of the suite changes the value of the setting.
-    ///
-    /// - Parameters:
-    ///   - change: The change.
-    ///   - known: The values before the change, which this method updates.
-    /// - Returns: Whether the value changes.
-    func hasChanged(in change: SettingsSuite.Change, _ known: KnownValues?) -> Bool
+/// A setting of any type, with the values that a subscriber knows.
+protocol FollowedSetting: Sendable {
+    /// Whether the first values have to be known before changes can be compared with them.
+    var needsStart: Bool { get }
+
+    /// Begins with the contents of the store after the subscription.
+    func begin(with contents: [String: StoredValue])
+
+    /// Returns whether a change of the suite changes the value of the setting, and updates the known values.
+    func hasChanged(in change: SettingsSuite.Change) -> Bool
+}
+
+private struct Followed<Value: Sendable>: FollowedSetting {
+    let setting: Setting<Value>
+    /// `nil` for a setting that has one key.
+    let known: KnownValues?
+    /// `nil` in a suite whose layers do not change.
+    let last: LastReading<Value>?
+
+    var needsStart: Bool { known != nil || last != nil }
+
+    func begin(with contents: [String: StoredValue]) {
+        known?.begin(with: contents)
+        last?.note(setting.box.quietReading(of: setting.storedKeys.value { contents[$0] }))
+    }
+
+    func hasChanged(in change: SettingsSuite.Change) -> Bool {
+        if let known {
+            guard var own = known.change(change.changes.mapValues(\.new), change.origin) else { return false }
+            own.isLayered = setting.storedKeys.all.contains { change[$0]?.isLayered == true }
+            return setting.change(own, after: last) != nil
+        }
+        guard let own = change[setting.key] else { return false }
+        return setting.change(own, after: last) != nil
+    }
 }
 
 extension Setting: ObservedSetting {
     package var storedKeys: StoredKeys { box.key.storedKeys }
 
-    func hasChanged(in change: SettingsSuite.Change, _ known: KnownValues?) -> Bool {
-        if let known {
-            let new = change.changes.mapValues(\.new)
-            return known.change(new, change.origin).flatMap(self.change) != nil
-        }
-        guard let part = change[key] else { return false }
-        return self.change(StoredValueChange(old: part.old, new: part.new, origin: part.origin)) != nil
+    func followed() -> any FollowedSetting {
+        Followed(setting: self, known: knownValues, last: lastReading)
     }
 
     /// The error of a call on one suite for a setting of another one.

@@ -15,6 +15,9 @@ struct SubscriberTable {
 
     var isEmpty: Bool { keys.isEmpty && ofEveryKey.isEmpty }
 
+    /// Whether a change of a key has a subscriber.
+    func concerns(_ key: String) -> Bool { !ofEveryKey.isEmpty || byKey[key] != nil }
+
     mutating func insert(_ subscriber: some ChangeSubscriber, forKey key: String) -> ID {
         insert(subscriber, forKeys: [key])
     }
@@ -64,7 +67,8 @@ struct SubscriberTable {
         var offered: Set<ID> = []
         for change in commit.changes {
             guard let interested = byKey[change.key] else { continue }
-            let part = StoreCommit(changes: [change], origin: commit.origin)
+            var part = StoreCommit(changes: [change], origin: commit.origin)
+            part.isLayered = commit.isLayered
             for (id, subscriber) in interested {
                 let isOfOneKey = ofSeveralKeys.isEmpty || !ofSeveralKeys.contains(id)
                 guard isOfOneKey || offered.insert(id).inserted else { continue }

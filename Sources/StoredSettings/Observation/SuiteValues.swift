@@ -93,6 +93,7 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
     /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
     private let isOwn: Bool
     private var reading: SettingBox<Value>.Reading
+    private var stored: StoredValue?
     /// `nil` for a setting that has one key.
     private let known: KnownValues?
     /// Owns the engine, which the box does not.
@@ -104,7 +105,7 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
         isOwn = setting.engine === engine
         known = isOwn ? setting.knownValues : nil
         known?.begin(with: contents)
-        let stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
+        stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
         reading = setting.box.reading(of: stored)
     }
 
@@ -112,14 +113,14 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
 
     func apply(_ change: NewStoredValues) -> Bool {
         guard isOwn else { return false }
-        let stored: StoredValue?
-        if let known {
-            guard let change = known.change(change.values, .local) else { return false }
-            stored = change.new
-        } else {
-            guard let new = change.values[setting.key] else { return false }
+        if let known, let own = known.change(change.values, .local) {
+            stored = own.new
+        } else if known == nil, let new = change.values[setting.key] {
             stored = new
+        } else if !change.isLayered {
+            return false
         }
+        // All values of a layer change together, so each is read anew.
         let new = box.reading(of: stored)
         guard box.identity(of: new) != box.identity(of: reading) else { return false }
         reading = new
@@ -133,11 +134,14 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
 /// values in between.
 private struct NewStoredValues: CoalescingChange {
     var values: [String: StoredValue?]
+    /// Whether the layers around the store have changed as well.
+    var isLayered: Bool
 
     init(_ commit: StoreCommit, keys: Set<String>) {
         let pairs = commit.changes.lazy.filter { keys.contains($0.key) }.map { ($0.key, $0.new) }
         // A store that lists a key twice violates its contract, which must not trap.
         values = Dictionary(pairs) { _, later in later }
+        isLayered = commit.isLayered
     }
 
     var isEmpty: Bool { values.isEmpty }
@@ -145,6 +149,7 @@ private struct NewStoredValues: CoalescingChange {
     func followed(by later: NewStoredValues) -> NewStoredValues {
         var merged = self
         merged.values.merge(later.values) { _, later in later }
+        merged.isLayered = isLayered || later.isLayered
         return merged
     }
 }

@@ -41,6 +41,8 @@ public struct StoreCommit: Sendable, Hashable {
     public var changes: [StoreChange]
     /// The process that made the changes.
     public var origin: SettingChangeOrigin
+    /// Whether the layers around the store have changed, and not the stored values.
+    var isLayered = false
 
     /// Creates a commit.
     public init(changes: [StoreChange], origin: SettingChangeOrigin) {

@@ -23,14 +23,21 @@ extension SystemCalls {
 
     /// Adds a watch for a directory or a file to a queue.
     ///
+    /// - Parameters:
+    ///   - path: The path of the directory or file.
+    ///   - withoutWrites: Whether to report no writes to files, unless there is a watch that does.
+    ///   - queue: The queue.
     /// - Returns: The number of the watch in the queue.
-    func addWatch(_ path: FilePath, to queue: FileHandle) throws(SystemError) -> CInt {
+    /// - Throws: ``SystemError``.
+    func addWatch(_ path: FilePath, withoutWrites: Bool = false, to queue: FileHandle) throws(SystemError) -> CInt {
         #if canImport(Darwin)
         throw SystemError(call: .watch, path: path, number: ENOSYS)
         #else
-        let events =
-            IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
-            | IN_DELETE_SELF | IN_MOVE_SELF
+        let names: Int32 =
+            IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF
+        // The watches of a directory are one for the system, and must not lose the writes that another one needs.
+        let events: Int32 =
+            withoutWrites ? names | Int32(truncatingIfNeeded: IN_MASK_ADD) : names | IN_MODIFY | IN_CLOSE_WRITE
         let mask = UInt32(truncatingIfNeeded: events)
         return try call(.watch, path) { path.withCString { inotify_add_watch(queue.descriptor, $0, mask) } }
         #endif

@@ -53,6 +53,7 @@ package enum OpenFlags {
     static let exclusiveCreate = O_EXCL
     package static let noFollow = O_NOFOLLOW
     package static let nonBlocking = O_NONBLOCK
+    static let directory = O_DIRECTORY
 }
 
 extension FileMode {

@@ -18,14 +18,14 @@ struct NamedSuiteTests {
         let (name, reporter) = ("test.named.configured", RecordingReporter())
         try SettingsSuite.configure(name, overrides: [.environment(["X_PORT": "5"], prefix: "X_")], reporter: reporter)
         let suite = SettingsSuite(name)
-        #expect(suite.overrides?.overrides.count == 1)
+        #expect(suite.layers?.overrides.count == 1)
         #expect(suite.reporter === reporter)
         let literal: SettingsSuite = "test.named.configured"
         #expect(literal == suite)
         #expect(Setting("port", default: 1, suite: "test.named.configured").value == 5)
         let other = SettingsSuite(name, overrides: [.commandLine(["--port", "7"])], reporter: reporter)
         #expect(Setting("port", default: 1, suite: other).value == 7)
-        #expect(SettingsSuite("test.named.other").overrides == nil)
+        #expect(SettingsSuite("test.named.other").layers == nil)
     }
 
     @Test("takes from its configuration what it is not created with")
@@ -43,7 +43,7 @@ struct NamedSuiteTests {
         SettingsSuite.withSuites([name: replacement]) {
             #expect(Setting("port", default: 1, suite: SettingsSuite(name, reporter: own)).value == 8)
             #expect(SettingsSuite(name, overrides: [.commandLine([])]).reporter === configured)
-            #expect(SettingsSuite(name, overrides: [.commandLine([])]).overrides?.overrides == [.commandLine([])])
+            #expect(SettingsSuite(name, overrides: [.commandLine([])]).layers?.overrides == [.commandLine([])])
         }
     }
 
@@ -69,8 +69,8 @@ struct NamedSuiteTests {
                 }
                 .value
             async let suite = Task.detached { SettingsSuite(name) }.value
-            let (configured, overrides) = await (isConfigured, suite.overrides)
-            #expect(configured == (overrides != nil))
+            let (configured, layers) = await (isConfigured, suite.layers)
+            #expect(configured == (layers != nil))
         }
     }
 

@@ -20,6 +20,8 @@ final class DirectoryWatcher: Sendable {
         var files: Set<[UInt8]> = []
         /// The name of a journal, which is written to frequently.
         var journal: [UInt8]?
+        /// Whether all names are relevant.
+        var isEveryName = false
     }
 
     /// The pause after a batch of events, in seconds.
@@ -52,7 +54,7 @@ final class DirectoryWatcher: Sendable {
         func isChanged(by event: SystemCalls.WatchEvent) -> Bool? {
             if event.name.isEmpty { return true }
             if let journal = names.journal, event.name.elementsEqual(journal) { return !event.isWrite }
-            return names.files.contains { event.name.elementsEqual($0) } ? true : nil
+            return names.isEveryName || names.files.contains { event.name.elementsEqual($0) } ? true : nil
         }
     }
 
@@ -80,15 +82,23 @@ final class DirectoryWatcher: Sendable {
     /// - Parameters:
     ///   - path: The path of the directory or file.
     ///   - names: The relevant names in the directory.
+    ///   - withoutWrites: Whether writes to files are irrelevant.
     ///   - system: The system calls to use.
     ///   - handler: Called after one or more events.
     /// - Returns: The watch.
     /// - Throws: ``SystemError`` if the system has no such events, or its limit of watches is reached.
-    func watch(_ path: FilePath, for names: Names, _ system: SystemCalls, handler: @escaping Handler) throws -> Watch {
-        try state.withLock { state in
-            let queue = try state.queue ?? openQueue(system)
+    func watch(
+        _ path: FilePath,
+        for names: Names,
+        withoutWrites: Bool = false,
+        _ system: SystemCalls,
+        handler: @escaping Handler
+    ) throws(SystemError) -> Watch {
+        try state.withLock { state throws(SystemError) in
+            let queue: FileHandle
+            if let open = state.queue { queue = open } else { queue = try openQueue(system) }
             state.queue = queue
-            let number = try system.addWatch(path, to: queue)
+            let number = try system.addWatch(path, withoutWrites: withoutWrites, to: queue)
             state.lastID += 1
             state.subscriptions[number, default: [:]][state.lastID] = Subscription(names: names, handler: handler)
             return Watch(number: number, id: state.lastID, watcher: self)

@@ -29,7 +29,7 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let lockPatience: Duration
     /// How long a commit waits for the journal's lock.
     let writePatience: Patience
-    /// The last good copy as it was read for an unusable value. No other lock is taken under this lock.
+    /// The last good copy as it was read for an unusable value.
     let lastGoodCopy = Locked<SettingsFile.Reading?>(nil)
     private let closer = FirstThread()
 

@@ -99,7 +99,7 @@ package enum SettingsLocation {
     /// Returns the name as one path component.
     ///
     /// Characters that could lead elsewhere are percent-encoded.
-    private static func fileName(forSuite name: String) -> String {
+    static func fileName(forSuite name: String) -> String {
         var result = ""
         for (index, scalar) in name.unicodeScalars.enumerated() {
             let isUnsafe =

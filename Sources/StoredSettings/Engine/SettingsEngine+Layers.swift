@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Layers.md, "Files of layers are watched like the store".
+
+extension SettingsEngine {
+    /// The files of some layers, which all suites with the same layers share.
+    func layerFiles(of sources: [LayerSource]) -> LayerFiles {
+        layerFiles.withLock { all in
+            if let known = all.first(where: { $0.sources == sources }) { return known }
+            let new = LayerFiles(sources, engine: self)
+            all.append(new)
+            return new
+        }
+    }
+
+    /// Starts to watch the files of all layers, for a subscriber.
+    func watchLayers() {
+        for files in layerFiles.withLock(\.self) { files.watch() }
+    }
+
+    /// Invalidates caches, and offers a change of layers to the subscribers of some keys.
+    ///
+    /// - Parameter keys: The keys whose values in the layers have changed.
+    /// - Returns: The delivery to perform, without a lock.
+    func layersChanged(keys: Set<String>) -> StoreDelivery {
+        invalidate()
+        var delivery = StoreDelivery.none
+        for key in keys.sorted() {
+            let part = withValue(forKey: key) { value, state in
+                guard state.subscribers.concerns(key) else { return StoreDelivery.none }
+                let change = StoreChange(key: key, old: value, new: value)
+                var commit = StoreCommit(changes: [change], origin: .external)
+                commit.isLayered = true
+                return state.subscribers.offer(commit)
+            }
+            delivery.subscribers += part.subscribers
+        }
+        delivery.origin = .external
+        return delivery
+    }
+}

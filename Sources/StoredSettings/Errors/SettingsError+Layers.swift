@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension SettingsError {
+    /// The error of a file of a layer that cannot be read.
+    ///
+    /// - Parameters:
+    ///   - file: The file, or the directory of such files.
+    ///   - error: The cause.
+    ///   - hasContents: Whether there are last good values of this process.
+    ///   - isManaged: Whether the values are managed.
+    /// - Returns: The error.
+    static func unreadableLayer(
+        _ file: SettingsFile,
+        because error: any Error,
+        hasContents: Bool,
+        isManaged: Bool
+    ) -> SettingsError {
+        var problem = file.readError(error, hasValues: true)
+        problem.location = problem.location ?? Location(file: file.path.description)
+        problem.consequence =
+            switch (hasContents, isManaged) {
+            case (true, _): "its last good values are used"
+            case (false, true): "it is skipped, and no setting of the suite can be changed, because any may be managed"
+            case (false, false): "it is skipped, and the next layer is used"
+            }
+        return problem
+    }
+
+    /// The error of a file with a secret that cannot be read.
+    static func unreadableSecret(_ path: FilePath, because error: any Error, hasContents: Bool) -> SettingsError {
+        let consequence = hasContents ? "its last good value is used" : "it is skipped, and the next layer is used"
+        let location = Location(file: path.description)
+        switch error {
+        case let error as SystemError:
+            return SettingsError(
+                .readFailed,
+                fact: "the file cannot be read: \(error.reason)",
+                consequence: consequence,
+                remedy: "put a text of at most 1 MiB there that this user may read",
+                location: location,
+                underlying: error
+            )
+        case let error as SettingsError:
+            return SettingsError(
+                error.code,
+                fact: error.fact,
+                consequence: consequence,
+                remedy: error.remedy.isEmpty
+                    ? "write the value as text in UTF-8, without null characters" : error.remedy,
+                location: location
+            )
+        default:
+            return SettingsError(
+                .readFailed,
+                fact: "the file cannot be read",
+                consequence: consequence,
+                location: location
+            )
+        }
+    }
+
+    /// The error of a file that a variable names, and that does not exist.
+    static func missingSecret(_ path: FilePath) -> SettingsError {
+        SettingsError(
+            .readFailed,
+            fact: "the environment names this file for the value, and it does not exist",
+            consequence: "it is ignored, and the next layer is used",
+            remedy: "create the file, or unset the variable",
+            location: Location(file: path.description)
+        )
+    }
+
+    /// The error of a change of a managed key.
+    static func managed(_ key: String?, at location: Location) -> SettingsError {
+        SettingsError(
+            .managed,
+            fact: "the value is managed in \(location)",
+            consequence: "nothing is changed",
+            remedy: "ask the administrator to change it in that file",
+            key: key,
+            location: location
+        )
+    }
+
+    /// The error of a change while the managed keys are unknown.
+    static func unknownManagement(_ key: String?, in file: FilePath, because problem: SettingsError?) -> SettingsError {
+        SettingsError(
+            .managed,
+            fact: "the value may be managed in \(file), which cannot be read",
+            consequence: "nothing is changed",
+            remedy: problem.map { "ask the administrator to correct that file: \($0.fact)" } ?? "correct that file",
+            key: key,
+            location: problem?.location ?? Location(file: file.description),
+            underlying: problem
+        )
+    }
+}

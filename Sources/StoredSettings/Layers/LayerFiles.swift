@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Layers.md, "Files of layers are watched like the store".
+
+import Synchronization
+
+/// The files of a suite's layers, which are read with the first setting and followed from then on.
+///
+/// A change replaces the snapshot, invalidates the caches of the engine, and is offered to its subscribers.
+///
+/// The lock of the loader is taken before those of the store and the engine, except by the body of a transaction, which
+/// holds only the locks that writers wait for.
+final class LayerFiles: Sendable {
+    private struct State {
+        var snapshot: LayerSnapshot?
+        var watch: PathWatch?
+        /// Whether the files are looked at periodically, because they cannot be watched.
+        var isPolling = false
+        var isWatched: Bool { watch != nil || isPolling }
+    }
+
+    let sources: [LayerSource]
+    private let system: SystemCalls
+    private let loader: Locked<LayerLoader>
+    private let state = Locked(State())
+    /// Held while paths are followed, so that no older watch replaces a newer one.
+    private let arming = Locked<Void>(())
+    private let isLookScheduled = ScheduledFlag()
+    /// The engine whose caches and subscribers depend on the files.
+    private let engine: @Sendable () -> SettingsEngine?
+
+    init(_ sources: [LayerSource], engine: SettingsEngine, _ system: SystemCalls = SystemCalls()) {
+        self.sources = sources
+        self.system = system
+        loader = Locked(LayerLoader(sources, system))
+        self.engine = { [weak engine] in engine }
+    }
+
+    /// Whether an administrator's file may manage keys.
+    var hasManaged: Bool {
+        sources.contains { source in
+            if case .managed = source { true } else { false }
+        }
+    }
+
+    /// Whether events report the changes of the files.
+    var hasEvents: Bool { state.withLock { $0.watch != nil } }
+
+    /// Whether an engine is the one that is notified of changes.
+    func belong(to engine: SettingsEngine) -> Bool { self.engine() === engine }
+
+    /// The newest snapshot; reads the files first if that was not done before.
+    var snapshot: LayerSnapshot {
+        // Without a thread that could notice changes, every read has to look.
+        if WorkScheduler.shared.isStarved, TransactionScope.current == nil { look() }
+        return state.withLock { $0.snapshot } ?? open()
+    }
+
+    /// Returns the newest snapshot, with the secret of a setting.
+    func snapshot(including names: SecretNames, ofKey key: String) -> LayerSnapshot {
+        let known = snapshot
+        guard !names.paths.isEmpty else { return known }
+        let (snapshot, isNew) = loader.withLock { loader in
+            let isNew = loader.add(names, ofKey: key)
+            if !isNew, let current = state.withLock({ $0.snapshot }) { return (current, false) }
+            // No setting has read these secrets, so that nothing has changed.
+            let new = loader.makeSnapshot()
+            state.withLock { $0.snapshot = new }
+            return (new, true)
+        }
+        // What leads to the new files is not watched yet.
+        if isNew, state.withLock({ $0.isWatched }) { lookAgain(after: 0) }
+        return snapshot
+    }
+
+    private func open() -> LayerSnapshot {
+        let (snapshot, isFirst) = loader.withLock { loader in
+            if let known = state.withLock({ $0.snapshot }) { return (known, false) }
+            loader.look()
+            let new = loader.makeSnapshot()
+            state.withLock { $0.snapshot = new }
+            return (new, true)
+        }
+        if isFirst {
+            report(snapshot.problems, besides: [])
+            watchLater()
+        }
+        return snapshot
+    }
+
+    /// Looks at the files, and delivers their changes.
+    func look() {
+        guard let found = loader.withLock({ look(&$0) }) else { return }
+        found.delivery.perform()
+        report(found.problems, besides: found.known)
+        if found.isUnsettled { lookAgain(after: SettingsFileState.settlingTime) }
+    }
+
+    /// What a look has found, to be delivered without a lock.
+    private struct Found {
+        var delivery = StoreDelivery.none
+        var problems: [SettingsError]
+        var known: [SettingsError]
+        var isUnsettled: Bool
+    }
+
+    private func look(_ loader: inout LayerLoader) -> Found? {
+        guard let old = state.withLock({ $0.snapshot }) else { return nil }
+        loader.look()
+        let new = loader.makeSnapshot()
+        var found = Found(problems: new.problems, known: old.problems, isUnsettled: loader.isUnsettled)
+        guard !new.isSame(as: old) else { return found }
+        state.withLock { $0.snapshot = new }
+        let keys = loader.changedKeys(from: old, to: new)
+        if let delivery = engine()?.layersChanged(keys: keys) { found.delivery = delivery }
+        return found
+    }
+
+    private func report(_ problems: [SettingsError], besides known: [SettingsError]) {
+        let messages = Set(known.map(\.message))
+        for problem in problems where !messages.contains(problem.message) { engine()?.report(problem) }
+    }
+}
+
+// MARK: - Watching
+
+extension LayerFiles {
+    /// The delay until the files are watched, in seconds.
+    ///
+    /// A short command must not spend time on a watch.
+    private static let timeUntilWatch = 1.0
+
+    /// Starts to watch the files now, unless that was done before.
+    func watch() {
+        guard !state.withLock({ $0.isWatched }) else { return }
+        _ = snapshot
+        follow()
+    }
+
+    /// Looks at the files if no event reports their changes yet.
+    ///
+    /// Reads them if that was not done before.
+    func lookIfUnwatched() {
+        let (isWatched, isOpen) = state.withLock { ($0.watch != nil, $0.snapshot != nil) }
+        if !isOpen {
+            _ = snapshot
+        } else if !isWatched, TransactionScope.current == nil {
+            look()
+        }
+    }
+
+    /// Watches the files after the suite has been open for a while, and looks at them periodically until then.
+    private func watchLater() {
+        let steps = Int(Self.timeUntilWatch / SettingsFileState.lookInterval)
+        step(steps)
+    }
+
+    private func step(_ rest: Int) {
+        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
+            guard let self, !state.withLock({ $0.isWatched }) else { return }
+            guard rest > 1 else { return follow() }
+            look()
+            step(rest - 1)
+        }
+    }
+
+    /// Watches what the paths lead through now, and looks at the files.
+    private func follow() {
+        let places = arming.withLock { _ in
+            let places = loader.withLock { $0.places }
+            do {
+                replaceWatch(try PathWatch(places, system) { [weak self] in self?.lookAgain(after: 0) })
+            } catch {
+                // No change is lost. It is only noticed a little later.
+                replaceWatch(nil)
+            }
+            return places
+        }
+        look()
+        if state.withLock({ $0.isPolling }) {
+            lookAgain(after: SettingsFileState.lookInterval)
+        } else if loader.withLock({ $0.places }) != places {
+            // There are new files, whose own paths have to be followed.
+            lookAgain(after: 0)
+        }
+    }
+
+    /// Watches end outside the lock, because that takes the watcher's lock.
+    private func replaceWatch(_ watch: PathWatch?) {
+        let old = state.withLock { state in
+            defer { (state.watch, state.isPolling) = (watch, watch == nil) }
+            return state.watch
+        }
+        _ = consume old
+    }
+
+    /// Follows the paths again soon; calls meanwhile have no effect.
+    private func lookAgain(after delay: Double) {
+        guard !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        WorkScheduler.shared.after(delay) { [weak self] in
+            guard let self else { return }
+            isLookScheduled.store(false, ordering: .relaxed)
+            state.withLock({ $0.isWatched }) ? follow() : look()
+        }
+    }
+}
+
+extension LayerSnapshot {
+    /// Whether both have the same values and the same problems.
+    fileprivate func isSame(as other: LayerSnapshot) -> Bool {
+        problems.map(\.message) == other.problems.map(\.message)
+            && documents.elementsEqual(other.documents) { $0.isSame(as: $1) }
+            && secrets.count == other.secrets.count && secrets.allSatisfy { $1.isSame(as: other.secrets[$0]) }
+    }
+}
+
+extension LayerDocument {
+    fileprivate func isSame(as other: LayerDocument) -> Bool {
+        path == other.path && isUnknown == other.isUnknown && contents == other.contents
+    }
+}

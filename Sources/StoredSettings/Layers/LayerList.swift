@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The layers around the store of a suite.
+final class LayerList: Sendable {
+    /// The overrides, in order of precedence.
+    let overrides: [SettingsOverride]
+    /// The bases, in order of precedence.
+    let bases: [SettingsBase]
+    /// The files of the layers; `nil` for layers without files, whose values do not change.
+    let files: LayerFiles?
+    private let reported = Locked<Set<String>>([])
+
+    /// Creates a list; `nil` when it would be empty.
+    ///
+    /// - Parameters:
+    ///   - overrides: The sources above the store, in any order.
+    ///   - bases: The sources beneath it, in any order.
+    ///   - name: The name of the suite.
+    ///   - engine: The engine of the suite, which is notified of changes.
+    init?(
+        _ overrides: [SettingsOverride],
+        _ bases: [SettingsBase] = [],
+        suiteName name: String,
+        engine: SettingsEngine
+    ) {
+        guard !overrides.isEmpty || !bases.isEmpty else { return nil }
+        self.overrides = overrides.byPrecedence
+        self.bases = bases.byPrecedence
+        let sources = LayerSource.all(self.overrides, self.bases, suiteName: name)
+        files = sources.isEmpty ? nil : engine.layerFiles(of: sources)
+    }
+
+    /// The newest contents of the files that are known; reads them first if that was not done before.
+    var snapshot: LayerSnapshot { files?.snapshot ?? .empty }
+
+    /// Returns the newest contents of the files that are known, with the secret of a setting.
+    func snapshot(including names: @autoclosure () -> SecretNames, ofKey key: String) -> LayerSnapshot {
+        files?.snapshot(including: names(), ofKey: key) ?? .empty
+    }
+
+    /// The prefixes of the variables of the suite.
+    var prefixes: [String] {
+        overrides.compactMap { override in
+            if case .environment(_, let prefix, _) = override.source { prefix } else { nil }
+        }
+    }
+
+    /// Records an error as reported, so that several settings with one key report it once.
+    ///
+    /// - Returns: Whether the same error was not recorded before.
+    func isFirst(_ error: SettingsError) -> Bool {
+        reported.withLock { $0.insert(error.message).inserted }
+    }
+
+    /// Forgets errors that were corrected, so that the same ones are reported again.
+    func forget(_ errors: [SettingsError]) {
+        guard !errors.isEmpty else { return }
+        reported.withLock { $0.subtract(errors.map(\.message)) }
+    }
+}
+
+extension LayerList? {
+    /// Whether both lists result in the same values.
+    func isLike(_ other: LayerList?) -> Bool {
+        self === other
+            || self?.files === other?.files && self?.overrides == other?.overrides && self?.bases == other?.bases
+    }
+}
+
+/// The value of a setting in one layer, or the reason why it cannot be used.
+struct LayerReading<Value: Sendable>: Sendable {
+    let layer: SettingsLayer
+    /// The name of the flag or the variable, or the path of the file.
+    let source: String
+    let result: Result<Value, SettingsError>
+    /// The stored form of the value; `nil` for layers of text.
+    var stored: StoredValue?
+    /// The name to use instead, if the source is a name that follows from an old key.
+    var newSource: String?
+}
+
+extension Sequence {
+    /// Returns the errors of the layers above the one that is used.
+    func problems<Value>() -> [SettingsError] where Element == LayerReading<Value> {
+        var errors: [SettingsError] = []
+        for reading in self {
+            guard case .failure(let error) = reading.result else { break }
+            errors.append(error)
+        }
+        return errors
+    }
+
+    /// Returns the reading that is used, and its value.
+    func used<Value>() -> (reading: LayerReading<Value>, value: Value)? where Element == LayerReading<Value> {
+        for reading in self {
+            if case .success(let value) = reading.result { return (reading, value) }
+        }
+        return nil
+    }
+}
+
+/// The readings of a setting in the layers on one side of the store, until a file changes.
+final class LayerCache<Value: Sendable>: Sendable {
+    private struct Known {
+        var snapshot: LayerSnapshot
+        var readings: [LayerReading<Value>]
+        /// Whether the problems of these readings were reported.
+        var isReported: Bool
+        /// The problems that were reported last, of these readings or of earlier ones.
+        var reported: [SettingsError]
+    }
+
+    private let known = Locked<Known?>(nil)
+
+    /// Returns the readings of a snapshot; `nil` when they are not known, or not reported although they have to be.
+    func readings(in snapshot: LayerSnapshot, isReporting: Bool) -> [LayerReading<Value>]? {
+        known.withLock { known in
+            guard let known, known.snapshot === snapshot, known.isReported || !isReporting else { return nil }
+            return known.readings
+        }
+    }
+
+    /// Stores readings.
+    ///
+    /// - Parameters:
+    ///   - readings: The readings, highest precedence first.
+    ///   - snapshot: The snapshot that they are from.
+    ///   - problems: The problems of the readings that the caller reports; `nil` if it reports nothing.
+    /// - Returns: The problems that were reported before; `nil` if there is nothing to report.
+    func store(
+        _ readings: [LayerReading<Value>],
+        from snapshot: LayerSnapshot,
+        reporting problems: [SettingsError]?
+    ) -> [SettingsError]? {
+        known.withLock { known in
+            if let known {
+                let isOld = known.snapshot.number > snapshot.number
+                let isKnown = known.snapshot.number == snapshot.number && (known.isReported || problems == nil)
+                guard !isOld, !isKnown else { return nil }
+            }
+            let reported = known?.reported ?? []
+            known = Known(
+                snapshot: snapshot,
+                readings: readings,
+                isReported: problems != nil,
+                reported: problems ?? reported
+            )
+            return problems == nil ? nil : reported
+        }
+    }
+}

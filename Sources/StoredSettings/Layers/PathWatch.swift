@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Notifies a handler when some paths may lead to other files, or to changed ones.
+///
+/// It watches every directory that the paths lead through, for the name that comes next, and the files at their ends. So it
+/// notices a file that is written in place, replaced, removed or created, a directory that appears later, and a link that is
+/// replaced anywhere in a path. All watches of one directory share one watch of the system.
+struct PathWatch: Sendable {
+    /// A watch of a name in a directory, or of all names.
+    private struct Subject: Hashable {
+        var directory: FilePath
+        /// `nil` for all names.
+        var name: FilePath?
+    }
+
+    /// The number of links after which a path counts as circular, as on Linux.
+    private static let mostLinks = 40
+
+    private let system: SystemCalls
+    private let handler: DirectoryWatcher.Handler
+    private var watches: [Subject: DirectoryWatcher.Watch] = [:]
+    private var files: [FilePath: DirectoryWatcher.Watch] = [:]
+
+    /// Starts to watch.
+    ///
+    /// A change after the return of this initializer is reported, or is visible to the caller.
+    ///
+    /// - Parameters:
+    ///   - places: The absolute paths of the files, and of the directories all of whose names matter.
+    ///   - system: The system calls to use.
+    ///   - handler: Called on the thread that all suites share.
+    /// - Throws: ``SystemError`` if the system has no such events, its limit of watches is reached, or a directory cannot be
+    ///   watched.
+    init(
+        _ places: LayerLoader.Places,
+        _ system: SystemCalls,
+        handler: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
+        self.system = system
+        self.handler = { _ in handler() }
+        for path in places.directories {
+            guard let directory = try follow(path), try system.status(at: directory)?.isDirectory == true else {
+                continue
+            }
+            try watch(Subject(directory: directory))
+        }
+        for path in places.files {
+            guard let file = try follow(path), try system.status(at: file)?.isRegular == true else { continue }
+            try watchFile(file)
+        }
+    }
+
+    /// Watches everything that a path leads through.
+    ///
+    /// Each directory is watched before the next name is looked up in it, so that no change is missed.
+    ///
+    /// - Returns: The path without links; `nil` if nothing is there.
+    private mutating func follow(_ path: FilePath) throws(SystemError) -> FilePath? {
+        var directory: FilePath = "/"
+        var rest = path.components.filter { $0 != "." }
+        var links = 0
+        while !rest.isEmpty {
+            let name = rest.removeFirst()
+            if name == ".." {
+                directory = directory.directory
+                continue
+            }
+            let next = directory.appending(name)
+            try watch(Subject(directory: directory, name: name), isAncestor: !rest.isEmpty)
+            let status: FileStatus?
+            do {
+                status = try system.status(at: next, followingLinks: false)
+            } catch {
+                // A directory that may not be entered, which is reported when the file is read.
+                guard error.isAboutPath else { throw error }
+                return nil
+            }
+            guard let status else { return nil }
+            guard status.isLink else {
+                directory = next
+                continue
+            }
+            links += 1
+            guard links <= Self.mostLinks else { return nil }
+            let target = try system.target(ofLink: next)
+            if target.isAbsolute { directory = "/" }
+            rest = target.components.filter { $0 != "." } + rest
+        }
+        return directory
+    }
+
+    private mutating func watch(_ subject: Subject, isAncestor: Bool = false) throws(SystemError) {
+        let all = Subject(directory: subject.directory)
+        guard watches[subject] == nil, watches[all] == nil else { return }
+        var names = DirectoryWatcher.Names(isEveryName: subject.name == nil)
+        if let name = subject.name { names.files = [name.bytes] }
+        do {
+            watches[subject] = try DirectoryWatcher.shared
+                .watch(subject.directory, for: names, withoutWrites: isAncestor, system, handler: handler)
+        } catch  where error.isAboutPath && isAncestor {
+            // It can be passed through and not be listed. Its names rarely change.
+        } catch  where error.number == Errno.noSuchFileOrDirectory {
+            // It was removed a moment ago, which a watch of its parent reports.
+        }
+    }
+
+    /// Watches a file, which can be changed through another directory: a mount point, or one with several names.
+    private mutating func watchFile(_ file: FilePath) throws(SystemError) {
+        guard files[file] == nil else { return }
+        do {
+            files[file] = try DirectoryWatcher.shared
+                .watch(file, for: DirectoryWatcher.Names(), system, handler: handler)
+        } catch  where error.isAboutPath {
+            // The directory reports when the file may be read.
+        }
+    }
+}
+
+extension SystemError {
+    /// Whether the path is the cause, and not a limit of the system.
+    fileprivate var isAboutPath: Bool {
+        [Errno.permissionDenied, Errno.notPermitted, Errno.notDirectory, Errno.noSuchFileOrDirectory].contains(number)
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// A way to change the stored value of a managed key.
+enum ManagedWrite: String, CaseIterable, Sendable {
+    case set, remove, update, asyncSet, asyncRemove, asyncUpdate
+    case transactionSubscript, transactionSet, transactionReset, transactionRaw, transactionRemoveAll, asyncTransaction
+    case setStoredValue, asyncSetStoredValue, resetKey, resetSetting, asyncReset, removeAll, asyncRemoveAll
+    case catalogText, catalogReset, oldKey
+
+    func perform(_ port: Setting<Int>, in suite: SettingsSuite) async throws {
+        let catalog = SettingsCatalog(
+            ManagedSettings(port: DefaultStorage(wrappedValue: 0, key: port.key, suite: suite))
+        )
+        switch self {
+        case .set: try port.set(1)
+        case .remove: try port.remove()
+        case .update: try port.update { $0 += 1 }
+        case .asyncSet: try await port.async.set(1)
+        case .asyncRemove: try await port.async.remove()
+        case .asyncUpdate: try await port.async.update { $0 += 1 }
+        case .transactionSubscript: try suite.transaction { $0[port] = 1 }
+        case .transactionSet: try suite.transaction { try $0.set(1, for: port) }
+        case .transactionReset: try suite.transaction { $0.reset(port) }
+        case .transactionRaw: try suite.transaction { $0[storedValueFor: port.key] = 1 }
+        case .transactionRemoveAll: try suite.transaction { $0.removeAll() }
+        case .asyncTransaction: try await suite.async.transaction { $0[port] = 1 }
+        case .setStoredValue: try suite.setStoredValue(1, forKey: port.key)
+        case .asyncSetStoredValue: try await suite.async.setStoredValue(1, forKey: port.key)
+        case .resetKey: try suite.reset(port.key)
+        case .resetSetting: try suite.reset(port)
+        case .asyncReset: try await suite.async.reset(port)
+        case .removeAll: try suite.removeAll()
+        case .asyncRemoveAll: try await suite.async.removeAll()
+        case .catalogText: try catalog["port"]?.set(text: "1")
+        case .catalogReset: try catalog["port"]?.remove()
+        case .oldKey: try Setting("newPort", default: 0, suite: suite, traits: .renamed(from: "port")).set(1)
+        }
+    }
+}
+
+private struct ManagedSettings: Sendable {
+    @DefaultStorage var port: Int
+
+    init(port: DefaultStorage<Int>) { _port = port }
+}
+
+@Suite("Managed values")
+struct ManagedValueTests {
+    private let reporter = RecordingReporter()
+
+    @Test(
+        "every way to change a managed key fails, and names the file",
+        arguments: ManagedWrite.allCases,
+        [true, false]
+    )
+    func writes(_ write: ManagedWrite, isUsable: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer(isUsable ? "{\n  \"port\": 9\n}" : "{\n  \"port\": []\n}")
+            let suite = SettingsSuite(
+                fileAt: "\(directory)/settings.json",
+                overrides: [.managed(file)],
+                reporter: reporter
+            )
+            // Stored before it was managed.
+            let other = SettingsSuite(fileAt: "\(directory)/settings.json", reporter: reporter)
+            try other.setStoredValue(5, forKey: "port")
+            let port = Setting("port", default: 0, suite: suite)
+            #expect(port.value == (isUsable ? 9 : 5))
+            do {
+                try await write.perform(port, in: suite)
+                Issue.record("the change has not failed")
+            } catch let error as SettingsError {
+                #expect(error.code == .managed)
+                #expect(error.location == SettingsError.Location(file: file, line: 2, column: 11))
+                #expect(error.message.contains("the value is managed in \(file):2:11"))
+                #expect(error.suite == suite.name)
+            }
+            #expect(suite.snapshot() == ["port": 5])
+            // Other keys can be changed.
+            try suite.setStoredValue(1, forKey: "other")
+            suite.finish()
+        }
+    }
+
+    @Test("an assignment to a managed key is reported, and is not saved later")
+    func assignments() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer(#"{ "port": 9 }"#)
+            let suite = SettingsSuite.inMemory(["port": 5], overrides: [.managed(file)], reporter: reporter)
+            let port = Setting("port", default: 0, suite: suite)
+            port.value = 1
+            port.reset()
+            suite[storedValueFor: "port"] = 2
+            try suite.transaction { _ in port.value = 3 }
+            #expect(reporter.errors.map(\.code) == [.managed, .managed, .managed, .managed])
+            #expect(port.value == 9)
+            try suite.synchronize()
+            #expect(suite.snapshot() == ["port": 5])
+            #expect(
+                port.explain().description == "port = 9, given by \(file):1:11, over the stored 5, over the default 0"
+            )
+        }
+    }
+
+    @Test("removing all values leaves a file of managed keys without stored values alone")
+    func removingOthers() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer(#"{ "port": 9 }"#)
+            let suite = SettingsSuite.inMemory(["other": 5], overrides: [.managed(file)], reporter: reporter)
+            try suite.removeAll()
+            #expect(suite.snapshot().isEmpty)
+        }
+    }
+
+    @Test("a migration changes the stored value of a managed key")
+    func migration() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer(#"{ "port": 9 }"#)
+            let suite = SettingsSuite.inMemory(["port": "5"], overrides: [.managed(file)], reporter: reporter)
+            var migrator = SettingsMigrator()
+            migrator.addStep("numbers") { settings in
+                try settings.convert("port") { _ in 6 }
+            }
+            try migrator.migrate(suite)
+            #expect(suite.storedValue(forKey: "port") == 6)
+        }
+    }
+
+    @Test("a managed file that cannot be read at the start prevents every change until it is corrected", .deadlockLimit)
+    func unreadableAtStart() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer("{\n  \"port\": 9,,\n}")
+            let suite = SettingsSuite.inMemory(["port": 5], overrides: [.managed(file)], reporter: reporter)
+            let port = Setting("port", default: 0, suite: suite)
+            let place = SettingsError.Location(file: file, line: 2, column: 13)
+            #expect(port.value == 5)
+            #expect(reporter.errors.map(\.code) == [.malformedFile])
+            #expect(reporter.errors.first?.location == place)
+            #expect(reporter.errors.first?.consequence.hasPrefix("it is skipped, and no setting") == true)
+            for key in ["port", "other"] {
+                let error = settingsError { try suite.setStoredValue(1, forKey: key) }
+                #expect(error?.code == .managed)
+                #expect(error?.location == place)
+            }
+            try file.replaceFile(with: #"{ "port": 9 }"#)
+            await eventually("the corrected file is read") { port.value == 9 }
+            try suite.setStoredValue(1, forKey: "other")
+            #expect(settingsError { try port.set(1) }?.code == .managed)
+        }
+    }
+
+    @Test("the last good managed values remain managed while the file is broken", .deadlockLimit)
+    func brokenLater() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer(#"{ "port": 9 }"#)
+            let suite = SettingsSuite.inMemory(overrides: [.managed(file)], reporter: reporter)
+            let port = Setting("port", default: 0, suite: suite)
+            #expect(port.value == 9)
+            try file.overwriteFile(with: "")
+            await eventually("the broken file is reported") { !reporter.errors.isEmpty }
+            #expect(reporter.errors.map(\.code) == [.malformedFile])
+            #expect(reporter.errors.first?.consequence == "its last good values are used")
+            #expect(port.value == 9)
+            #expect(settingsError { try port.set(1) }?.code == .managed)
+            try suite.setStoredValue(1, forKey: "other")
+            // A file that is gone manages nothing.
+            try FileManager.default.removeItem(atPath: file)
+            await eventually("the key is no longer managed") { port.value == 0 }
+            try port.set(1)
+            #expect(port.value == 1)
+        }
+    }
+
+    @Test("a file that appears manages its keys before the next set, even if nothing is watched yet")
+    func appearing() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            let suite = SettingsSuite.inMemory(overrides: [.managed(file)], reporter: reporter)
+            let port = Setting("port", default: 0, suite: suite)
+            try port.set(1)
+            try file.writeLayer(#"{ "port": 9 }"#)
+            #expect(settingsError { try port.set(2) }?.code == .managed)
+            #expect(settingsError { try suite.transaction { $0[port] = 2 } }?.code == .managed)
+            #expect(port.value == 9)
+        }
+    }
+
+    @Test(
+        "the configuration command refuses to change a managed key, and names the file",
+        arguments: [
+            ["set", "port", "1"], ["set", "port=1", "level=debug"], ["unset", "port"],
+        ]
+    )
+    func command(_ arguments: [String]) async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer(#"{ "port": 9 }"#)
+            let harness = CommandHarness(["port": 80], overrides: [.managed(file)])
+            let result = await harness.run(arguments)
+            #expect(result.code == CommandExit.noPermission)
+            #expect(result.errors.contains("the value is managed in \(file):1:11"))
+            #expect(harness.suite.snapshot() == ["port": 80])
+            #expect(await harness.run("get", "port").output == "9\n")
+        }
+    }
+}

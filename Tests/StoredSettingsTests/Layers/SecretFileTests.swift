@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Secret files")
+struct SecretFileTests {
+    private let reporter = RecordingReporter()
+
+    @Test(
+        "a secret is found under every spelling of its key",
+        arguments: [
+            ("db.password", "db.password"), ("db.password", "DB_PASSWORD"), ("db.password", "db_password"),
+            ("db.password", "db-password"), ("db.password", "ACME_DB_PASSWORD"), ("db.password", "acme_db_password"),
+            ("dbPassword", "dbPassword"), ("dbPassword", "DB_PASSWORD"), ("dbPassword", "db-password"),
+            ("api token", "api token"), ("own", "OWN_NAME"),
+        ]
+    )
+    func names(_ key: String, _ file: String) async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/\(file)".writeLayer("hidden")
+            let traits: SettingTraits = key == "own" ? .environment("OWN_NAME") : []
+            let suite = SettingsSuite.inMemory(
+                overrides: [.secrets(directory: directory), .environment([:], prefix: "ACME_")],
+                reporter: reporter
+            )
+            #expect(Setting(key, default: "", suite: suite, traits: traits).value == "hidden")
+            #expect(Setting("other", default: "", suite: suite).value == "")
+        }
+    }
+
+    @Test("the key itself comes before the other names, and no key leaves the directory")
+    func order() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/outside".writeLayer("no")
+            for (name, text) in [("a.b", "1"), ("ACME_A_B", "2"), ("A_B", "3"), ("a-b", "4")] {
+                try "\(directory)/secrets/\(name)".writeLayer(text)
+            }
+            try FileManager.default.createDirectory(atPath: "\(directory)/secrets/c", withIntermediateDirectories: true)
+            let suite = SettingsSuite.inMemory(
+                overrides: [.secrets(directory: "\(directory)/secrets")],
+                reporter: reporter
+            )
+            #expect(Setting("a.b", default: "", suite: suite).value == "1")
+            for key in ["../outside", "..", ".", "c", "secrets/a.b", "x\0y", "/"] {
+                #expect(Setting(key, default: "none", suite: suite).value == "none")
+            }
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test(
+        "one line break at the end is removed, and the rest is the value",
+        arguments: [
+            ("a", "a"), ("a\n", "a"), ("a\r\n", "a"), ("a\n\n", "a\n"), (" a ", " a "), ("", ""), ("\n", ""),
+            ("a\nb\n", "a\nb"),
+        ]
+    )
+    func contents(_ text: String, _ value: String) async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/token".writeLayer(text)
+            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            #expect(Setting("token", default: "none", suite: suite).value == value)
+        }
+    }
+
+    private struct Settings: Sendable {
+        @DefaultStorage var token: Token
+        @DefaultStorage var count: Int
+        @DefaultStorage var list: [Int]
+
+        init(_ suite: SettingsSuite) {
+            _token = DefaultStorage(
+                wrappedValue: Token(),
+                key: "token",
+                suite: suite,
+                validate: { value in
+                    if value.text.hasPrefix("hunter") { throw Refusal(text: value.text) }
+                    return true
+                }
+            )
+            _count = DefaultStorage(wrappedValue: 1, key: "count", suite: suite, in: 1...5)
+            _list = DefaultStorage(wrappedValue: [], key: "list", suite: suite)
+        }
+    }
+
+    private struct Token: StoredValueConvertible, RawRepresentable, Sendable {
+        var rawValue = "none"
+        var text: String { rawValue }
+
+        init() {}
+        init(rawValue: String) { self.rawValue = rawValue }
+    }
+
+    private struct Refusal: Error, CustomStringConvertible {
+        var text: String
+        var description: String { "refused \(text)" }
+    }
+
+    @Test("no error, explanation or text contains the contents of a secret file")
+    func redaction() async throws {
+        try await withTemporaryDirectory { directory in
+            let texts = ["token": "hunter2", "count": "hunter3", "list": "[hunter4"]
+            for (name, text) in texts { try "\(directory)/\(name)".writeLayer(text) }
+            try Data([0x68, 0x75, 0x6E, 0x74, 0x65, 0x72, 0xFF]).write(to: URL(fileURLWithPath: "\(directory)/broken"))
+            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            let settings = Settings(suite)
+            let broken = Setting("broken", default: "none", suite: suite)
+            #expect((settings.token.text, settings.count, settings.list) == ("none", 1, []))
+            #expect(broken.value == "none")
+            #expect(reporter.errors.count == 4)
+            let catalog = SettingsCatalog(settings)
+            let problems = catalog.findProblems().errors
+            #expect(problems.count == 3)
+            var output = (reporter.errors + problems).map { "\($0.message) \(String(describing: $0.underlying))" }
+            output += [catalog.explain(), broken.explain().description]
+            #expect(output.allSatisfy { !$0.contains("hunter") && !$0.contains("refused") })
+            #expect(reporter.errors.allSatisfy { $0.location?.file.hasPrefix(directory) == true })
+        }
+    }
+
+    @Test("a usable secret is not shown, even if its setting is not declared as secret")
+    func shown() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/host".writeLayer("hunter2")
+            let suite = SettingsSuite.inMemory(["host": "stored"], overrides: [.secrets(directory: directory)])
+            let host = Setting("host", default: "none", suite: suite)
+            let any = AnySetting(host, declaration: "host")
+            #expect(host.value == "hunter2")
+            #expect(any.text == "••••")
+            #expect(any.defaultText == "none")
+            var texts = any.texts.makeAsyncIterator()
+            #expect(await texts.next() == "••••")
+            #expect(
+                any.explain()
+                    == "host = ••••, given by \(directory)/host, over the stored \"stored\", over the default \"none\""
+            )
+        }
+    }
+
+    @Test("a variable names a file only if that is wanted, and a missing file is reported")
+    func variables() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/token"
+            try file.writeLayer("from file")
+            func token(_ variables: [String: String], files: Bool = true, name: String? = nil) -> String {
+                let override = SettingsOverride.environment(variables, prefix: "ACME_", files: files)
+                let suite = SettingsSuite.inMemory(overrides: [override], reporter: reporter)
+                let traits: SettingTraits = name.map { .environment($0) } ?? []
+                return Setting("token", default: "none", suite: suite, traits: traits).value
+            }
+            #expect(token(["ACME_TOKEN_FILE": file]) == "from file")
+            #expect(token(["ACME_TOKEN_FILE": file], files: false) == "none")
+            #expect(token(["ACME_TOKEN_FILE": file, "ACME_TOKEN": "variable"]) == "variable")
+            #expect(token(["OWN_FILE": file], name: "OWN") == "from file")
+            #expect(token(["ACME_TOKEN_FILE": ""]) == "none")
+            #expect(reporter.errors.isEmpty)
+            #expect(token(["ACME_TOKEN_FILE": "\(directory)/missing"]) == "none")
+            #expect(reporter.errors.map(\.code) == [.readFailed])
+            #expect(reporter.errors.first?.location?.file == "\(directory)/missing")
+        }
+    }
+
+    @Test("validation knows the variables that name files")
+    func validation() {
+        let variables = ["ACME_TOKEN_FILE": "/dev/null", "ACME_TOKE_FILE": "/dev/null"]
+        for (files, expected) in [(true, ["ACME_TOKE_FILE"]), (false, ["ACME_TOKEN_FILE", "ACME_TOKE_FILE"])] {
+            let override = SettingsOverride.environment(variables, prefix: "ACME_", files: files)
+            let suite = SettingsSuite.inMemory(overrides: [override], reporter: reporter)
+            let catalog = SettingsCatalog(Settings(suite))
+            let unknown = catalog.findProblems().errors.filter { $0.code == .unknownVariable }.map(\.fact)
+            #expect(Set(unknown) == Set(expected.map { "no setting has the environment variable \($0)" }))
+        }
+    }
+}
