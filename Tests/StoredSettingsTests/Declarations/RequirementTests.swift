@@ -38,7 +38,9 @@ struct RequirementTests {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             try await body(path) {
-                let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+                // On a busy machine, a test may hold the lock for longer than a process should.
+                let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+                let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
                 return (store, Pool(SettingsSuite(store: store, reporter: reporter)))
             }
         }
