@@ -51,7 +51,10 @@ let package = Package(
         .target(name: "EtcdTestSupport", path: "Tests/EtcdTestSupport"),
         .testTarget(
             name: "StoredSettingsEtcdTests",
-            dependencies: ["StoredSettings", "StoredSettingsEtcd", "EtcdTestSupport", "TestSupport"]
+            dependencies: [
+                "StoredSettings", "StoredSettingsEtcd", "StoredSettingsTesting", "EtcdTestSupport", "TestSupport",
+                "etcd-probe",
+            ]
         ),
         .testTarget(
             name: "StoredSettingsFoundationTests",
@@ -67,6 +70,13 @@ let package = Package(
             dependencies: [
                 "StoredSettings", "TestSupport", "quickstart", "settings-probe", "stored-settings", "tool", "watch",
             ]
+        ),
+
+        // A process of a fleet, which tests run beside others.
+        .executableTarget(
+            name: "etcd-probe",
+            dependencies: ["StoredSettings", "StoredSettingsEtcd"],
+            path: "Tests/EtcdProbe"
         ),
 
         // Reads that have to compile to loads; `.ci/check-hot-reads` disassembles them.

@@ -149,6 +149,13 @@ extension SettingsSuite {
             try await WaitingExecutor.run { try suite.synchronize() }
         }
 
+        /// Brings the values up to date: see ``SettingsSuite/refresh()``.
+        ///
+        /// - Throws: ``SettingsError`` when the newest values cannot be read, or `CancellationError`.
+        public func refresh() async throws {
+            try await WaitingExecutor.run { try suite.refresh() }
+        }
+
         /// Writes every change so far into the settings file: see ``SettingsSuite/checkpoint()``.
         ///
         /// - Throws: ``SettingsError`` when the file cannot be written, or `CancellationError`.

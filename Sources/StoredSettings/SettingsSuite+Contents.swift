@@ -171,7 +171,8 @@ extension SettingsSuite {
     /// ```
     ///
     /// The closure reads the newest values. It runs while all other writers of the suite wait, in this process and others,
-    /// so keep it short. Make all changes through its parameter: another transaction, update or set of any suite inside the
+    /// so keep it short. Over a store that machines share, it may run again, after another machine has changed the suite: only
+    /// the last run counts. Make all changes through its parameter: another transaction, update or set of any suite inside the
     /// closure throws, and a plain assignment is reported and applied after the transaction.
     ///
     /// - Parameter body: Reads and changes settings.
@@ -239,6 +240,16 @@ extension SettingsSuite {
     ///   values from being saved.
     public func synchronize() throws {
         try naming { try engine.synchronize() }
+    }
+
+    /// Brings the values up to date with everything that any process has stored before this call.
+    ///
+    /// Reads of a suite in a file always are. Those of a store that machines share are a moment behind, and this call waits for the
+    /// network.
+    ///
+    /// - Throws: ``SettingsError`` when the newest values cannot be read.
+    public func refresh() throws {
+        try naming { try engine.store.refresh() }
     }
 
     /// Writes all stored values into the settings file now.

@@ -90,7 +90,7 @@ extension SettingsEngine {
     /// Stores a value without throwing: reports a failure, and keeps the value as a pending write.
     func assign(_ value: StoredValue?, forKey key: String, report: @escaping @Sendable (SettingsError) -> Void) {
         do {
-            if try writeWithoutWaiting(value, forKey: key) { return }
+            if try writeWithoutWaiting(value, forKey: key) || writeLater(CollectionOfOne((key, value))) { return }
         } catch {
             return keep(CollectionOfOne((key: key, value: value)), after: error, report)
         }
@@ -103,11 +103,21 @@ extension SettingsEngine {
         report: @escaping @Sendable (SettingsError) -> Void
     ) {
         do {
+            if try writeLater(edits) { return }
             guard withUnsafeCurrentTask(body: { $0 != nil }) else { return try write(edits) }
             try writeBriefly(edits)
         } catch {
             keep(edits, after: error, report)
         }
+    }
+
+    /// Leaves assignments to a store that sends them later.
+    ///
+    /// - Returns: Whether the store has accepted them.
+    private func writeLater(_ edits: some Collection<(key: String, value: StoredValue?)>) throws -> Bool {
+        guard isFree, edits.allSatisfy({ !$0.key.isEmpty && !isRestricted($0.key) }) else { return false }
+        for (key, value) in edits { try value?.checkStorable(forKey: key) }
+        return try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 })
     }
 
     private func keep(
@@ -195,18 +205,20 @@ extension SettingsEngine {
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         dropPendingWritesThatViolateRequirements()
-        var delivery = StoreDelivery.none
-        defer { delivery.perform() }
+        // A body can run more than once.
+        var deliveries: [StoreDelivery] = []
+        defer { for delivery in deliveries { delivery.perform() } }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return try body(&transaction) }
             let flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
             let result = try body(&transaction)
-            delivery = state.withLock { state in
-                guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return .none }
+            let delivery = state.withLock { state -> StoreDelivery? in
+                guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
                 pendingWritesChanged()
                 return offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
             }
+            if let delivery { deliveries.append(delivery) }
             return result
         }
         return try isBlind ? store.write(body) : store.commit(body)

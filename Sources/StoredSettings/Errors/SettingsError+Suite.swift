@@ -28,7 +28,7 @@ extension SettingsError {
         )
     }
 
-    static func pendingWriteDropped(_ key: String) -> SettingsError {
+    package static func pendingWriteDropped(_ key: String) -> SettingsError {
         SettingsError(
             .pendingWriteDropped,
             fact: "another process or an editor changed the setting before an assigned value was saved",

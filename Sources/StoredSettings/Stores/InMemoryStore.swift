@@ -14,7 +14,7 @@ public final class InMemoryStore: SettingsStore {
 
     private let state: Locked<State>
     private let writer = Locked<Void>(())
-    let versionStamp = VersionStamp()
+    package let versionStamp = VersionStamp()
     private let reason: String
 
     /// Creates a store.

@@ -69,6 +69,9 @@ public protocol SettingsStore: AnyObject, Sendable {
 
     /// Runs a body on the newest contents, without a concurrent writer, and stores either all its changes or none.
     ///
+    /// A store that cannot exclude writers far away runs the body again when one of them has changed the contents meanwhile.
+    /// Only the last run counts.
+    ///
     /// - Parameter body: Reads and changes the contents. If it throws, the commit rethrows the error and nothing
     ///   changes.
     /// - Returns: The result of the body.
@@ -108,6 +111,17 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Throws: ``SettingsError`` if the change cannot be stored. Nothing has changed then.
     func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool
 
+    /// Makes assignments visible now, and stores them later.
+    ///
+    /// Implement it for a store whose writes wait for a network. An assignment, which cannot throw or wait, makes this call
+    /// before any other. The store must not lose the values when the process ends. It reports to its ``StoreObserver`` if it
+    /// drops them.
+    ///
+    /// - Parameter edits: The values; `nil` to remove the stored one of a key.
+    /// - Returns: Whether the store has accepted the values. If not, nothing has changed.
+    /// - Throws: ``SettingsError`` if the values can never be stored. Nothing has changed then.
+    func writeLater(_ edits: [String: StoredValue?]) throws -> Bool
+
     /// Waits until everything committed so far survives a power loss.
     ///
     /// - Throws: ``SettingsError`` if that cannot be achieved.
@@ -119,6 +133,13 @@ public protocol SettingsStore: AnyObject, Sendable {
     ///
     /// - Throws: ``SettingsError`` if the values cannot be written there.
     func checkpoint() throws
+
+    /// Brings the contents up to date with everything that any process has committed before this call.
+    ///
+    /// Implement it for a store whose reads may return an earlier state.
+    ///
+    /// - Throws: ``SettingsError`` if the newest contents cannot be read.
+    func refresh() throws
 
     /// Starts to notice changes of other processes without being asked to read.
     ///
@@ -154,6 +175,11 @@ extension SettingsStore {
     /// This is sufficient for a store that may always have to wait.
     public func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool { false }
 
+    /// Returns `false`.
+    ///
+    /// This is sufficient for a store whose writes wait for no network.
+    public func writeLater(_ edits: [String: StoredValue?]) throws -> Bool { false }
+
     /// Returns `nil`.
     ///
     /// This is sufficient for a store without defaults of its own.
@@ -168,6 +194,11 @@ extension SettingsStore {
     ///
     /// This is sufficient for a store whose commits write to the final place.
     public func checkpoint() {}
+
+    /// Does nothing.
+    ///
+    /// This is sufficient for a store whose reads return the newest contents.
+    public func refresh() throws {}
 
     /// Does nothing.
     ///

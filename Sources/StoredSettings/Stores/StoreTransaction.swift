@@ -87,7 +87,7 @@ public struct StoreTransaction: Sendable {
     ///
     /// - Parameter isIncludingEqual: Whether to include assignments that equal the previous value.
     /// - Returns: The changes, sorted by key.
-    func storedAsJSON(includingEqual isIncludingEqual: Bool) -> [StoreChange] {
+    package func storedAsJSON(includingEqual isIncludingEqual: Bool) -> [StoreChange] {
         var changes = isIncludingEqual ? edited : changes
         var isAnyOther = false
         for index in changes.indices {

@@ -9,7 +9,7 @@ import Synchronization
 /// writes the local word under its lock; any thread reads it.
 ///
 /// Unchecked `Sendable`: the two words allocated here are accessed only through atomics and are freed only in `deinit`.
-final class VersionStamp: @unchecked Sendable {
+package final class VersionStamp: @unchecked Sendable {
     struct Version: Equatable {
         /// The local word; 0 for a version that is never current.
         var local: UInt64
@@ -51,7 +51,7 @@ final class VersionStamp: @unchecked Sendable {
     /// - Parameters:
     ///   - sharedWord: The index of the word that other processes change in a shared page.
     ///   - idWord: The index of the word that identifies a shared page.
-    init(sharedWord: Int = 0, idWord: Int = 0) {
+    package init(sharedWord: Int = 0, idWord: Int = 0) {
         (self.sharedWord, self.idWord) = (sharedWord, idWord)
         words = .allocate(capacity: 2)
         words.initialize(to: Atomic(1))
@@ -97,7 +97,7 @@ final class VersionStamp: @unchecked Sendable {
 
 extension VersionStamp {
     /// Invalidates all versions.
-    func invalidate() {
+    package func invalidate() {
         words[0].add(1, ordering: .sequentiallyConsistent)
     }
 
@@ -185,7 +185,7 @@ extension VersionStamp {
 }
 
 /// A store whose values can be checked without a lock, and without a call.
-protocol VersionedStore: SettingsStore {
+package protocol VersionedStore: SettingsStore {
     /// The stamp whose versions are taken inside ``SettingsStore/withValue(forKey:_:)``, together with the value.
     var versionStamp: VersionStamp { get }
 }

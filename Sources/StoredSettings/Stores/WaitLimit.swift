@@ -4,7 +4,7 @@
 /// Limits how long the current operation waits for other writers.
 ///
 /// Without a limit, an operation waits as long as the lock allows.
-struct WaitLimit: Sendable {
+package struct WaitLimit: Sendable {
     @TaskLocal private static var current: WaitLimit?
 
     /// When to stop waiting; `nil` for no time.
@@ -30,13 +30,16 @@ struct WaitLimit: Sendable {
     }
 
     /// Runs a body without the limit of the current operation.
-    static func runWithout<Result>(_ body: () throws -> Result) rethrows -> Result {
+    package static func runWithout<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard current != nil else { return try body() }
         return try $current.withValue(nil, operation: body)
     }
 
+    /// Whether the current operation has a limit.
+    package static var isSet: Bool { current != nil }
+
     /// Throws if the current operation must not wait any longer.
-    static func check() throws {
+    package static func check() throws {
         guard let current else { return }
         if current.isCancelable { try Task.checkCancellation() }
         if let end = current.end, end < .now { throw WaitLimitError() }
@@ -49,7 +52,7 @@ struct WaitLimit: Sendable {
     ///   - body: Runs under the lock.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body, or that of ``check()``.
-    static func withLock<Value: Sendable, Result>(
+    package static func withLock<Value: Sendable, Result>(
         _ lock: borrowing Locked<Value>,
         _ body: (inout Value) throws -> Result
     ) throws

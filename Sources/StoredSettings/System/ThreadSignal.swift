@@ -12,11 +12,11 @@ import Darwin
 ///
 /// Unchecked: the mutex and the condition are safe to use from several threads, and have a stable address while this
 /// object exists.
-final class ThreadSignal: @unchecked Sendable {
+package final class ThreadSignal: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    init() {
+    package init() {
         mutex.initialize(to: pthread_mutex_t())
         condition.initialize(to: pthread_cond_t())
         pthread_mutex_init(mutex, nil)
@@ -38,19 +38,19 @@ final class ThreadSignal: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    func withLock<Result>(_ body: () -> Result) -> Result {
+    package func withLock<Result>(_ body: () -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         return body()
     }
 
     /// Wakes one waiting thread.
-    func signal() {
+    package func signal() {
         pthread_cond_signal(condition)
     }
 
     /// Releases the caller's lock until a signal arrives, the time is reached or the thread wakes spuriously.
-    func wait(until time: SuspendingClock.Instant) {
+    package func wait(until time: SuspendingClock.Instant) {
         let (seconds, attoseconds) = max(.zero, time - .now).components
         let nanoseconds = Int(attoseconds / 1_000_000_000)
         #if canImport(Darwin)

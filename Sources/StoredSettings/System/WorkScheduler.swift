@@ -9,16 +9,16 @@ import Synchronization
 /// application code does not delay other work. All threads but one end after some time without work.
 ///
 /// Unchecked: `queue` is accessed only while the lock of `signal` is held.
-final class WorkScheduler: @unchecked Sendable {
+package final class WorkScheduler: @unchecked Sendable {
     /// The maximum number of threads.
     ///
     /// Work that is added while all threads are busy runs later.
-    static let mostThreads = 16
+    package static let mostThreads = 16
 
     private static let schedulers = PerProcess { WorkScheduler() }
 
     /// The scheduler of this process.
-    static var shared: WorkScheduler { schedulers.current }
+    package static var shared: WorkScheduler { schedulers.current }
 
     private let system: SystemCalls
     private let signal = ThreadSignal()
@@ -26,18 +26,18 @@ final class WorkScheduler: @unchecked Sendable {
     private let isWithoutThreads = Atomic(false)
     private let isHelped = Atomic(false)
 
-    init(mostThreads: Int = mostThreads, _ system: SystemCalls = SystemCalls()) {
+    package init(mostThreads: Int = mostThreads, _ system: SystemCalls = SystemCalls()) {
         self.system = system
         queue = WorkQueue(mostThreads: mostThreads)
     }
 
     /// Runs work as soon as a thread is available.
-    func soon(_ work: @escaping @Sendable () -> Void) {
+    package func soon(_ work: @escaping @Sendable () -> Void) {
         add(at: .now, work)
     }
 
     /// Runs work after a delay, in seconds.
-    func after(_ delay: Double, _ work: @escaping @Sendable () -> Void) {
+    package func after(_ delay: Double, _ work: @escaping @Sendable () -> Void) {
         add(at: .now + .seconds(delay), work)
     }
 
@@ -54,7 +54,7 @@ final class WorkScheduler: @unchecked Sendable {
     ///
     /// Does nothing when there is a thread. Do not call this method under a lock or in a transaction, because the work
     /// acquires locks and may run application code.
-    func helpIfStarved() {
+    package func helpIfStarved() {
         // One caller at a time, because work may call this method too. Work that is added just before the caller has
         // finished is done by the same caller.
         while isStarved, isWorkDue, !isHelped.exchange(true, ordering: .acquiring) {

@@ -33,10 +33,14 @@ final class EtcdAuthenticator: Sendable {
     }
 
     private let state = Locked(State())
+    private let executor: (any TaskExecutor)?
     private let request: @Sendable () async throws -> String
 
-    /// - Parameter request: A closure that requests a token. It returns an empty string if etcd requires none.
-    init(_ request: @escaping @Sendable () async throws -> String) {
+    /// - Parameters:
+    ///   - executor: The executor of the requests; `nil` for the default one.
+    ///   - request: A closure that requests a token. It returns an empty string if etcd requires none.
+    init(executor: (any TaskExecutor)? = nil, _ request: @escaping @Sendable () async throws -> String) {
+        self.executor = executor
         self.request = request
     }
 
@@ -82,7 +86,7 @@ final class EtcdAuthenticator: Sendable {
         }
         if let outcome { continuation.resume(returning: outcome) }
         // Not a child of the caller's task, because other callers wait for it, too. The request has a timeout.
-        if mustRequest { Task.detached { await self.requestToken() } }
+        if mustRequest { Task.detached(executorPreference: executor) { await self.requestToken() } }
     }
 
     private func requestToken() async {

@@ -33,13 +33,15 @@ package final class EtcdClient: Sendable {
     ///   - configuration: The limits and timeouts.
     ///   - credentials: A closure that returns the user and the password whenever a token is requested, for example from
     ///     files; `nil` for an etcd without users.
+    ///   - executor: The executor of requests that several callers share; `nil` for the default one.
     package init(
         _ transport: any EtcdTransport,
         configuration: Configuration = Configuration(),
-        credentials: (@Sendable () async throws -> EtcdCredentials)? = nil
+        credentials: (@Sendable () async throws -> EtcdCredentials)? = nil,
+        executor: (any TaskExecutor)? = nil
     ) {
         self.configuration = configuration
-        gateway = EtcdGateway(transport, configuration, credentials)
+        gateway = EtcdGateway(transport, configuration, credentials, executor)
     }
 
     // MARK: - Requests

@@ -11,12 +11,13 @@ struct EtcdGateway: Sendable {
     init(
         _ transport: any EtcdTransport,
         _ configuration: EtcdClient.Configuration,
-        _ credentials: (@Sendable () async throws -> EtcdCredentials)?
+        _ credentials: (@Sendable () async throws -> EtcdCredentials)?,
+        _ executor: (any TaskExecutor)? = nil
     ) {
         self.transport = transport
         self.configuration = configuration
         authenticator = credentials.map { credentials in
-            EtcdAuthenticator { try await Self.requestToken(transport, configuration, credentials) }
+            EtcdAuthenticator(executor: executor) { try await Self.requestToken(transport, configuration, credentials) }
         }
     }
 

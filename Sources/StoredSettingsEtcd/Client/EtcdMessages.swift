@@ -70,10 +70,17 @@ package struct EtcdRangeRequest: Hashable, Sendable {
     /// Whether any member may answer from its own state, which may be old.
     package var isSerializable = false
 
-    package init(_ range: EtcdKeyRange, revision: Int64 = 0, limit: Int64 = 0, isSerializable: Bool = false) {
+    package init(
+        _ range: EtcdKeyRange,
+        revision: Int64 = 0,
+        limit: Int64 = 0,
+        isKeysOnly: Bool = false,
+        isSerializable: Bool = false
+    ) {
         self.range = range
         self.revision = revision
         self.limit = limit
+        self.isKeysOnly = isKeysOnly
         self.isSerializable = isSerializable
     }
 }
@@ -106,12 +113,19 @@ package struct EtcdCompare: Hashable, Sendable {
         case value([UInt8])
     }
 
-    package var key: [UInt8]
+    /// The keys, each of which must fulfill the condition.
+    ///
+    /// A range without a key is treated like a key that does not exist.
+    package var range: EtcdKeyRange
     package var relation: Relation
     package var target: Target
 
     package init(_ key: [UInt8], _ relation: Relation = .equal, _ target: Target) {
-        self.key = key
+        self.init(EtcdKeyRange(key: key), relation, target)
+    }
+
+    package init(_ range: EtcdKeyRange, _ relation: Relation, _ target: Target) {
+        self.range = range
         self.relation = relation
         self.target = target
     }

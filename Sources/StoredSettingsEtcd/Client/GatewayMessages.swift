@@ -25,10 +25,8 @@ extension EtcdRangeRequest {
 
 extension EtcdCompare {
     var message: StoredValue {
-        var members: [String: StoredValue] = [
-            "key": .string(Base64.encode(key)),
-            "result": .string(relation.rawValue),
-        ]
+        var members = range.members
+        members["result"] = .string(relation.rawValue)
         switch target {
         case .modRevision(let revision):
             members["target"] = .string("MOD")
@@ -70,8 +68,9 @@ extension EtcdTransaction {
     /// An upper bound of the size as Protocol Buffers, which etcd limits: the bytes, and what can surround them.
     var greatestSize: Int {
         let conditions = conditions.reduce(0) { sum, condition in
-            guard case .value(let value) = condition.target else { return sum + condition.key.count + 32 }
-            return sum + condition.key.count + value.count + 32
+            let size = sum + condition.range.start.count + (condition.range.end?.count ?? 0) + 32
+            guard case .value(let value) = condition.target else { return size }
+            return size + value.count
         }
         return (success + failure)
             .reduce(conditions + 64) { sum, operation in
@@ -111,6 +110,10 @@ extension EtcdKeyValue {
 
 extension EtcdRangeResult {
     init(_ object: GatewayObject) throws(GatewayObject.Malformed) {
+        // A connection that repeats bytes can deliver the answer to an earlier request.
+        guard !object.contains("succeeded"), !object.contains("responses") else {
+            throw .init("the answer to a range is that to a transaction")
+        }
         header = try EtcdHeader(in: object)
         keyValues = []
         for entry in try object.objects("kvs") { keyValues.append(try EtcdKeyValue(entry)) }

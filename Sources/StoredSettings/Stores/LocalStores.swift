@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Files of other products of the package, with the same journal as those of suites.
+package enum LocalStores {
+    /// Returns a store in a file, which does not exist until something is stored.
+    package static func file(at path: String) -> any SettingsStore {
+        FileStore(path: SettingsLocation.absolute(FilePath(path)))
+    }
+
+    /// Returns the path of a file beside the settings of a suite.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the file.
+    ///   - suite: The name of the suite.
+    /// - Returns: The absolute path.
+    /// - Throws: ``SettingsError`` if there is no directory for settings.
+    package static func path(ofFile name: String, besideSuite suite: String) throws -> String {
+        try SettingsLocation.directory(forSuite: suite, in: .process).get().appending(FilePath(name)).description
+    }
+}
+
+/// A process of this machine, for records on the disk that outlive it.
+package struct ProcessMark: Hashable, Sendable {
+    package var process: UInt64
+    /// The time at which the process was started, which tells it from a later one with the same number; 0 if it is unknown.
+    package var start: UInt64
+
+    package init(process: UInt64, start: UInt64) {
+        (self.process, self.start) = (process, start)
+    }
+
+    /// No process.
+    package static let none = ProcessMark(process: 0, start: 0)
+
+    /// This process.
+    package static var current: ProcessMark {
+        let process = UInt64(SystemCalls.currentProcess())
+        return ProcessMark(process: process, start: SystemCalls.statusOfProcess(process)?.start ?? 0)
+    }
+
+    /// Whether the process exists.
+    package var isRunning: Bool {
+        guard SystemCalls.isRunning(process) else { return false }
+        guard start != 0, let status = SystemCalls.statusOfProcess(process) else { return true }
+        return status.start == start
+    }
+}

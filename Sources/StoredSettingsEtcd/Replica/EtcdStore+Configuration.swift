@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettings
+
+extension EtcdStore {
+    /// The user, the replica on the disk, and the timeouts of a store.
+    public struct Configuration: Sendable {
+        /// The files with the user and the password; `nil` for an etcd without users.
+        public var credentials: Credentials?
+        /// The path of the file with the last replica and the pending assignments, which the stores of one machine share.
+        ///
+        /// The default is `nil`: without a file, a process that starts without a server has no values, and assignments that were
+        /// not acknowledged are lost when the process ends. Use a file of a local disk, and another one for each suite.
+        public var replicaFile: String?
+        /// The maximum time until a write reaches a server.
+        ///
+        /// Then it fails, and nothing has changed. The default is 10 s.
+        public var timeout = Duration.seconds(10)
+        /// The maximum time that the first read waits for the first contents if there is no replica on the disk.
+        ///
+        /// The default is 1 s. In a task, the first read waits for 0.1 s at most, because it blocks a thread of Swift
+        /// concurrency.
+        public var firstReadTimeout = Duration.seconds(1)
+        /// How long servers may be out of reach before that is reported.
+        ///
+        /// The default is 5 s.
+        public var outageTolerance = Duration.seconds(5)
+        /// The interval at which the replica is compared with a quorum.
+        ///
+        /// The default is 60 s.
+        public var comparisonInterval = Duration.seconds(60)
+
+        /// The maximum time of one request.
+        var requestTimeout = Duration.seconds(10)
+        /// How long to try to find out the outcome of a commit whose answer was lost.
+        var settlingTime = Duration.seconds(30)
+
+        /// Creates the default configuration.
+        public init() {}
+    }
+
+    /// The files with the user and the password.
+    ///
+    /// They are read whenever a token is requested, so a changed password is used without a restart.
+    public struct Credentials: Sendable, Hashable {
+        /// The path of the file with the name of the user.
+        public var userFile: String
+        /// The path of the file with the password.
+        public var passwordFile: String
+
+        /// Creates the paths of the files.
+        ///
+        /// A newline at the end of a file is ignored.
+        public init(userFile: String, passwordFile: String) {
+            (self.userFile, self.passwordFile) = (userFile, passwordFile)
+        }
+    }
+}
+
+extension EtcdStore.Credentials {
+    /// The maximum size of a file, in bytes.
+    private static let longestSecret = 4_096
+
+    @Sendable func read() async throws -> EtcdCredentials {
+        EtcdCredentials(user: try Self.contents(of: userFile), password: try Self.contents(of: passwordFile))
+    }
+
+    private static func contents(of path: String) throws -> String {
+        let system = SystemCalls()
+        let bytes = try system.contents(of: try system.open(FilePath(path), 0), limit: longestSecret)
+        let line = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
+        return String(decoding: line, as: UTF8.self)
+    }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Fleet.md.
+
+public import StoredSettings
+import Synchronization
+
+/// The store of a suite that the processes of a fleet share in etcd.
+///
+/// ```swift
+/// let transport = try SocketTransport(["http://10.0.0.1:2379", "http://10.0.0.2:2379", "http://10.0.0.3:2379"])
+/// let suite = SettingsSuite(store: EtcdStore(transport, prefix: "settings/server/"), name: "server")
+/// ```
+///
+/// Reads use a replica in memory, which is always a whole past state of the suite, never goes backwards, and includes the
+/// acknowledged writes of this process. A watch brings the changes of other processes. Reads never use the network.
+///
+/// A set, an update or a transaction that returns is stored on the disks of a quorum of the servers. It is applied only if
+/// nothing in the suite has changed since the values that it is based on; otherwise it is repeated. So the closure of an update
+/// or of a transaction may run more than once.
+///
+/// An assignment is visible in this process at once, and is sent in the background. If another process's write of the setting
+/// comes first, the assignment is dropped and reported.
+///
+/// Commits of one store exclude each other. Those of different processes and stores do not, but no change is lost. A store
+/// receives the commits of the others a moment later; ``refresh()`` waits for them.
+public final class EtcdStore: SettingsStore, VersionedStore {
+    private let replica: Replica
+    private let isWaitOver = Atomic(false)
+
+    /// Creates a store.
+    ///
+    /// It connects when it is first used.
+    ///
+    /// - Parameters:
+    ///   - transport: The connection to the servers.
+    ///   - prefix: The prefix of all keys in etcd that the store reads and writes. A slash is added if it does not end with
+    ///     one.
+    ///   - configuration: The user, the file of the replica, and the timeouts.
+    public init(_ transport: any EtcdTransport, prefix: String, configuration: Configuration = Configuration()) {
+        replica = Replica(ReplicaLayout(prefix: prefix), transport, configuration)
+    }
+
+    deinit {
+        replica.close()
+    }
+
+    package var versionStamp: VersionStamp { replica.versionStamp }
+
+    // MARK: - Reading
+
+    /// Sets the observer that records every change from now on.
+    public func setObserver(_ observer: any StoreObserver) {
+        let previous = replica.peek { $0.observer }
+        var effects = ReplicaState.Effects()
+        replica.withState(&effects) { $0.observer = observer }
+        _ = consume previous
+        replica.perform(effects)
+        replica.start()
+    }
+
+    /// A number that differs after every change.
+    public func version() -> UInt64 {
+        waitForContents()
+        return replica.peek { $0.version }
+    }
+
+    /// Reads a value and runs a body with it before a later change can be recorded.
+    public func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        waitForContents()
+        return replica.peek { body($0.visible[key]) }
+    }
+
+    /// All stored values, with the assignments that are not acknowledged yet.
+    public func contents() -> [String: StoredValue] {
+        waitForContents()
+        return replica.peek { $0.visible }
+    }
+
+    /// How long the first read of a task may block its thread, in seconds.
+    private static let longestWaitInTask = 0.1
+
+    /// Waits for the first contents, once and for a limited time.
+    private func waitForContents() {
+        guard !isWaitOver.load(ordering: .relaxed) else { return }
+        replica.start()
+        let isInTask = withUnsafeCurrentTask { $0 != nil }
+        let limit = replica.configuration.firstReadTimeout.seconds
+        let replica = replica
+        do {
+            _ = try replica.thread.run {
+                await replica.wait(for: isInTask ? min(limit, Self.longestWaitInTask) : limit) { state in
+                    state.hasContents || state.problem != nil || state.isClosed
+                }
+            }
+        } catch {
+            // The operation throws nothing, and has no limit of the caller.
+        }
+        isWaitOver.store(true, ordering: .relaxed)
+    }
+
+    /// Whether a server can be reached.
+    ///
+    /// While none can be reached, values are read from the replica, and assignments wait for a server.
+    public var persistence: SettingsPersistence {
+        let path = "etcd:\(String(decoding: replica.layout.prefix, as: UTF8.self))"
+        guard let problem else { return .durable(path: path) }
+        return .readOnly(path: path, reason: problem.fact)
+    }
+
+    /// The error that prevents the store from receiving changes, or `nil`.
+    public var problem: SettingsError? {
+        replica.peek { $0.problem }
+    }
+
+    // MARK: - Writing
+
+    /// Runs a body on the newest contents, and stores either all its changes or none.
+    ///
+    /// The body runs again if another process has changed the suite meanwhile.
+    ///
+    /// - Throws: The error of the body, or ``SettingsError``. If its code is ``SettingsError/Code/outcomeUnknown``, the
+    ///   changes may be stored. After every other error, nothing has changed.
+    public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        var effects = ReplicaState.Effects()
+        defer { replica.perform(effects) }
+        return try WaitLimit.withLock(replica.writer) { _ in
+            try commit(&effects) { base in
+                var transaction = StoreTransaction(base: base)
+                let result = try body(&transaction)
+                try transaction.checkStorable()
+                return (transaction.storedAsJSON(includingEqual: false), result)
+            }
+        }
+    }
+
+    /// Makes assignments visible in this process, and sends them in the background.
+    ///
+    /// With a ``Configuration/replicaFile``, they survive the process until they are acknowledged. They are dropped, and that is
+    /// reported, if another process changes one of the values first.
+    ///
+    /// - Returns: `true`, unless the store is closed.
+    /// - Throws: ``SettingsError`` if etcd never accepts the values.
+    public func writeLater(_ edits: [String: StoredValue?]) throws -> Bool {
+        guard !replica.peek({ $0.isClosed }) else { return false }
+        replica.start()
+        var stored: [String: StoredValue?] = [:]
+        var size = 0
+        for (key, value) in edits {
+            try value?.checkStorable(forKey: key)
+            let value = value?.storedAsJSON
+            size += try value.map(ReplicaLayout.bytes)?.count ?? 0
+            stored.updateValue(value, forKey: key)
+        }
+        guard edits.count <= ReplicaCommitter.mostChanges, size <= Self.mostBytesOfValues else {
+            let code = EtcdError.Code.requestTooLarge
+            throw SettingsError(EtcdError(code, "the assigned values are too large for etcd"), .nothingChanged)
+        }
+        replica.assign(stored)
+        return true
+    }
+
+    /// The maximum size of assigned values, in bytes, which leaves space for keys and conditions.
+    private static let mostBytesOfValues = 1_400_000
+
+    /// Stores either all assignments of a body or none, whatever is stored now.
+    ///
+    /// The body runs once.
+    ///
+    /// - Throws: The same as ``commit(_:)``.
+    public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        var effects = ReplicaState.Effects()
+        defer { replica.perform(effects) }
+        return try WaitLimit.withLock(replica.writer) { _ in
+            var written: (edits: [StoreChange], result: Result)?
+            return try commit(&effects) { base in
+                if let written {
+                    let changes = written.edits.compactMap { edit in
+                        base[edit.key] == edit.new
+                            ? nil : StoreChange(key: edit.key, old: base[edit.key], new: edit.new)
+                    }
+                    return (changes, written.result)
+                }
+                var transaction = StoreTransaction(base: base)
+                let result = try body(&transaction)
+                try transaction.checkStorable()
+                written = (transaction.storedAsJSON(includingEqual: true), result)
+                return (transaction.storedAsJSON(includingEqual: false), result)
+            }
+        }
+    }
+
+    /// The time after which a commit that is always overtaken fails.
+    private static let longestContention = Duration.seconds(120)
+
+    /// - Parameters:
+    ///   - effects: Receives what to do after the lock is released.
+    ///   - body: Receives the contents, and returns the changes. It runs again after a conflict.
+    /// - Returns: The result of the last run.
+    /// - Throws: The error of the body, or ``SettingsError``.
+    private func commit<Result>(
+        _ effects: inout ReplicaState.Effects,
+        _ body: ([String: StoredValue]) throws -> ([StoreChange], Result)
+    ) throws -> Result {
+        let replica = replica
+        let committer = ReplicaCommitter(replica)
+        let begin = ContinuousClock.now
+        var attempt = 0
+        while true {
+            let isFirst = attempt == 0
+            try WaitLimit.check()
+            let base = try replica.thread.run(limited: true) {
+                if isFirst { try await replica.waitForPending() }
+                return try await committer.base()
+            }
+            let (changes, result) = try body(base.values)
+            let number = attempt
+            if isFirst { try WaitLimit.check() }
+            switch try replica.thread.run({ try await committer.send(changes, on: base, attempt: number) }) {
+            case .committed(let id, let revision):
+                if let revision {
+                    replica.withState(&effects) { $0.confirm(id, changes, at: revision, since: base.revision) }
+                }
+                return result
+            case .unchanged: return result
+            case .overtaken:
+                guard ContinuousClock.now - begin < Self.longestContention else { throw SettingsError.alwaysOvertaken }
+            case .notSent(let error):
+                guard ContinuousClock.now - begin < replica.configuration.timeout else {
+                    throw SettingsError(error, .nothingChanged)
+                }
+            }
+            attempt += 1
+        }
+    }
+
+    // MARK: - Other processes
+
+    /// Reads the newest contents with the agreement of a quorum.
+    ///
+    /// Afterward, reads return every write that was acknowledged to any process before the call.
+    ///
+    /// - Throws: ``SettingsError`` if no server can be reached.
+    public func refresh() throws {
+        let replica = replica
+        replica.start()
+        try replica.thread.run(limited: true) {
+            do throws(EtcdError) {
+                try await replica.refresh()
+            } catch {
+                throw SettingsError(error, .notCurrent)
+            }
+        }
+    }
+
+    /// Waits until everything is stored on a quorum of the servers.
+    ///
+    /// - Throws: ``SettingsError`` if assignments cannot be sent.
+    public func synchronize() throws {
+        let replica = replica
+        try replica.thread.run(limited: true) { try await replica.waitForPending() }
+    }
+
+    /// Does the same as ``synchronize()``.
+    public func checkpoint() throws {
+        try synchronize()
+    }
+
+    /// Connects to the servers, unless that has happened before.
+    public func watch() {
+        replica.start()
+    }
+
+    /// Closes the connections of the store.
+    ///
+    /// The transport stays open. A commit that begins afterwards throws. Reads return the last contents.
+    public func close() {
+        replica.close()
+    }
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Fleet.md, "The replica is a past state".
+
+import StoredSettings
+
+/// The replica of a suite: a value whose methods follow the revisions of etcd.
+///
+/// The methods run under the lock of ``Replica``. What has to happen after the lock is released is added to ``effects``.
+struct ReplicaState {
+    /// What to do after the lock is released.
+    struct Effects {
+        var deliveries: [StoreDelivery] = []
+        /// Retained until the lock is released, because an observer may hold objects of the user.
+        var observers: [any StoreObserver] = []
+        var errors: [SettingsError] = []
+        var recoveries: [SettingsError] = []
+
+        var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && errors.isEmpty && recoveries.isEmpty }
+    }
+
+    private let layout: ReplicaLayout
+
+    /// The values in etcd as of ``revision``.
+    private(set) var stored: [String: StoredValue] = [:]
+    /// The revisions of the last changes of keys in etcd.
+    ///
+    /// Removed keys are included until the next ``install(_:since:)``.
+    private(set) var revisions: [[UInt8]: Int64] = [:]
+    /// The revision whose changes, and all earlier ones, are included.
+    private(set) var revision: Int64 = 0
+    /// The revision up to which events are certainly included.
+    private var floor: Int64 = 0
+    private(set) var clusterID: UInt64?
+    /// The revision of the last change of a key of the prefix that was noticed.
+    private(set) var lastChange: Int64 = 0
+    /// The log at ``revision``, and the revision that has written it.
+    private(set) var log = CommitLog()
+    private(set) var headBytes: [UInt8]?
+    private(set) var headRevision: Int64 = 0
+    /// Whether the contents are those of the cluster, possibly at an earlier revision.
+    private(set) var isVerified = false
+    /// Whether the watch cannot be resumed.
+    private var isHistoryLost = false
+    /// Whether there are contents, from a server or from the disk.
+    private(set) var hasContents = false
+
+    /// The assignments that no server has acknowledged.
+    private(set) var pending = PendingAssignments()
+    /// The values that reads return.
+    private(set) var visible: [String: StoredValue] = [:]
+    /// Increases with every change of the visible values.
+    private(set) var version: UInt64 = 1
+
+    /// The kind of error that was reported because assignments cannot be sent.
+    private var sendingProblem: SettingsError.Code?
+    /// The commits of this process whose senders have not returned.
+    var sent = SentCommits()
+
+    weak var observer: (any StoreObserver)?
+    var isClosed = false
+    /// The error that prevents a current read.
+    var problem: SettingsError?
+    var effects = Effects()
+    private let versionStamp: VersionStamp
+
+    init(_ layout: ReplicaLayout, _ versionStamp: VersionStamp) {
+        (self.layout, self.versionStamp) = (layout, versionStamp)
+    }
+
+    // MARK: - Whole contents
+
+    /// Replaces the contents by those of etcd, with the difference as one commit.
+    ///
+    /// - Parameters:
+    ///   - result: All keys of the prefix, read with the agreement of a quorum.
+    ///   - start: ``revision`` when the request was sent.
+    /// - Returns: `false` if events have overtaken the result, which is then ignored.
+    mutating func install(_ result: EtcdRangeResult, since start: Int64) -> Bool {
+        let isSameCluster = clusterID == nil || clusterID == result.header.clusterID
+        // A revision below that of the start belongs to a cluster whose data were replaced by a backup.
+        let isRestored = !isSameCluster || result.header.revision < start
+        guard isRestored || result.header.revision >= revision else { return false }
+        var values: [String: StoredValue] = [:]
+        revisions = [:]
+        var head: EtcdKeyValue?
+        for keyValue in result.keyValues {
+            revisions[keyValue.key] = keyValue.modRevision
+            if keyValue.key == layout.head { head = keyValue }
+            if let key = layout.key(named: keyValue.key) { values[key] = ReplicaLayout.value(of: keyValue.value) }
+        }
+        let earlierLog = log
+        (headBytes, headRevision) = (head?.value, head?.modRevision ?? 0)
+        log = CommitLog(head?.value ?? [])
+        (revision, floor, clusterID) = (result.header.revision, result.header.revision, result.header.clusterID)
+        (isVerified, isHistoryLost, hasContents) = (true, false, true)
+        lastChange = revisions.values.max() ?? 0
+        let isOwn = sent.noteRange(log, after: earlierLog)
+        let changes = [StoreChange](from: stored, to: values)
+        stored = values
+        let (current, names) = (revisions, layout)
+        pending.fillBases { values[$0] == nil ? 0 : current[names.name(ofKey: $0)] ?? 0 }
+        publish(changes, isOwn ? .local : .external)
+        return true
+    }
+
+    /// Uses contents from the disk until a server can be reached.
+    mutating func restore(_ saved: SavedReplica) {
+        guard !hasContents else { return }
+        (revision, floor, clusterID) = (saved.revision, saved.revision, saved.clusterID)
+        hasContents = true
+        let changes = [StoreChange](from: stored, to: saved.values)
+        stored = saved.values
+        for (key, revision) in saved.revisions { revisions[layout.name(ofKey: key)] = revision }
+        if saved.head != nil { revisions[layout.head] = saved.headRevision }
+        (headBytes, headRevision) = (saved.head, saved.headRevision)
+        log = CommitLog(saved.head ?? [])
+        publish(changes, .external)
+    }
+
+    /// Verifies that the contents are a past state of those in etcd, so that the watch can be resumed.
+    ///
+    /// - Parameter head: The result of a range of the head with the agreement of a quorum.
+    /// - Returns: Whether they are.
+    mutating func verify(with head: EtcdRangeResult) -> Bool {
+        guard hasContents, !isHistoryLost, clusterID == head.header.clusterID, head.header.revision >= revision else {
+            return false
+        }
+        let keyValue = head.keyValues.first { $0.key == layout.head }
+        guard keyValue?.modRevision ?? 0 >= headRevision, CommitLog(keyValue?.value ?? []).continues(log) else {
+            return false
+        }
+        isVerified = true
+        return true
+    }
+
+    /// Whether the contents have all changes up to the revision of a result, which has the keys without their values.
+    func includes(_ result: EtcdRangeResult) -> Bool {
+        guard clusterID == result.header.clusterID else { return false }
+        for keyValue in result.keyValues {
+            guard revisions[keyValue.key] ?? 0 >= keyValue.modRevision else { return false }
+        }
+        let names = Set(result.keyValues.map(\.key))
+        // A key that is missing in the result was removed before, or created later.
+        return existingNames.allSatisfy { names.contains($0) || revisions[$0] ?? 0 > result.header.revision }
+    }
+
+    private var existingNames: [[UInt8]] {
+        stored.keys.map(layout.name(ofKey:)) + (headBytes == nil ? [] : [layout.head])
+    }
+
+    /// Compares the contents of a result with those of the replica.
+    ///
+    /// - Parameters:
+    ///   - result: All keys of the prefix.
+    ///   - start: ``revision`` when the request was sent.
+    /// - Returns: Whether they plainly follow those of the replica.
+    func isFollowed(by result: EtcdRangeResult, since start: Int64) -> Bool {
+        guard clusterID == nil || clusterID == result.header.clusterID, result.header.revision >= start else {
+            return false
+        }
+        let head = result.keyValues.first { $0.key == layout.head }
+        let hasValues = result.keyValues.contains { layout.key(named: $0.key) != nil }
+        return CommitLog(head?.value ?? []).continues(log) && (hasValues || stored.isEmpty)
+    }
+
+    /// Requires that the contents are compared with those of a server before a commit is based on them.
+    mutating func distrust() {
+        isVerified = false
+    }
+
+    /// Requires that the whole contents are read, because events are lost.
+    mutating func forgetHistory() {
+        (isVerified, isHistoryLost) = (false, true)
+    }
+
+    // MARK: - Events
+
+    /// What a message of the watch has shown.
+    enum Progress: Hashable {
+        case applied
+        /// The next commit is one of this process, which its sender applies.
+        case own(CommitLog.ID)
+        /// A commit is missing, or events have arrived in another order than that of their revisions.
+        case gap
+    }
+
+    /// Applies the events of a message, all those of a revision at once.
+    mutating func apply(_ events: [EtcdEvent]) -> Progress {
+        var start = events.startIndex
+        while start < events.endIndex {
+            let revision = events[start].keyValue.modRevision
+            var end = start
+            while end < events.endIndex, events[end].keyValue.modRevision == revision { end += 1 }
+            let progress = apply(events[start..<end], at: revision)
+            guard progress == .applied else { return progress }
+            start = end
+        }
+        return .applied
+    }
+
+    private mutating func apply(_ events: ArraySlice<EtcdEvent>, at revision: Int64) -> Progress {
+        // etcd 3.4 can repeat events.
+        guard revision > floor else { return .applied }
+        let new = events.filter { $0.keyValue.modRevision > revisions[$0.keyValue.key] ?? 0 }
+        guard !new.isEmpty else { return .applied }
+        guard revision > self.revision else { return .gap }
+        var origin = SettingChangeOrigin.external
+        if let head = new.last(where: { $0.keyValue.key == layout.head }) {
+            let log = CommitLog(head.keyValue.value)
+            // A log that no commit has written says nothing about those that are missing.
+            guard log.last == nil || log.isNext(after: self.log) else { return .gap }
+            if let id = log.last, sent.contains(id) {
+                // The sender notifies the subscribers before it returns to its caller.
+                guard sent.isAbandoned(id) else {
+                    sent.noteEvent(of: id, at: revision)
+                    return .own(id)
+                }
+                origin = .local
+            }
+            headBytes = head.isDeletion ? nil : head.keyValue.value
+            headRevision = head.isDeletion ? 0 : revision
+            self.log = log
+        }
+        var changes: [StoreChange] = []
+        for event in new {
+            revisions[event.keyValue.key] = revision
+            guard let key = layout.key(named: event.keyValue.key) else { continue }
+            var value: StoredValue?
+            if !event.isDeletion { value = ReplicaLayout.value(of: event.keyValue.value) }
+            changes.append(StoreChange(key: key, old: stored[key], new: value))
+            stored[key] = value
+        }
+        (self.revision, lastChange) = (revision, revision)
+        publish(changes, origin)
+        return .applied
+    }
+
+    // MARK: - Own commits
+
+    /// Applies a commit that a server has acknowledged, unless its events have arrived already.
+    ///
+    /// The condition of the commit guarantees that no change lies between the base and the commit.
+    mutating func confirm(_ id: CommitLog.ID, _ edits: [StoreChange], at revision: Int64, since base: Int64) {
+        sent.forget(id)
+        guard revision > self.revision, self.revision >= base else { return }
+        log = log.adding(id)
+        (headBytes, headRevision) = (log.bytes, revision)
+        (self.revision, floor, lastChange) = (revision, revision, revision)
+        revisions[layout.head] = revision
+        var changes: [StoreChange] = []
+        for edit in edits {
+            revisions[layout.name(ofKey: edit.key)] = revision
+            changes.append(StoreChange(key: edit.key, old: stored[edit.key], new: edit.new))
+            stored[edit.key] = edit.new
+        }
+        publish(changes, .local)
+    }
+
+    // MARK: - Assignments
+
+    /// The revision of a stored value; 0 if there is none.
+    private func revision(ofKey key: String) -> Int64 {
+        stored[key] == nil ? 0 : revisions[layout.name(ofKey: key)] ?? 0
+    }
+
+    /// Makes assignments visible that no server has acknowledged.
+    ///
+    /// - Returns: The batch that contains them.
+    mutating func assign(_ edits: [String: StoredValue?]) -> PendingAssignments.Batch {
+        let bases = edits.keys.map { ($0, hasContents ? revision(ofKey: $0) : nil) }
+        let batch = pending.add(edits, Dictionary(uniqueKeysWithValues: bases))
+        record(edits.map { StoreChange(key: $0.key, old: visible[$0.key], new: $0.value) }, .local)
+        return batch
+    }
+
+    /// Makes the assignments of an ended process visible.
+    mutating func takeOver(_ batch: PendingAssignments.Batch) {
+        pending.append(batch)
+        record(batch.edits.map { StoreChange(key: $0.key, old: visible[$0.key], new: $0.value) }, .local)
+    }
+
+    /// Returns the first batch that was not acknowledged.
+    mutating func beginBatch() -> PendingAssignments.Batch? { pending.begin() }
+
+    /// Lets the first batch be changed again, because it could not be sent.
+    mutating func interruptBatch() { pending.interrupt() }
+
+    /// Whether another write of a key of a batch has come first.
+    func isOvertaken(_ batch: PendingAssignments.Batch) -> Bool {
+        batch.edits.contains { key, value in
+            guard let base = batch.bases[key] ?? nil else { return false }
+            return revision(ofKey: key) != base && stored[key] != value
+        }
+    }
+
+    /// Ends a batch.
+    ///
+    /// - Parameters:
+    ///   - batch: The batch.
+    ///   - isStored: Whether its values are stored. Otherwise another process has stored other values, which is reported.
+    ///   - revision: The revision at which the values were stored; `nil` if they were stored before.
+    mutating func end(_ batch: PendingAssignments.Batch, isStored: Bool, at revision: Int64? = nil) {
+        let current = Dictionary(uniqueKeysWithValues: batch.edits.keys.map { ($0, self.revision(ofKey: $0)) })
+        pending.end(batch) { key, value in
+            guard isStored else { return nil }
+            return value == nil ? 0 : revision ?? current[key]
+        }
+        sendingProblem = nil
+        if !isStored {
+            let dropped = batch.edits.filter { stored[$0.key] != $0.value }
+            effects.errors += dropped.keys.sorted().map { .pendingWriteDropped($0) }
+        }
+        let keys = batch.edits.keys.filter { !pending.contains($0) }
+        record(keys.map { StoreChange(key: $0, old: visible[$0], new: stored[$0]) }, .external)
+    }
+
+    /// Reports once that assignments cannot be sent, unless there is no connection, which is reported elsewhere.
+    mutating func sendingFailed(_ error: SettingsError) {
+        guard ![.serverUnavailable, .outcomeUnknown].contains(error.code), sendingProblem != error.code else { return }
+        sendingProblem = error.code
+        var error = error
+        error.consequence = SettingsError.EtcdConsequence.assignmentsWait.rawValue
+        effects.errors.append(error)
+    }
+
+    // MARK: - Publishing
+
+    /// Makes changes visible to readers, and records them with the observer.
+    private mutating func publish(_ changes: [StoreChange], _ origin: SettingChangeOrigin) {
+        record(
+            changes.compactMap { change in
+                guard !pending.contains(change.key) else { return nil }
+                return StoreChange(key: change.key, old: visible[change.key], new: change.new)
+            },
+            origin
+        )
+    }
+
+    private mutating func record(_ changes: [StoreChange], _ origin: SettingChangeOrigin) {
+        let changes = changes.filter { $0.old != $0.new }.sorted { $0.key < $1.key }
+        guard !changes.isEmpty else { return }
+        for change in changes { visible[change.key] = change.new }
+        version &+= 1
+        versionStamp.invalidate()
+        guard let observer else { return }
+        effects.observers.append(observer)
+        effects.deliveries.append(observer.record(StoreCommit(changes: changes, origin: origin)))
+    }
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Fleet.md, "A thread of its own".
+
+import StoredSettings
+
+/// The threads that run the tasks of all replicas.
+///
+/// So a program may block all threads of Swift concurrency in sets, which wait for these tasks. No code of the user runs here.
+final class ReplicaThread: TaskExecutor {
+    /// More than one, because a task may wait for the lock of a file.
+    private static let mostThreads = 4
+
+    /// The threads of this process.
+    static let shared = ReplicaThread()
+
+    private let scheduler = WorkScheduler(mostThreads: mostThreads)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        scheduler.soon { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+        scheduler.helpIfStarved()
+    }
+
+    /// Runs work after a delay, in seconds.
+    func after(_ delay: Double, _ work: @escaping @Sendable () -> Void) {
+        scheduler.after(delay, work)
+    }
+
+    /// Starts a task, which inherits nothing from the caller.
+    @discardableResult
+    func start(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        Task.detached(executorPreference: self, operation: operation)
+    }
+
+    /// The interval at which a caller with a limit checks it, in seconds.
+    private static let pause = 0.002
+
+    /// Runs an operation, and blocks the calling thread until it ends.
+    ///
+    /// - Parameters:
+    ///   - isLimited: Whether the operation is canceled when the caller must not wait any longer.
+    ///   - operation: The operation.
+    /// - Returns: The result of the operation.
+    /// - Throws: The error of the operation, or that of `WaitLimit.check()`.
+    func run<Result: Sendable>(
+        limited isLimited: Bool = false,
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) throws -> Result {
+        let outcome = Outcome<Result>()
+        let task = start {
+            do {
+                outcome.set(.success(try await operation()))
+            } catch {
+                outcome.set(.failure(error))
+            }
+        }
+        let isPolling = isLimited && WaitLimit.isSet
+        while true {
+            if let result = outcome.wait(for: isPolling ? Self.pause : 3_600) { return try result.get() }
+            guard isPolling else { continue }
+            do {
+                try WaitLimit.check()
+            } catch {
+                task.cancel()
+                throw error
+            }
+        }
+    }
+}
+
+/// The result of a task for which a thread waits.
+///
+/// Unchecked: `result` is accessed only while the lock of `signal` is held.
+private final class Outcome<Value: Sendable>: @unchecked Sendable {
+    private let signal = ThreadSignal()
+    private var result: Result<Value, any Error>?
+
+    func set(_ result: Result<Value, any Error>) {
+        signal.withLock { self.result = result }
+        signal.signal()
+    }
+
+    func wait(for seconds: Double) -> Result<Value, any Error>? {
+        signal.withLock {
+            if result == nil { signal.wait(until: .now + .seconds(seconds)) }
+            return result
+        }
+    }
+}
+
+/// Wakes tasks when something has changed.
+final class ChangeSignal: Sendable {
+    private struct State {
+        var count: UInt64 = 0
+        var last: UInt64 = 0
+        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+    }
+
+    private let state = Locked(State())
+
+    /// The number of changes.
+    var count: UInt64 { state.withLock { $0.count } }
+
+    /// Wakes all waiting tasks.
+    func signal() {
+        let waiters = state.withLock { state in
+            state.count += 1
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in waiters.values { waiter.resume() }
+    }
+
+    /// Waits for a change, for the end of a time, or until the task is canceled.
+    ///
+    /// - Parameters:
+    ///   - count: The number of changes that the caller knows.
+    ///   - seconds: The time.
+    ///   - thread: The thread that measures the time.
+    func wait(after count: UInt64, for seconds: Double, on thread: ReplicaThread) async {
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let isWaiting = state.withLock { state in
+                    // The handler of the cancellation may already have run.
+                    guard state.count == count, !Task.isCancelled else { return false }
+                    state.waiters[number] = continuation
+                    return true
+                }
+                guard isWaiting else { return continuation.resume() }
+                thread.after(seconds) { [weak self] in self?.wake(number) }
+            }
+        } onCancel: {
+            wake(number)
+        }
+    }
+
+    private func wake(_ number: UInt64) {
+        let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
+        waiter?.resume()
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StoredSettings
+
+extension SettingsSuite {
+    /// Creates a suite that the processes of a fleet share in etcd.
+    ///
+    /// ```swift
+    /// let suite = try SettingsSuite.etcd("acme", endpoints: ["http://10.0.0.1:2379", "http://10.0.0.2:2379"])
+    /// ```
+    ///
+    /// Create it once in a process, because every call creates a store with a connection of its own. The last replica and the
+    /// pending assignments are stored in `etcd.json` in the directory of a suite with this name, unless the configuration
+    /// names a file.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the suite.
+    ///   - endpoints: The servers, as described by ``EtcdEndpoint/init(_:)``; the preferred one first.
+    ///   - prefix: The prefix of all keys in etcd; `nil` for `settings/NAME/`.
+    ///   - configuration: The user, the file of the replica, and the timeouts.
+    ///   - overrides: The sources whose values win over stored values.
+    ///   - reporter: Receives failures that cannot be thrown.
+    /// - Returns: The suite, which connects when it is first used.
+    /// - Throws: ``EtcdTransportError`` if the address of a server is invalid; `SettingsError` if there is no directory for
+    ///   the replica.
+    public static func etcd(
+        _ name: String,
+        endpoints: [String],
+        prefix: String? = nil,
+        configuration: EtcdStore.Configuration = EtcdStore.Configuration(),
+        overrides: [SettingsOverride] = [],
+        reporter: any SettingsReporter = StandardErrorReporter.shared
+    ) throws -> SettingsSuite {
+        var configuration = configuration
+        if configuration.replicaFile == nil {
+            configuration.replicaFile = try LocalStores.path(ofFile: "etcd.json", besideSuite: name)
+        }
+        let transport = try SocketTransport(endpoints)
+        let store = EtcdStore(transport, prefix: prefix ?? "settings/\(name)/", configuration: configuration)
+        return SettingsSuite(store: store, name: name, overrides: overrides, reporter: reporter)
+    }
+}

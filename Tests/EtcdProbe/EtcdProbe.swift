@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettings
+import StoredSettingsEtcd
+
+/// A process of a fleet that tests run beside others.
+///
+///     etcd-probe URL,URL… PREFIX FILE increments CLIENT COUNT
+///     etcd-probe URL,URL… PREFIX FILE assign KEY NUMBER
+///
+/// `FILE` is the path of the replica on the disk, or `-` for none.
+@main
+struct EtcdProbe {
+    static func main() {
+        let words = Array(CommandLine.arguments.dropFirst())
+        guard words.count == 6, let number = Int(words[5]) else {
+            print("usage: etcd-probe URLS PREFIX FILE (increments CLIENT COUNT | assign KEY NUMBER)")
+            exit(2)
+        }
+        do {
+            let urls = words[0].split(separator: ",").map(String.init)
+            var configuration = EtcdStore.Configuration()
+            configuration.replicaFile = words[2] == "-" ? nil : words[2]
+            configuration.timeout = .seconds(30)
+            let store = EtcdStore(try SocketTransport(urls), prefix: words[1], configuration: configuration)
+            switch words[3] {
+            case "increments": try Increments(store, client: words[4]).run(number)
+            case "assign": assign(number, to: words[4], in: store)
+            default: exit(2)
+            }
+            exit(0)
+        } catch {
+            print("error \(error)")
+            exit(1)
+        }
+    }
+
+    /// Assigns a value, and waits to be killed.
+    private static func assign(_ number: Int, to key: String, in store: EtcdStore) {
+        let setting = Setting(key, default: 0, suite: SettingsSuite(store: store))
+        setting.value = number
+        print("assigned \(setting.value)")
+        fflush(nil)
+        while true { sleep(1_000) }
+    }
+}
+
+/// Increments that have to be exact, whatever happens to the connections.
+struct Increments {
+    private let store: EtcdStore
+    private let client: String
+
+    init(_ store: EtcdStore, client: String) {
+        (self.store, self.client) = (store, client)
+    }
+
+    func run(_ count: Int) throws {
+        let checker = Checker(store)
+        checker.start()
+        var (unknown, failed) = (0, 0)
+        for number in 1...count {
+            var isUnknown = false
+            while true {
+                do {
+                    try store.commit { transaction in
+                        let own = Self.number(transaction["client/\(client)"])
+                        // After an unknown outcome, the increment may be stored.
+                        guard !isUnknown || own < number else { return }
+                        transaction["client/\(client)"] = .integer(Int128(own + 1))
+                        transaction["count"] = .integer(Int128(Self.number(transaction["count"]) + 1))
+                    }
+                    break
+                } catch let error as SettingsError {
+                    if error.code == .outcomeUnknown {
+                        (isUnknown, unknown) = (true, unknown + 1)
+                    } else if error.code == .serverUnavailable || error.code == .serverRefused {
+                        failed += 1
+                    } else {
+                        throw error
+                    }
+                }
+            }
+            // An own acknowledged write is visible at once.
+            if Self.number(store.value(forKey: "client/\(client)")) < number { checker.note("an own write is missing") }
+        }
+        checker.stop()
+        let own = Self.number(store.value(forKey: "client/\(client)"))
+        print("own \(own) findings \(checker.findings.sorted()) unknown \(unknown) failed \(failed)")
+    }
+
+    static func number(_ value: StoredValue?) -> Int {
+        if case .integer(let number)? = value { Int(number) } else { 0 }
+    }
+}
+
+/// A thread that checks every state that it reads: each is whole, and none is older than the one before.
+private final class Checker: Sendable {
+    private struct State {
+        var findings: Set<String> = []
+        var isStopped = false
+    }
+
+    private let store: EtcdStore
+    private let state = Locked(State())
+    private let end = DispatchSemaphore(value: 0)
+
+    init(_ store: EtcdStore) {
+        self.store = store
+    }
+
+    var findings: Set<String> { state.withLock { $0.findings } }
+
+    func note(_ finding: String) {
+        state.withLock { _ = $0.findings.insert(finding) }
+    }
+
+    func start() {
+        Thread.detachNewThread { [self] in
+            var last: [String: StoredValue] = [:]
+            while !state.withLock({ $0.isStopped }) {
+                let contents = store.contents()
+                let clients = contents.filter { $0.key.hasPrefix("client/") }
+                let sum = clients.reduce(0) { $0 + Increments.number($1.value) }
+                if sum != Increments.number(contents["count"]) { note("a state is not whole") }
+                let isOlder = last.contains { Increments.number(contents[$0.key]) < Increments.number($0.value) }
+                if isOlder { note("a state is older than the one before") }
+                last = contents
+                usleep(1_000)
+            }
+            end.signal()
+        }
+    }
+
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        end.wait()
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EtcdTestSupport
+import Foundation
+import StoredSettings
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettingsEtcd
+
+@Suite("EtcdStore: assignments and the replica on the disk", .requiresEtcd, .deadlockLimit)
+struct EtcdAssignmentTests {
+    /// A store with a file, behind a proxy.
+    private static func store(
+        _ proxy: FaultyProxy,
+        _ prefix: String,
+        in directory: String
+    ) throws -> EtcdStore {
+        try EtcdStore(urls: [proxy.url], prefix: prefix) { $0.replicaFile = "\(directory)/replica.json" }
+    }
+
+    private static func withProxy(_ body: (FaultyProxy, String, String) async throws -> Void) async throws {
+        let proxy = try FaultyProxy(to: try await SharedEtcd.cluster.port())
+        defer { proxy.stop() }
+        try await withTemporaryDirectory { try await body(proxy, "\(UUID().uuidString)/", $0) }
+    }
+
+    private static func disconnect(_ proxy: FaultyProxy, _ store: EtcdStore) async {
+        proxy.refuseConnections()
+        proxy.dropConnections()
+        await eventually("the store is disconnected") { store.problem != nil }
+    }
+
+    @Test("An assignment is visible at once without a server, and is stored when there is one")
+    func assignmentOffline() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            let store = try Self.store(proxy, prefix, in: directory)
+            let setting = Setting("port", default: 80, suite: SettingsSuite(store: store))
+            try await blocking { try setting.set(1) }
+            await Self.disconnect(proxy, store)
+            setting.value = 2
+            setting.value = 3
+            #expect(setting.value == 3)
+            proxy.refuseConnections(false)
+            try await blocking { try setting.suite.synchronize() }
+            let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
+            try await blocking { try other.refresh() }
+            #expect(other.contents() == ["port": 3])
+            store.close()
+        }
+    }
+
+    @Test("A transaction sees the assignments before it, and stores them first")
+    func order() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            let store = try Self.store(proxy, prefix, in: directory)
+            let setting = Setting("port", default: 80, suite: SettingsSuite(store: store))
+            for number in 1...5 {
+                setting.value = number
+                let value = try await blocking { try setting.update { $0 += 10 } }
+                #expect(value == number + 10)
+                #expect(setting.value == number + 10)
+            }
+            store.close()
+        }
+    }
+
+    @Test("An assignment is dropped and reported if another process has changed the value first")
+    func overtaken() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            let store = try Self.store(proxy, prefix, in: directory)
+            let reporter = RecordingReporter()
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let setting = Setting("port", default: 80, suite: suite)
+            let free = Setting("free", default: 0, suite: suite)
+            try await blocking { try setting.set(1) }
+            await Self.disconnect(proxy, store)
+            setting.value = 2
+            free.value = 2
+            let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
+            try await blocking { try other.write(3, forKey: "port") }
+            proxy.refuseConnections(false)
+            try await blocking { try suite.synchronize() }
+            #expect(setting.value == 3)
+            #expect(free.value == 2)
+            await eventually("the loss is reported") {
+                reporter.errors.filter { $0.code == .pendingWriteDropped }.map(\.key) == ["port"]
+            }
+            store.close()
+        }
+    }
+
+    @Test("A process starts with its last replica when no server can be reached, and says so")
+    func lastReplica() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            let first = try Self.store(proxy, prefix, in: directory)
+            try await blocking {
+                try first.commit {
+                    $0["a"] = 1
+                    $0["b"] = ["x", 1.5]
+                }
+                try first.commit { $0["c"] = nil }
+            }
+            first.close()
+            proxy.refuseConnections()
+            let second = try Self.store(proxy, prefix, in: directory)
+            #expect(second.contents() == ["a": 1, "b": ["x", 1.5]])
+            await eventually("the problem is known") { second.problem?.code == .serverUnavailable }
+            // Another process changes the suite; the difference is noticed when a server can be reached.
+            let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
+            try await blocking { try other.write(2, forKey: "a") }
+            proxy.refuseConnections(false)
+            await eventually("the change has arrived") { second.value(forKey: "a") == 2 }
+            second.close()
+            // A file of another suite is not used.
+            proxy.refuseConnections()
+            let third = try Self.store(proxy, "other/", in: directory)
+            #expect(third.contents() == [:])
+            third.close()
+        }
+    }
+
+    @Test("Assignments of a killed process are sent by the next one")
+    func takeover() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            proxy.refuseConnections()
+            let file = "\(directory)/replica.json"
+            try await blocking {
+                let probe = try Program(
+                    "etcd-probe",
+                    [proxy.url, prefix, file, "assign", "port", "7"],
+                    in: directory
+                )
+                try probe.waitForOutput("assigned 7")
+                probe.kill()
+            }
+            proxy.refuseConnections(false)
+            let store = try Self.store(proxy, prefix, in: directory)
+            #expect(store.value(forKey: "port") == 7)
+            try await blocking { try store.synchronize() }
+            let other = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix)
+            try await blocking { try other.refresh() }
+            #expect(other.contents() == ["port": 7])
+            store.close()
+        }
+    }
+
+    @Test("A store that is closed leaves its assignments to the next one")
+    func closing() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            proxy.refuseConnections()
+            let first = try Self.store(proxy, prefix, in: directory)
+            #expect(try first.writeLater(["a": 1, "b": nil]))
+            first.close()
+            #expect(try first.writeLater(["a": 2]) == false)
+            proxy.refuseConnections(false)
+            let second = try Self.store(proxy, prefix, in: directory)
+            try await blocking { try second.synchronize() }
+            #expect(second.contents() == ["a": 1])
+            second.close()
+        }
+    }
+
+    @Test("A value that etcd never accepts is refused when it is assigned")
+    func tooLarge() async throws {
+        try await Self.withProxy { proxy, prefix, directory in
+            let store = try Self.store(proxy, prefix, in: directory)
+            let error = #expect(throws: SettingsError.self) {
+                try store.writeLater(["a": .string(String(repeating: "x", count: 2 << 20))])
+            }
+            #expect(error?.code == .transactionTooLarge)
+            #expect(store.value(forKey: "a") == nil)
+            store.close()
+        }
+    }
+}
+
+@Suite("Pending assignments")
+struct PendingAssignmentTests {
+    @Test("Assignments of the same keys replace each other until they are sent")
+    func coalescing() {
+        var pending = PendingAssignments()
+        let first = pending.add(["a": 1], ["a": 5])
+        #expect(pending.add(["a": 2], ["a": 9]).id == first.id)
+        #expect(pending.batches.map(\.edits) == [["a": 2]])
+        #expect(pending.batches.map(\.bases) == [["a": 5]])
+        _ = pending.begin()
+        #expect(pending.add(["a": 3], ["a": 5]).id != first.id)
+        _ = pending.add(["a": 4, "b": 4], ["a": 5, "b": 0])
+        // A later batch has one of the keys.
+        _ = pending.add(["a": 5], ["a": 5])
+        #expect(pending.batches.map(\.edits) == [["a": 2], ["a": 3], ["a": 4, "b": 4], ["a": 5]])
+    }
+
+    @Test("An assignment after one that was stored is based on it")
+    func bases() throws {
+        var pending = PendingAssignments()
+        _ = pending.add(["a": 1, "b": nil], ["a": nil, "b": nil])
+        pending.fillBases { $0 == "a" ? 5 : 0 }
+        let begun = pending.begin()
+        let first = try #require(begun)
+        #expect(first.bases == ["a": 5, "b": 0])
+        _ = pending.add(["a": 2], ["a": 5])
+        pending.end(first) { _, _ in 9 }
+        #expect(pending.batches.map(\.bases) == [["a": 9]])
+        #expect(pending.contains("a") && !pending.contains("b"))
+        let next = pending.begin()
+        let second = try #require(next)
+        pending.end(second) { _, _ in nil }
+        #expect(pending.isEmpty && !pending.contains("a"))
+    }
+}
