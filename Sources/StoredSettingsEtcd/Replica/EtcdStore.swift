@@ -118,7 +118,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///
     /// The body runs again if another process has changed the suite meanwhile.
     ///
-    /// - Throws: The error of the body, or ``SettingsError``. If its code is ``SettingsError/Code/outcomeUnknown``, the
+    /// - Throws: The error of the body, or `SettingsError`. If its code is `SettingsError.Code.outcomeUnknown`, the
     ///   changes may be stored. After every other error, nothing has changed.
     public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         var effects = ReplicaState.Effects()
@@ -139,7 +139,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// reported, if another process changes one of the values first.
     ///
     /// - Returns: `true`, unless the store is closed.
-    /// - Throws: ``SettingsError`` if etcd never accepts the values.
+    /// - Throws: `SettingsError` if etcd never accepts the values.
     public func writeLater(_ edits: [String: StoredValue?]) throws -> Bool {
         guard !replica.peek({ $0.isClosed }) else { return false }
         replica.start()
@@ -196,7 +196,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///   - effects: Receives what to do after the lock is released.
     ///   - body: Receives the contents, and returns the changes. It runs again after a conflict.
     /// - Returns: The result of the last run.
-    /// - Throws: The error of the body, or ``SettingsError``.
+    /// - Throws: The error of the body, or `SettingsError`.
     private func commit<Result>(
         _ effects: inout ReplicaState.Effects,
         _ body: ([String: StoredValue]) throws -> ([StoreChange], Result)
@@ -239,7 +239,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///
     /// Afterward, reads return every write that was acknowledged to any process before the call.
     ///
-    /// - Throws: ``SettingsError`` if no server can be reached.
+    /// - Throws: `SettingsError` if no server can be reached.
     public func refresh() throws {
         let replica = replica
         replica.start()
@@ -254,7 +254,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
 
     /// Waits until everything is stored on a quorum of the servers.
     ///
-    /// - Throws: ``SettingsError`` if assignments cannot be sent.
+    /// - Throws: `SettingsError` if assignments cannot be sent.
     public func synchronize() throws {
         let replica = replica
         try replica.thread.run(limited: true) { try await replica.waitForPending() }

@@ -64,7 +64,7 @@ struct ReplicaCommitter {
 
     /// Stores changes if nothing has changed since the base.
     ///
-    /// - Throws: ``SettingsError`` if the changes cannot be stored, or if it is unknown whether they are.
+    /// - Throws: `SettingsError` if the changes cannot be stored, or if it is unknown whether they are.
     func send(_ changes: [StoreChange], on base: Base, attempt: Int) async throws -> Result {
         let layout = replica.layout
         let conditions = [

@@ -43,7 +43,7 @@ struct ReplicaLayout: Hashable, Sendable {
 
     /// Returns the bytes of a value.
     ///
-    /// - Throws: ``SettingsError`` if the value is nested too deeply.
+    /// - Throws: `SettingsError` if the value is nested too deeply.
     static func bytes(of value: StoredValue) throws -> [UInt8] {
         try JSONWriter.compactText(of: value)
     }
