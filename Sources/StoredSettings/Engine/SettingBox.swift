@@ -178,6 +178,8 @@ extension SettingBox {
         var value: Value
         /// `nil` for a default and for a text.
         var stored: StoredValue?
+        /// Whether it is used instead of an unusable stored value.
+        var isOfUnusable = false
     }
 
     /// Returns the value of a stored value, and reports one that cannot be used.
@@ -205,9 +207,11 @@ extension SettingBox {
         } catch {
             let lastGood = stored.flatMap(lastGoodReading)
             if isReported, let stored { report(error, about: stored, hasLastGood: lastGood != nil) }
-            if let lastGood { return lastGood }
+            var reading = lastGood ?? fallbackReading(isReported: isReported, hasStoredValue: true)
+            reading.isOfUnusable = true
+            return reading
         }
-        return fallbackReading(isReported: isReported, hasStoredValue: stored != nil)
+        return fallbackReading(isReported: isReported, hasStoredValue: false)
     }
 
     func fallbackReading(isReported: Bool, hasStoredValue: Bool) -> Reading {

@@ -28,20 +28,22 @@ extension Setting {
         let change: @Sendable (StoreCommit) -> StoredValueChange? = { commit in
             known.map { $0.change(commit) } ?? StoredValueChange(of: commit)
         }
-        let last = lastReading
-        let subscriber = CallbackSubscriber(isDelivering: initial || last != nil, change) { change in
+        let last = LastReading<Value>()
+        let isDelivering = initial || followsLayers
+        let subscriber = CallbackSubscriber(isDelivering: isDelivering, change) { change in
             if let change = self.change(change, after: last) { onChange(change) }
         }
         let (id, value) =
             known.map { (engine.addSubscriber(subscriber, forKeys: storedKeys.all), $0.begin(with: engine.contents())) }
             ?? engine.addSubscriber(subscriber, forKey: key)
         let observation = SettingObservation(subscriber, id: id, engine: engine)
-        let reading = initial ? box.reading(of: value) : last.map { _ in box.quietReading(of: value) }
-        if let reading { last?.note(reading) }
-        if initial, let value = reading?.value {
-            onChange(SettingChange(old: value, new: value, origin: .local, isSecret: isSecret))
+        guard isDelivering else { return observation }
+        let reading = initial ? box.reading(of: value) : box.quietReading(of: value)
+        last.note(reading)
+        if initial {
+            onChange(SettingChange(old: reading.value, new: reading.value, origin: .local, isSecret: isSecret))
         }
-        if initial || last != nil { subscriber.endDelivery() }
+        subscriber.endDelivery()
         return observation
     }
 }

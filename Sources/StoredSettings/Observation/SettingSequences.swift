@@ -70,15 +70,14 @@ extension Setting {
     public struct Changes: AsyncSequence, Sendable {
         private let setting: Setting<Value>
         private let subscription: ChangeSubscription<StoredValueChange>
-        /// `nil` in a suite whose layers do not change.
-        private let last: LastReading<Value>?
+        private let last: LastReading<Value>
 
         init(_ setting: Setting<Value>) {
             self.setting = setting
             let (subscription, value) = setting.subscribe()
             self.subscription = subscription
-            last = setting.lastReading
-            last?.note(setting.box.quietReading(of: value))
+            last = LastReading()
+            if setting.followsLayers { last.note(setting.box.quietReading(of: value)) }
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
@@ -91,7 +90,7 @@ extension Setting {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let setting: Setting<Value>
             fileprivate let subscription: ChangeSubscription<StoredValueChange>
-            fileprivate let last: LastReading<Value>?
+            fileprivate let last: LastReading<Value>
 
             /// The next change; `nil` when the task is canceled or the suite is finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> SettingChange<
@@ -137,19 +136,21 @@ extension Setting {
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - last: The last value of the subscriber; `nil` in a suite whose layers do not change.
+    ///   - last: The last value of the subscriber; `nil` if it is not known.
     /// - Returns: The change.
     func change(_ change: StoredValueChange, after last: LastReading<Value>?) -> SettingChange<Value>? {
         let new = box.reading(of: change.new)
         let known = last?.note(new)
-        // A change of a layer has no old value: the snapshot before is not known any more.
-        let old = (change.isLayered ? known : nil) ?? box.quietReading(of: change.old)
+        var old = box.quietReading(of: change.old)
+        // A change of a layer has no old value: the snapshot before is not known anymore. And which value was used instead of
+        // an unusable one, others may have changed since.
+        if change.isLayered || old.isOfUnusable { old = known ?? old }
         guard box.identity(of: old) != box.identity(of: new) else { return nil }
         return SettingChange(old: old.value, new: new.value, origin: change.origin, isSecret: isSecret)
     }
 }
 
-/// The last value of a setting that a subscriber has received, in a suite whose layers change.
+/// The last value of a setting that a subscriber has received.
 final class LastReading<Value: Sendable>: Sendable {
     private let reading = Locked<SettingBox<Value>.Reading?>(nil)
 
@@ -165,6 +166,6 @@ final class LastReading<Value: Sendable>: Sendable {
 }
 
 extension Setting {
-    /// A place for the last value of a subscriber; `nil` in a suite whose layers do not change.
-    var lastReading: LastReading<Value>? { suite.layers?.files == nil ? nil : LastReading() }
+    /// Whether layers of the suite can change.
+    var followsLayers: Bool { suite.layers?.files != nil }
 }

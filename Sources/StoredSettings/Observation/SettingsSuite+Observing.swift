@@ -157,7 +157,7 @@ extension Setting: ObservedSetting {
     package var storedKeys: StoredKeys { box.key.storedKeys }
 
     func followed() -> any FollowedSetting {
-        Followed(setting: self, known: knownValues, last: lastReading)
+        Followed(setting: self, known: knownValues, last: followsLayers ? LastReading() : nil)
     }
 
     /// The error of a call on one suite for a setting of another one.

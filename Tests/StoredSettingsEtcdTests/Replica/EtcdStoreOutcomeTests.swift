@@ -208,7 +208,7 @@ struct EtcdStoreOutcomeTests {
                 // The user may not read or write other keys.
                 let other = try EtcdStore(urls: cluster.urls, prefix: "other") { configuration in
                     configuration.credentials = files
-                    configuration.timeout = .milliseconds(300)
+                    configuration.timeout = .seconds(5)
                 }
                 let error = try await blocking {
                     #expect(throws: SettingsError.self) { try other.commit { $0["a"] = 1 } }

@@ -305,6 +305,36 @@ struct LastGoodValueTests {
         }
     }
 
+    @Test(
+        "a change after an unusable value is received with the value that was used, also if others have read the new one"
+    )
+    func changeAfterUnusable() async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            try program.suite.checkpoint()
+            let seen = Mutex<[[Int]]>([])
+            let observation = program.limit.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
+            var changes = program.limit.changes.makeAsyncIterator()
+            let subscription = program.limit.subscribe().0
+            try program.edit(path, #"{"limit": 200}"#)
+            // The stream has seen the unusable value, and delivered nothing.
+            let unusable = try #require(await subscription.storage.next(isolation: nil))
+            let last = LastReading<Int>()
+            #expect(program.limit.change(unusable, after: last) == nil)
+            try program.edit(path, #"{"limit": 30}"#)
+            #expect(program.limit.value == 30)
+            let next = try #require(await subscription.storage.next(isolation: nil))
+            let change = try #require(program.limit.change(next, after: last))
+            #expect(change.old == 20)
+            #expect(change.new == 30)
+            let received = try #require(await changes.next())
+            #expect(received.old == 20)
+            #expect(received.new == 30)
+            await eventually("the observer receives the change") { seen.withLock { $0 } == [[20, 30]] }
+            withExtendedLifetime(observation) {}
+        }
+    }
+
     @Test("an explanation names the last good value, and the problem of the stored one")
     func explanation() async throws {
         try await withProgram { program, path in
