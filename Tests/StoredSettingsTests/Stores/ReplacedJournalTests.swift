@@ -192,25 +192,33 @@ struct ReplacedJournalTests {
         }
     }
 
-    @Test("a change right after the file has become a link takes the values of the old journal along")
-    func becomesLink() async throws {
+    @Test(
+        "a change right after the file has become a link takes the values of the old journal along",
+        arguments: [false, true]
+    )
+    func becomesLink(hasNewStore: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let (path, real) = (directory + "/settings.json", directory + "/elsewhere/real.json")
-            try FileManager.default.createDirectory(atPath: directory + "/elsewhere", withIntermediateDirectories: false)
+            let elsewhere = directory + "/elsewhere"
+            try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: false)
             try real.overwriteFile(with: #"{"a": 10, "b": 20}"#)
-            let stores = (0..<2).map { _ in FileStore(path: FilePath(path), checkpointsInBackground: false) }
+            var stores = (0..<2).map { _ in FileStore(path: FilePath(path), checkpointsInBackground: false) }
             try stores[0].commit { $0["a"] = 1 }
             try stores[0].checkpoint()
             try stores[0].commit { $0["b"] = 2 }
             #expect(stores[1].contents() == ["a": 1, "b": 2])
             #expect(symlink("elsewhere/real.json", path + ".link") == 0)
             #expect(rename(path + ".link", path) == 0)
-            // The journal beside the target is created before any read has merged the file.
-            try stores[1].commit { $0["c"] = 3 }
-            for store in stores {
+            // The journal beside the target is created before any read has merged the file, also by a process that has
+            // never read the old journal.
+            if hasNewStore { stores.append(FileStore(path: FilePath(path), checkpointsInBackground: false)) }
+            try stores[hasNewStore ? 2 : 1].commit { $0["c"] = 3 }
+            for store in stores.prefix(2) {
                 store.look()
                 #expect(store.contents() == ["a": 10, "b": 2, "c": 3])
             }
+            try stores[0].synchronize()
+            for store in stores { #expect(store.contents() == ["a": 10, "b": 2, "c": 3]) }
         }
     }
 

@@ -142,7 +142,7 @@ struct FileReloader {
         // Where nothing could be read, nothing is known to have changed.
         guard base.contents != nil else { return .all }
         guard let checkpoint = request.lastCheckpoint else { return .unknown }
-        if checkpoint.hasPlaced(base.reading?.status) { return .all }
+        if checkpoint.hasPlaced(base.reading?.status) || checkpoint.isBeforeMove(to: journal) { return .all }
         return checkpoint.lastGoodCopy(in: file, journal).map { .these($0) } ?? .unknown
     }
 }

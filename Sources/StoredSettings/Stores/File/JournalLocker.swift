@@ -57,9 +57,6 @@ struct JournalLocker {
     ) throws -> (journal: Journal, snapshot: Snapshot) {
         var mustOpen = false
         for _ in 0..<Self.mostJournals {
-            // The path may lead to another file. Its values are merged while the records of the old journal are known: with the
-            // new journal, they could not be told from values that are newer than these records.
-            if mustOpen { store.reloadIfDue(lookingAtFile: true, &effects) }
             let journal = try writableJournal(mustOpen: mustOpen, &effects)
             // This comes before the lock: other processes should not wait while this one reads a file.
             store.reloadIfDue(&effects)

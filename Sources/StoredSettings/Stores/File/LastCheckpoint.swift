@@ -11,12 +11,14 @@ struct LastCheckpoint {
     private var lastGoodInode: UInt64?
     /// Whether the journal is another one, whose checkpoints replace the last good copy.
     private var isOtherJournal: Bool
+    /// The path of the journal.
+    private var journalPath: FilePath
 
     /// - Parameters:
     ///   - journal: The journal that is lost, or whose records are.
     ///   - new: The journal in its place, if it is another one.
     init?(through journal: Journal, before new: Journal? = nil) {
-        isOtherJournal = new != nil
+        (isOtherJournal, journalPath) = (new != nil, journal.file.path)
         if journal.isAlive {
             (placed, change) = (PlacedFile(in: journal.page), PlacedFile.change(in: journal.page))
             lastGoodInode = journal.page[JournalHeader.lastGoodWord]
@@ -30,6 +32,17 @@ struct LastCheckpoint {
     /// Whether a file is the one that the checkpoint has put in place.
     func hasPlaced(_ status: FileStatus?) -> Bool {
         placed?.isUnchanged(status, since: change) ?? false
+    }
+
+    /// Whether the settings path leads to another file since, and no checkpoint has written to that one.
+    ///
+    /// The values of the other file are then merged as those of an edit are: the values that no checkpoint had written are
+    /// newer.
+    ///
+    /// - Parameter journal: The journal beside the other file.
+    /// - Returns: Whether this is so.
+    func isBeforeMove(to journal: Journal) -> Bool {
+        journal.file.path != journalPath && journal.page[JournalHeader.checkpointedWord] == 0
     }
 
     /// The contents that the checkpoint has written, if their copy is still there.
