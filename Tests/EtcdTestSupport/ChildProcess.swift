@@ -11,6 +11,9 @@ final class ChildProcess: Sendable {
     /// The status of the process, once it was waited for.
     private let status = Mutex<CInt?>(nil)
 
+    /// The descriptors below this one are closed in the new process.
+    private static let mostDescriptors: CInt = 4_096
+
     /// Starts a program.
     ///
     /// - Parameters:
@@ -38,6 +41,10 @@ final class ChildProcess: Sendable {
         }
         posix_spawn_file_actions_addopen(&actions, 1, output ?? "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        // Foundation notices the end of its processes by descriptors that no other process may inherit.
+        for descriptor in 3..<min(getdtablesize(), Self.mostDescriptors) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
         var identifier: pid_t = 0
         errno = posix_spawn(&identifier, "/bin/sh", &actions, nil, &copies, environ)
         guard errno == 0 else { throw LoopbackSocket.Failure("posix_spawn") }
