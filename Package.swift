@@ -22,7 +22,7 @@ let package = Package(
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
 
         // Shows, changes and checks the settings of any program.
-        .executableTarget(name: "stored-settings", dependencies: ["StoredSettings"]),
+        .executableTarget(name: "stored-settings", dependencies: ["StoredSettings", "StoredSettingsEtcd"]),
 
         // The examples of the README.
         .target(name: "ExampleSettings", dependencies: ["StoredSettings"], path: "Examples/settings"),
@@ -33,6 +33,11 @@ let package = Package(
         ),
         .executableTarget(name: "tool", dependencies: ["StoredSettings"], path: "Examples/tool"),
         .executableTarget(name: "watch", dependencies: ["StoredSettings", "ExampleSettings"], path: "Examples/watch"),
+        .executableTarget(
+            name: "fleet",
+            dependencies: ["StoredSettings", "StoredSettingsEtcd", "ExampleSettings"],
+            path: "Examples/fleet"
+        ),
 
         // Kills, races and load, for longer than a test may take: `swift run -c release endurance`.
         .executableTarget(name: "endurance", dependencies: ["StoredSettings"], path: "Tests/Endurance"),
@@ -68,7 +73,9 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "StoredSettings", "TestSupport", "quickstart", "settings-probe", "stored-settings", "tool", "watch",
+                "StoredSettings", "EtcdTestSupport", "TestSupport", "fleet", "quickstart", "settings-probe",
+                "stored-settings",
+                "tool", "watch",
             ]
         ),
 

@@ -30,16 +30,19 @@ struct StoredSettingsTool {
             let settings = SuiteKeys(suite: .inMemory())
             return await SettingsCommand(CommandSettings(settings), program(for: nil), console).run(arguments)
         }
-        // A suite can have the name of a command.
-        if first == "--" { rest.removeFirst() }
         do {
+            let options = try FleetPlace.Options(removedFrom: &rest)
+            // A suite can have the name of a command.
+            let isMarked = rest.first == "--"
+            if isMarked { rest.removeFirst() }
             guard let word = rest.popFirst() else {
                 throw CommandFailure.usage("the suite is missing", fix: "Add its name, or the path of its file")
             }
-            guard !word.hasPrefix("-") || first == "--" else {
+            guard !word.hasPrefix("-") || isMarked else {
                 throw CommandFailure.usage("there is no option \(word)", fix: "See '\(Self.name) help'")
             }
-            let place = try SuitePlace(word)
+            let place: any ToolPlace =
+                try options.servers.isEmpty ? SuitePlace(word) : FleetPlace(word, options)
             let settings = SuiteKeys(suite: place.suite)
             return await SettingsCommand(CommandSettings(settings), program(for: place), console).run(Array(rest))
         } catch {
@@ -54,7 +57,7 @@ struct StoredSettingsTool {
         ["-h", "--help"].contains(word) || ToolCommands.all(for: nil).contains { $0.isGlobal && $0.name == word }
     }
 
-    private func program(for place: SuitePlace?) -> CommandProgram {
+    private func program(for place: (any ToolPlace)?) -> CommandProgram {
         CommandProgram(
             executable: Self.name,
             name: place?.word ?? "SUITE",

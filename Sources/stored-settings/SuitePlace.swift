@@ -2,11 +2,28 @@
 
 import StoredSettings
 
-/// The suite that a command is about, as a person names it.
+/// The suite that a command is about: in files, or in etcd.
+protocol ToolPlace: Sendable {
+    /// The suite as a person names it.
+    var word: String { get }
+    var suite: SettingsSuite { get }
+
+    /// Waits until the newest values are known.
+    ///
+    /// - Throws: ``CommandFailure`` if they cannot be read.
+    func refresh() throws
+
+    /// Waits until the newest values are known, for a command that needs an existing suite.
+    ///
+    /// - Throws: ``CommandFailure`` if there is no suite, or if its values cannot be read.
+    func checkIsThere() throws
+}
+
+/// A suite in files.
 ///
-/// It is a name, as a program passes it to `SettingsSuite("name")`, or a path with a slash: that of a settings file, or of the
+/// A person names it by a name, as a program passes it to `SettingsSuite("name")`, or a path with a slash: that of a settings file, or of the
 /// directory that contains it.
-struct SuitePlace: Sendable {
+struct SuitePlace: ToolPlace {
     /// The name or the path.
     let word: String
     /// The path of the settings file, which may be a link and need not exist.
@@ -57,6 +74,9 @@ struct SuitePlace: Sendable {
             return [Errno.permissionDenied, Errno.notPermitted].contains((error as? SystemError)?.number)
         }
     }
+
+    /// Does nothing: reads of files return the newest values.
+    func refresh() {}
 
     /// Throws ``CommandFailure`` if there is no suite.
     func checkIsThere() throws {

@@ -18,6 +18,12 @@ enum ToolCommands {
         once. The declarations are in the program alone. So there are no defaults, a value may be one that the program rejects, \
         and values that are secret there are shown. If the program has a command of its own, prefer that.
         """,
+        """
+        With --etcd ADDRESS,… before SUITE, the suite is one that a fleet shares in etcd: stored-settings --etcd \
+        http://10.0.0.1:2379 acme list. Its keys have the prefix settings/SUITE/, or another one with --prefix PREFIX. The user and \
+        the password are read from the files that --user-file FILE and --password-file FILE name. A command uses the newest values \
+        of the servers, and fails after five seconds if none can be reached.
+        """,
     ]
 
     static let exitCodes: [(code: Int32, meaning: String)] = CommandExit.meanings.map { code, meaning in
@@ -26,6 +32,7 @@ enum ToolCommands {
         case CommandExit.usage: (code, "the command or an option is wrong")
         case CommandExit.data: (code, "a value is not of its type, or the file to import is malformed")
         case CommandExit.noInput: (code, "there is no such suite, or the file to import cannot be read")
+        case CommandExit.unavailable: (code, "the editor failed, or no server of etcd can be reached")
         case CommandExit.configuration: (code, "the settings file cannot be used, or doctor has found a problem")
         default: (code, meaning)
         }
@@ -35,13 +42,13 @@ enum ToolCommands {
     ///
     /// - Parameter place: The suite; `nil` for the help, and for commands that are not about one suite.
     /// - Returns: The commands.
-    static func all(for place: SuitePlace?) -> [CommandDefinition] {
+    static func all(for place: (any ToolPlace)?) -> [CommandDefinition] {
         reading(place) + writing(place) + checking(place) + global
     }
 
     // MARK: - Reading
 
-    private static func reading(_ place: SuitePlace?) -> [CommandDefinition] {
+    private static func reading(_ place: (any ToolPlace)?) -> [CommandDefinition] {
         [
             CommandDefinition(
                 name: "list",
@@ -109,7 +116,7 @@ enum ToolCommands {
 
     /// A command that fails if there is no suite, or if its values are unknown.
     private static func reader(
-        _ place: SuitePlace?,
+        _ place: (any ToolPlace)?,
         _ body: @escaping @Sendable (CommandInvocation) throws -> Void
     ) -> CommandDefinition.Body {
         .immediate { invocation in
@@ -121,7 +128,7 @@ enum ToolCommands {
 
     // MARK: - Writing
 
-    private static func writing(_ place: SuitePlace?) -> [CommandDefinition] {
+    private static func writing(_ place: (any ToolPlace)?) -> [CommandDefinition] {
         [
             CommandDefinition(
                 name: "set",
@@ -137,7 +144,10 @@ enum ToolCommands {
                     """,
                 options: [.type, .standardInput],
                 operands: .values,
-                body: .suspending { try await typed($0, place).set() }
+                body: .suspending { invocation in
+                    try place?.refresh()
+                    try await typed(invocation, place).set()
+                }
             ),
             CommandDefinition(
                 name: "unset",
@@ -164,7 +174,10 @@ enum ToolCommands {
                     """,
                 options: [.replace],
                 operands: .file,
-                body: .suspending { try await $0.importValues() }
+                body: .suspending { invocation in
+                    try place?.refresh()
+                    try await invocation.importValues()
+                }
             ),
             CommandDefinition(
                 name: "edit",
@@ -184,7 +197,7 @@ enum ToolCommands {
     }
 
     /// Returns an invocation whose settings have the type that an option chooses.
-    private static func typed(_ invocation: CommandInvocation, _ place: SuitePlace?) -> CommandInvocation {
+    private static func typed(_ invocation: CommandInvocation, _ place: (any ToolPlace)?) -> CommandInvocation {
         guard let place, let type = invocation.value(of: .type).flatMap(ValueType.init) else { return invocation }
         var invocation = invocation
         invocation.settings = CommandSettings(SuiteKeys(suite: place.suite, type: type))
@@ -193,7 +206,7 @@ enum ToolCommands {
 
     // MARK: - Others
 
-    private static func checking(_ place: SuitePlace?) -> [CommandDefinition] {
+    private static func checking(_ place: (any ToolPlace)?) -> [CommandDefinition] {
         [
             CommandDefinition(
                 name: "doctor",
@@ -209,7 +222,12 @@ enum ToolCommands {
                     """,
                 options: [.json, .repair, .restore],
                 body: .immediate { invocation in
-                    guard let place else { return }
+                    guard let place = place as? SuitePlace else {
+                        throw CommandFailure.usage(
+                            "doctor examines files, and this suite is in etcd",
+                            fix: "Examine the servers with 'etcdctl endpoint health'"
+                        )
+                    }
                     try place.checkIsThere()
                     try DoctorCommand(place, invocation).run()
                 }

@@ -95,7 +95,7 @@ extension SettingBox {
     /// The name of a layer for people: the flag, the variable, or the file with line and column.
     func place(of reading: LayerReading<Value>) -> String {
         guard reading.stored != nil else { return reading.source }
-        let document = layers?.snapshot.documents.first { $0.path.description == reading.source }
+        let document = layers?.snapshot.documents.first { $0.source == reading.source }
         guard let document, let name = document.value(for: key.storedKeys)?.key else { return reading.source }
         return document.location(ofValueForKey: name).description
     }
@@ -112,7 +112,7 @@ extension SettingBox {
 extension SettingBox {
     private func reading(of document: LayerDocument, _ layer: SettingsLayer) -> LayerReading<Value>? {
         guard let (name, stored) = document.value(for: key.storedKeys) else { return nil }
-        let source = document.path.description
+        let source = document.source
         do {
             let value = try convert(stored)
             try key.validator(value)
@@ -123,7 +123,7 @@ extension SettingBox {
             (problem.key, problem.suite) = (key.name, suiteName)
             problem.consequence = "it is ignored, and the next layer is used"
             let correction = problem.remedy.replacing("assign", with: "use", maxReplacements: 1)
-            problem.remedy = "correct it in the file: " + (correction.isEmpty ? "use \(validForm)" : correction)
+            problem.remedy = "correct it there: " + (correction.isEmpty ? "use \(validForm)" : correction)
             return LayerReading(layer: layer, source: source, result: .failure(problem))
         }
     }

@@ -191,6 +191,13 @@ extension SettingsEngine {
         return id
     }
 
+    /// Adds a suite of which this one is a layer, and which receives every change from now on.
+    ///
+    /// Unlike a subscriber, it does not make the store notice changes of other processes.
+    func addFollower(_ follower: BaseSuite) -> SubscriberID {
+        withValue(forKey: "") { _, state in state.subscribers.insert(follower) }
+    }
+
     /// The number of subscribers.
     var subscriberCount: Int { state.withLock { $0.subscribers.count } }
 
@@ -215,7 +222,7 @@ extension SettingsEngine: StoreObserver {
 
     /// Offers a commit to the subscribers of its keys, unless the current task suppresses notifications.
     func offer(_ commit: StoreCommit, to subscribers: SubscriberTable) -> StoreDelivery {
-        commit.origin == .local && Quiet.covers(self) ? .none : subscribers.offer(commit)
+        subscribers.offer(commit, isQuiet: commit.origin == .local && Quiet.covers(self))
     }
 
     func report(_ error: SettingsError) {

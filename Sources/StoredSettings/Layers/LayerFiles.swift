@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// The files of a suite's layers, which are read with the first setting and followed from then on.
+/// The files and suites of a suite's layers, which are read with the first setting and followed from then on.
 ///
 /// A change replaces the snapshot, invalidates the caches of the engine, and is offered to its subscribers.
 ///
@@ -25,6 +25,9 @@ final class LayerFiles: Sendable {
     /// Held while paths are followed, so that no older watch replaces a newer one.
     private let arming = Locked<Void>(())
     private let isLookScheduled = ScheduledFlag()
+    private let isSuiteLookScheduled = ScheduledFlag()
+    /// The suites among the layers; set once, by the initializer.
+    private let suites = Locked<[BaseSuite]>([])
     /// The engine whose caches and subscribers depend on the files.
     private let engine: @Sendable () -> SettingsEngine?
 
@@ -33,6 +36,13 @@ final class LayerFiles: Sendable {
         self.system = system
         loader = Locked(LayerLoader(sources, system))
         self.engine = { [weak engine] in engine }
+        let suites = sources.compactMap(\.suite)
+            .map { suite in BaseSuite(suite) { [weak self] in self?.suiteChanged($0) } }
+        self.suites.withLock { $0 = suites }
+    }
+
+    deinit {
+        for suite in suites.withLock(\.self) { suite.close() }
     }
 
     /// Whether an administrator's file may manage keys.
@@ -73,9 +83,11 @@ final class LayerFiles: Sendable {
     }
 
     private func open() -> LayerSnapshot {
+        let suites = suites.withLock(\.self)
+        for suite in suites { suite.open() }
         let (snapshot, isFirst) = loader.withLock { loader in
             if let known = state.withLock({ $0.snapshot }) { return (known, false) }
-            loader.look()
+            loader.look(suites)
             let new = loader.makeSnapshot()
             state.withLock { $0.snapshot = new }
             return (new, true)
@@ -87,8 +99,13 @@ final class LayerFiles: Sendable {
         return snapshot
     }
 
-    /// Looks at the files, and delivers their changes.
-    func look() {
+    /// Looks at the files, and delivers their changes and those of the suites.
+    ///
+    /// - Parameter isLookingAtSuites: Whether the suites look for changes of other processes, too.
+    func look(isLookingAtSuites: Bool = true) {
+        if isLookingAtSuites {
+            for suite in suites.withLock(\.self) { suite.refresh() }
+        }
         guard let found = loader.withLock({ look(&$0) }) else { return }
         found.delivery.perform()
         report(found.problems, besides: found.known)
@@ -105,7 +122,7 @@ final class LayerFiles: Sendable {
 
     private func look(_ loader: inout LayerLoader) -> Found? {
         guard let old = state.withLock({ $0.snapshot }) else { return nil }
-        loader.look()
+        loader.look(suites.withLock(\.self))
         let new = loader.makeSnapshot()
         var found = Found(problems: new.problems, known: old.problems, isUnsettled: loader.isUnsettled)
         guard !new.isSame(as: old) else { return found }
@@ -163,8 +180,21 @@ extension LayerFiles {
         }
     }
 
+    /// Looks at the values of a suite that has changed.
+    private func suiteChanged(_ origin: SettingChangeOrigin) {
+        // A change of this process is visible when its call returns, unless that would run the code of observers under a lock.
+        if origin == .local, TransactionScope.current == nil { return look(isLookingAtSuites: false) }
+        guard !isSuiteLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        WorkScheduler.shared.soon { [weak self] in
+            guard let self else { return }
+            isSuiteLookScheduled.store(false, ordering: .relaxed)
+            look(isLookingAtSuites: false)
+        }
+    }
+
     /// Watches what the paths lead through now, and looks at the files.
     private func follow() {
+        for suite in suites.withLock(\.self) { suite.watch() }
         let places = arming.withLock { _ in
             let places = loader.withLock { $0.places }
             do {
@@ -215,6 +245,6 @@ extension LayerSnapshot {
 
 extension LayerDocument {
     fileprivate func isSame(as other: LayerDocument) -> Bool {
-        path == other.path && isUnknown == other.isUnknown && contents == other.contents
+        origin == other.origin && isUnknown == other.isUnknown && contents == other.contents
     }
 }

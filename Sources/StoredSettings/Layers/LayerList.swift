@@ -6,7 +6,7 @@ final class LayerList: Sendable {
     let overrides: [SettingsOverride]
     /// The bases, in order of precedence.
     let bases: [SettingsBase]
-    /// The files of the layers; `nil` for layers without files, whose values do not change.
+    /// The files and suites of the layers; `nil` for layers whose values do not change.
     let files: LayerFiles?
     private let reported = Locked<Set<String>>([])
 
@@ -26,7 +26,9 @@ final class LayerList: Sendable {
         guard !overrides.isEmpty || !bases.isEmpty else { return nil }
         self.overrides = overrides.byPrecedence
         self.bases = bases.byPrecedence
+        // A store is no base of itself.
         let sources = LayerSource.all(self.overrides, self.bases, suiteName: name)
+            .filter { $0.suite?.engine !== engine }
         files = sources.isEmpty ? nil : engine.layerFiles(of: sources)
     }
 

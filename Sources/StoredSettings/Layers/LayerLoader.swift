@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the files of a suite's layers, and remembers their last good contents.
+/// Reads the files of a suite's layers, and remembers their last good contents, and the values of other suites.
 struct LayerLoader {
     /// The paths that decide about the contents.
     struct Places: Equatable {
@@ -17,6 +17,8 @@ struct LayerLoader {
     private var secrets: [FilePath: LayerFile<String>] = [:]
     /// The keys whose secret may be in a file.
     private var keys: [FilePath: Set<String>] = [:]
+    /// The values of the suites among the layers.
+    private var suites: [SettingsSuite: [String: StoredValue]] = [:]
     private var lastNumber: UInt64 = 0
 
     init(_ sources: [LayerSource], _ system: SystemCalls) {
@@ -27,15 +29,16 @@ struct LayerLoader {
     /// Whether a program may be about to write a file, so that another look is due.
     private(set) var isUnsettled = false
 
-    /// Looks at all files.
-    mutating func look() {
+    /// Looks at all files, and uses the values of some suites.
+    mutating func look(_ suites: [BaseSuite]) {
         isUnsettled = false
+        for suite in suites { self.suites[suite.suite] = suite.contents }
         for source in sources {
             switch source {
             case .managed(let path): look(at: path, isManaged: true)
             case .base(let path): look(at: path, isManaged: false)
             case .baseDirectory(let path): look(atDirectory: path)
-            case .secretDirectory, .secretVariables: break
+            case .secretDirectory, .secretVariables, .suite: break
             }
         }
         for path in secrets.keys { look(atSecret: path) }
@@ -105,6 +108,7 @@ extension LayerLoader {
             bases: sources.flatMap { source -> [LayerDocument] in
                 switch source {
                 case .base(let path): documents(at: [path])
+                case .suite(let suite): [LayerDocument(suite, contents: suites[suite, default: [:]])]
                 // The last one takes precedence.
                 case .baseDirectory(let path): documents(at: dropIns[path, default: []].reversed().map(path.appending))
                 default: []
@@ -121,7 +125,7 @@ extension LayerLoader {
         paths.compactMap { path in
             guard let file = documents[path], file.exists else { return nil }
             return LayerDocument(
-                path: path,
+                origin: .file(path),
                 contents: file.contents ?? [:],
                 problem: file.problem,
                 isUnknown: file.contents == nil
@@ -151,7 +155,7 @@ extension LayerLoader {
                 places.files += dropIns[path, default: []].map(path.appending)
             case .secretDirectory(let path):
                 places.directories.append(path)
-            case .secretVariables:
+            case .secretVariables, .suite:
                 break
             }
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The contents of the files of a suite's layers at one moment.
+/// The contents of the files and suites of a suite's layers at one moment.
 final class LayerSnapshot: Sendable {
     /// Increases with each snapshot of the same files.
     let number: UInt64
     /// The managed files that exist, highest precedence first.
     let managed: [LayerDocument]
-    /// The files beneath the store that exist, highest precedence first.
+    /// The suites and the existing files beneath the store, highest precedence first.
     let bases: [LayerDocument]
     /// The secrets that exist, of those that settings have asked for.
     let secrets: [FilePath: LayerSecret]
@@ -30,7 +30,7 @@ final class LayerSnapshot: Sendable {
     /// The snapshot of layers without files.
     static let empty = LayerSnapshot(number: 0)
 
-    /// All files with several values.
+    /// All suites and files with several values.
     var documents: [LayerDocument] { managed + bases }
 
     /// The errors of the files with several values and of the directories.
@@ -41,7 +41,7 @@ final class LayerSnapshot: Sendable {
     func managedError(forKeys keys: [String]) -> SettingsError? {
         for document in managed {
             if document.isUnknown {
-                return .unknownManagement(keys.first, in: document.path, because: document.problem)
+                return .unknownManagement(keys.first, in: FilePath(document.source), because: document.problem)
             }
             if let key = keys.first(where: { document.contents[$0] != nil }) {
                 return .managed(key, at: document.location(ofValueForKey: key))
@@ -52,28 +52,41 @@ final class LayerSnapshot: Sendable {
 
     /// The keys whose values differ from those of an earlier snapshot, except those of secrets.
     func changedKeys(since old: LayerSnapshot) -> Set<String> {
-        let (before, after) = (old.contentsByPath, contentsByPath)
+        let (before, after) = (old.contentsByOrigin, contentsByOrigin)
         var keys: Set<String> = []
-        for path in Set(before.keys).union(after.keys) {
-            keys.formUnion([StoreChange](from: before[path] ?? [:], to: after[path] ?? [:]).map(\.key))
+        for origin in Set(before.keys).union(after.keys) {
+            keys.formUnion([StoreChange](from: before[origin] ?? [:], to: after[origin] ?? [:]).map(\.key))
         }
         return keys
     }
 
-    private var contentsByPath: [FilePath: [String: StoredValue]] {
-        Dictionary(documents.map { ($0.path, $0.contents) }) { first, _ in first }
+    private var contentsByOrigin: [LayerDocument.Origin: [String: StoredValue]] {
+        Dictionary(documents.map { ($0.origin, $0.contents) }) { first, _ in first }
     }
 }
 
-/// A file with several values of a layer.
+/// A file with several values of a layer, or another suite.
 struct LayerDocument: Sendable {
-    let path: FilePath
+    enum Origin: Hashable {
+        case file(FilePath)
+        case suite(SettingsSuite)
+    }
+
+    let origin: Origin
     /// The last good values, without `$schema`.
     let contents: [String: StoredValue]
     /// The error that prevents reading the file.
     let problem: SettingsError?
     /// Whether the file exists, and its values were never known.
     let isUnknown: Bool
+
+    /// The path of the file, or the name of the suite.
+    var source: String {
+        switch origin {
+        case .file(let path): path.description
+        case .suite(let suite): "suite '\(suite.name)'"
+        }
+    }
 
     /// Returns the value of the first of some keys that has one, and that key.
     func value(for keys: StoredKeys) -> (key: String, value: StoredValue)? {
@@ -85,6 +98,13 @@ struct LayerDocument: Sendable {
 
     /// The place of a key's value, for errors; takes time in proportion to the file.
     func location(ofValueForKey key: String) -> SettingsError.Location {
+        switch origin {
+        case .file(let path): Self.location(ofValueForKey: key, in: path)
+        case .suite(let suite): suite.location(ofValueForKey: key) ?? SettingsError.Location(file: source)
+        }
+    }
+
+    private static func location(ofValueForKey key: String, in path: FilePath) -> SettingsError.Location {
         do {
             let file = SettingsFile(path: path, system: SystemCalls())
             return try file.location(ofValueForKey: key) ?? SettingsError.Location(file: path.description)
@@ -92,6 +112,24 @@ struct LayerDocument: Sendable {
             // The file cannot be read any more, and was reported for that.
             return SettingsError.Location(file: path.description)
         }
+    }
+}
+
+extension LayerDocument {
+    /// The values of another suite.
+    init(_ suite: SettingsSuite, contents: [String: StoredValue]) {
+        self.init(origin: .suite(suite), contents: contents, problem: nil, isUnknown: false)
+    }
+}
+
+extension SettingsSuite {
+    /// The place of a stored value in the file of the suite; `nil` without a file.
+    fileprivate func location(ofValueForKey key: String) -> SettingsError.Location? {
+        if let store = engine.store as? any LocatingStore, let found = store.location(ofValueForKey: fullKey(key)) {
+            return found
+        }
+        guard case .durable(let path) = persistence else { return nil }
+        return SettingsError.Location(file: path)
     }
 }
 

@@ -12,6 +12,8 @@ enum LayerSource: Hashable {
     case baseDirectory(FilePath)
     /// A file beneath the store.
     case base(FilePath)
+    /// The stored values of another suite.
+    case suite(SettingsSuite)
 
     /// Returns the sources of some overrides and bases, highest precedence first.
     ///
@@ -19,11 +21,16 @@ enum LayerSource: Hashable {
     ///   - overrides: The overrides, in order of precedence.
     ///   - bases: The bases, in order of precedence.
     ///   - name: The name of the suite.
-    /// - Returns: The sources; empty if no layer has files.
+    /// - Returns: The sources; empty if no layer has files, and none is a suite.
     static func all(_ overrides: [SettingsOverride], _ bases: [SettingsBase], suiteName name: String) -> [LayerSource] {
         // A variable is a statement about one secret, so it comes before the directories.
         let secrets = overrides.flatMap(\.secretVariables) + overrides.flatMap(\.secretDirectories)
         return overrides.flatMap(\.managedFiles) + secrets + bases.flatMap { $0.sources(suiteName: name) }
+    }
+
+    /// The suite, if this is one.
+    var suite: SettingsSuite? {
+        if case .suite(let suite) = self { suite } else { nil }
     }
 }
 
@@ -55,6 +62,7 @@ extension SettingsOverride {
 extension SettingsBase {
     fileprivate func sources(suiteName: String) -> [LayerSource] {
         switch source {
+        case .suite(let suite): return [.suite(suite)]
         case .directory(let path): return [.baseDirectory(.absolute(path))]
         case .file(let path): return [.base(.absolute(path))]
         case .systemWide(let name, let environment):

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A source of values beneath the store of a suite: a file of the system or of the program's package.
+/// A source of values beneath the store of a suite: another suite, or a file of the system or of the program's package.
 ///
 /// ```swift
 /// let suite = SettingsSuite("com.acme.server", bases: [.file("/etc/acme/settings.json"), .systemWide()])
 /// ```
 ///
 /// A value of a base is used while the store has no usable value, and takes precedence over the default. It is never
-/// stored. A directory of drop-ins takes precedence over a file, and a file over the system-wide files, regardless of their
-/// order in the list. Of two bases of one kind, the first takes precedence.
+/// stored. A suite takes precedence over a directory of drop-ins, that over a file, and a file over the system-wide files,
+/// regardless of their order in the list. Of two bases of one kind, the first takes precedence.
 ///
-/// A base has the form of `settings.json`: comments, trailing commas and `$schema` are allowed. A missing file or directory
-/// has no values. Changes of the files are noticed while the program runs: see <doc:OverridingSettings>.
+/// A file has the form of `settings.json`: comments, trailing commas and `$schema` are allowed. A missing file or directory
+/// has no values. Changes of the bases are noticed while the program runs: see <doc:OverridingSettings>.
 public struct SettingsBase: Sendable, Hashable {
     enum Source: Hashable {
+        case suite(SettingsSuite)
         case directory(String)
         case file(String)
         /// `nil` for the name of the suite, and for the environment of the process.
@@ -21,6 +22,22 @@ public struct SettingsBase: Sendable, Hashable {
     }
 
     let source: Source
+
+    /// Uses the values that are stored in another suite, such as that of a fleet.
+    ///
+    /// ```swift
+    /// let fleet = try SettingsSuite.etcd("acme", endpoints: ["http://10.0.0.1:2379"])
+    /// let suite = SettingsSuite("com.acme.server", bases: [.suite(fleet)])
+    /// ```
+    ///
+    /// Only the stored values of the other suite are used, not those of its own layers. A value that this process assigns to it
+    /// is visible at once, and a change by another process a moment after the other suite shows it.
+    ///
+    /// - Parameter suite: The other suite, or a group of one. A suite with the same store has no effect.
+    /// - Returns: The base. The suite is opened with the first setting.
+    public static func suite(_ suite: SettingsSuite) -> SettingsBase {
+        SettingsBase(source: .suite(suite))
+    }
 
     /// Reads values from a file.
     ///
@@ -59,16 +76,17 @@ public struct SettingsBase: Sendable, Hashable {
     /// The position of the base among the kinds, highest precedence first.
     fileprivate var rank: Int {
         switch source {
-        case .directory: 0
-        case .file: 1
-        case .systemWide: 2
+        case .suite: 0
+        case .directory: 1
+        case .file: 2
+        case .systemWide: 3
         }
     }
 }
 
 extension [SettingsBase] {
     /// The bases in order of precedence.
-    var byPrecedence: [SettingsBase] { (0...2).flatMap { rank in filter { $0.rank == rank } } }
+    var byPrecedence: [SettingsBase] { (0...3).flatMap { rank in filter { $0.rank == rank } } }
 }
 
 extension SettingsLayer {
@@ -76,6 +94,6 @@ extension SettingsLayer {
     public static let managed = SettingsLayer(description: "managed")
     /// The layer of files that have one secret each.
     public static let secretFile = SettingsLayer(description: "secret file")
-    /// The layer of files beneath the suite's store.
+    /// The layer of files and suites beneath the suite's store.
     public static let base = SettingsLayer(description: "base")
 }

@@ -12,6 +12,13 @@ protocol ChangeSubscriber: DeliveryReceiver {
 
     /// Ends the subscription: no change follows.
     func finish()
+
+    /// Whether it receives changes that the current task does not propagate to streams and observers.
+    var ignoresQuiet: Bool { get }
+}
+
+extension ChangeSubscriber {
+    var ignoresQuiet: Bool { false }
 }
 
 /// A subscriber that runs user code when it is woken.

@@ -60,8 +60,15 @@ struct SubscriberTable {
 
     /// Offers a commit to the subscribers of its keys.
     ///
+    /// - Parameters:
+    ///   - commit: The commit.
+    ///   - isQuiet: Whether the current task suppresses notifications.
     /// - Returns: The subscribers to wake.
-    func offer(_ commit: StoreCommit) -> StoreDelivery {
+    func offer(_ commit: StoreCommit, isQuiet: Bool = false) -> StoreDelivery {
+        if isQuiet {
+            let others = ofEveryKey.values.filter { $0.ignoresQuiet && !commit.changes.isEmpty && $0.offer(commit) }
+            return StoreDelivery(subscribers: others, origin: commit.origin)
+        }
         var subscribers: [any ChangeSubscriber] = []
         // Those of several keys that the commit was offered to.
         var offered: Set<ID> = []

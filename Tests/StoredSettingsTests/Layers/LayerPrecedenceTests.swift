@@ -10,7 +10,8 @@ import Testing
 /// A layer that can have a value, in order of precedence.
 enum LayerCase: Int, CaseIterable, Sendable {
     case managed, secondManaged, commandLine, environment, secretVariable, secretDirectory, secondSecretDirectory
-    case store, lastDropIn, firstDropIn, file, secondFile, systemWide, secondSystemWide, fallback, `default`
+    case store, otherSuite, secondOtherSuite, lastDropIn, firstDropIn, file, secondFile, systemWide, secondSystemWide,
+        fallback, `default`
 
     static var pairs: [(LayerCase, LayerCase)] {
         allCases.flatMap { high in allCases.filter { $0.rawValue > high.rawValue }.map { (high, $0) } }
@@ -25,7 +26,9 @@ enum LayerCase: Int, CaseIterable, Sendable {
         case .environment: .environment
         case .secretVariable, .secretDirectory, .secondSecretDirectory: .secretFile
         case .store: .store
-        case .lastDropIn, .firstDropIn, .file, .secondFile, .systemWide, .secondSystemWide: .base
+        case .otherSuite, .secondOtherSuite, .lastDropIn, .firstDropIn, .file, .secondFile, .systemWide,
+            .secondSystemWide:
+            .base
         case .fallback: .fallback
         case .default: .default
         }
@@ -97,6 +100,12 @@ struct LayerPrecedenceTests {
             [.file("\(directory)/settings.json"), .file("\(directory)/settings2.json")],
             [.systemWide(environment: ["XDG_CONFIG_DIRS": "relative:\(directory)/xdg:\(directory)/xdg2"])],
         ]
+        bases.append(
+            [LayerCase.otherSuite, .secondOtherSuite]
+                .map { layer in
+                    .suite(.inMemory(has(layer) ? ["port": .integer(Int128(layer.value))] : [:]))
+                }
+        )
         // The order of the kinds must not matter; the order of two of one kind does.
         if isReversed { (overrides, bases) = (overrides.reversed(), bases.reversed()) }
         let store = FallbackStore(
@@ -139,8 +148,9 @@ struct LayerPrecedenceTests {
             let text = port.explain().description
             #expect(text.hasPrefix("port = 1, given by \(directory)/managed.json:1:10, over 2 given by "))
             #expect(text.contains(", over •••• given by \(directory)/variable, over ••••"))
-            #expect(text.contains(", over the stored 8, over 9 given by \(directory)/settings.d/20.json:1:10, "))
-            #expect(text.hasSuffix("over the default 16"))
+            #expect(text.contains(", over the stored 8, over 9 given by suite 'in memory', over 10 given by "))
+            #expect(text.contains(", over 11 given by \(directory)/settings.d/20.json:1:10, "))
+            #expect(text.hasSuffix("over the default 18"))
         }
     }
 
