@@ -34,7 +34,7 @@ extension Setting {
             if let value = try stored.map(box.decode) { candidates.append(Candidate(layer: .store, value: value)) }
         } catch {
             if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
-            if let lastGood = stored.flatMap(box.lastGoodReading) {
+            if let lastGood = stored.flatMap({ box.lastGoodReading(insteadOf: $0) }) {
                 candidates.append(Candidate(layer: .lastGood, value: lastGood.value))
             }
         }

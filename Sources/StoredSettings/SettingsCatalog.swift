@@ -90,7 +90,8 @@ extension SettingsCatalog {
         guard let owner else { return }
         // The engine owns the boxes, and must not own itself through the suites of the settings.
         let boxes = (repeat (each settings).box)
-        let condition = Requirement(requirement, keys, owner) { stored in
+        let prepare: @Sendable () -> Void = { _ = (repeat (each boxes).findLastGoodValue()) }
+        let condition = Requirement(requirement, keys, owner, prepare: prepare) { stored in
             try isMet(repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
         }
         owner.engine.add(condition)

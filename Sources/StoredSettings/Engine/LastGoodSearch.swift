@@ -16,8 +16,8 @@ final class LastGoodSearch<Value: Sendable>: Sendable {
     /// What is known about the values of a key without reading a file.
     struct Clues: Equatable {
         var unusable: StoredValue
-        /// The value that was replaced by an edit of the file.
-        var replaced: StoredValue?
+        /// The values that were stored before; `nil` if they are unknown.
+        var history: LastGoodValues.History?
         /// The values that this process used last, newest first.
         var lastGood: [StoredValue]
     }
@@ -47,28 +47,52 @@ extension SettingBox {
     ///
     /// The first call for a value may read the last good copy of the settings file.
     ///
+    /// - Parameters:
+    ///   - stored: The unusable value.
+    ///   - isNoted: Whether the value that is found is in use from now on.
     /// - Returns: The last good value; `nil` when none is known that this setting can use.
-    func lastGoodReading(insteadOf stored: StoredValue) -> Reading? {
+    func lastGoodReading(insteadOf stored: StoredValue, isNoted: Bool = true) -> Reading? {
         let store = engine.store as? any RecoveringStore
         let name = storedKey ?? key.name
-        let replaced = store?.value(forKey: name, replacedByEdit: stored)
-        let clues = LastGoodSearch<Value>.Clues(unusable: stored, replaced: replaced, lastGood: health.lastGood)
+        let history = store?.history(ofKey: name, before: stored)
+        let clues = LastGoodSearch<Value>.Clues(unusable: stored, history: history, lastGood: health.lastGood)
+        guard isNoted else { return find(clues, in: store, name)?.reading }
         return lastGoodSearch.reading(clues) {
-            guard
-                let reading = firstUsable(of: [clues.replaced] + clues.lastGood, except: stored)
-                    ?? firstUsable(of: [store?.copiedLastGoodValue(forKey: name)], except: stored)
-            else { return nil }
+            guard let (reading, isCertain) = find(clues, in: store, name) else {
+                // What was in use before was removed since.
+                if history?.isComplete == true { health.forgetLastGood() }
+                return nil
+            }
             if let value = reading.stored {
                 health.noteInUse(value)
                 // A secret that was replaced must not survive on the disk.
-                if !metadata.traits.isSecret { store?.retain(value, insteadOf: stored, forKey: name) }
+                if isCertain, !engine.isSecret(name) { store?.retain(value, insteadOf: stored, forKey: name) }
             }
             return reading
         }
     }
 
-    private func firstUsable(of values: [StoredValue?], except unusable: StoredValue) -> Reading? {
-        for case let value? in values where value != unusable {
+    /// Searches for the last good value.
+    ///
+    /// - Returns: The value, and whether no other one can have been stored since; `nil` if there is none.
+    private func find(
+        _ clues: LastGoodSearch<Value>.Clues,
+        in store: (any RecoveringStore)?,
+        _ name: String
+    ) -> (reading: Reading, isCertain: Bool)? {
+        if let history = clues.history {
+            if let reading = firstUsable(of: history.values, except: clues.unusable) { return (reading, true) }
+            guard !history.isComplete else { return nil }
+        }
+        if let reading = firstUsable(of: clues.lastGood, except: clues.unusable) {
+            return (reading, clues.history != nil)
+        }
+        let copied = store?.copiedLastGoodValue(forKey: name)
+        return firstUsable(of: copied.map { [$0] } ?? [], except: clues.unusable).map { ($0, true) }
+    }
+
+    private func firstUsable(of values: [StoredValue], except unusable: StoredValue) -> Reading? {
+        for value in values where value != unusable {
             do {
                 return Reading(value: try decode(value), stored: value)
             } catch {

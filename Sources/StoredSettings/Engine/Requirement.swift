@@ -12,6 +12,10 @@ final class Requirement: Sendable {
     let keys: [StoredKeys]
     private let suite: String
     private let isMet: @Sendable ((StoredKeys) -> StoredValue?) throws -> Bool
+    /// Finds the last good values that are used instead of unusable ones, and may read a file for that.
+    ///
+    /// A check under a lock uses those that were found. The caller holds no lock.
+    let prepare: @Sendable () -> Void
 
     /// Creates a requirement.
     ///
@@ -19,15 +23,17 @@ final class Requirement: Sendable {
     ///   - text: The requirement, in words.
     ///   - keys: The keys of the settings.
     ///   - suite: The suite of the settings.
+    ///   - prepare: Finds the last good values of the settings: see ``prepare``.
     ///   - isMet: Returns whether the values meet the requirement that the settings have for some stored values. It runs user
     ///     code, so it is called under no lock, except by a transaction that has changed one of the values.
     init(
         _ text: String,
         _ keys: [StoredKeys],
         _ suite: SettingsSuite,
+        prepare: @escaping @Sendable () -> Void,
         isMet: @escaping @Sendable ((StoredKeys) -> StoredValue?) throws -> Bool
     ) {
-        (self.text, self.keys, self.isMet) = (text, keys, isMet)
+        (self.text, self.keys, self.prepare, self.isMet) = (text, keys, prepare, isMet)
         self.suite = suite.name
     }
 
@@ -104,6 +110,7 @@ extension SettingsEngine {
     func requirementErrors(for keys: [String]) -> [SettingsError] {
         let requirements = requirements(for: keys)
         guard !requirements.isEmpty else { return [] }
+        for requirement in requirements { requirement.prepare() }
         // Of one moment: a transaction may change several of them.
         let contents = contents()
         return requirements.compactMap { requirement in
@@ -132,14 +139,31 @@ extension SettingsEngine {
         _ = consume old
     }
 
+    /// Finds the last good values for all requirements, before a check under a lock.
+    func prepareRequirements() {
+        guard hasRequirements.load(ordering: .acquiring) else { return }
+        for requirement in requirementTable.withLock(\.all) { requirement.prepare() }
+    }
+
     /// Throws ``SettingsError`` if changed contents do not meet a requirement.
+    ///
+    /// A requirement whose values are the same as before is not checked: an edit may have violated it, which is no reason to
+    /// refuse a change of other values.
     ///
     /// - Parameters:
     ///   - keys: The keys that are changed.
-    ///   - stored: Returns the new value of a key.
+    ///   - old: Returns the value of a key before the change.
+    ///   - new: Returns the new value of a key.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/requirementNotMet``.
-    func checkRequirements(for keys: some Sequence<String>, _ stored: (String) -> StoredValue?) throws {
-        for requirement in requirements(for: keys) { try requirement.check(requirement.combination(stored)) }
+    func checkRequirements(
+        for keys: some Sequence<String>,
+        from old: (String) -> StoredValue?,
+        to new: (String) -> StoredValue?
+    ) throws {
+        for requirement in requirements(for: keys) {
+            let combination = requirement.combination(new)
+            if combination != requirement.combination(old) { try requirement.check(combination) }
+        }
     }
 
     /// Checks the requirements that some assignments may violate.
@@ -152,6 +176,7 @@ extension SettingsEngine {
         _ keys: [String]
     ) throws -> [String: StoredValue?] {
         let requirements = requirements(for: keys)
+        for requirement in requirements { requirement.prepare() }
         var before: [String: StoredValue?] = [:]
         do {
             // Of one moment. They are released before the commit, which would have to copy them.
@@ -166,6 +191,16 @@ extension SettingsEngine {
 }
 
 extension SettingBox {
+    /// Finds the last good value if the stored one is unusable, and reports nothing.
+    func findLastGoodValue() {
+        guard let stored = storedValue else { return }
+        do {
+            _ = try decode(stored)
+        } catch {
+            _ = lastGoodReading(insteadOf: stored)
+        }
+    }
+
     /// Returns the value that the setting would have for a stored value, for a check.
     ///
     /// It notes and reports nothing, and reads no file.

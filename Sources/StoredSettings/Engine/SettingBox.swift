@@ -205,7 +205,7 @@ extension SettingBox {
                 return Reading(value: value, stored: stored)
             }
         } catch {
-            let lastGood = stored.flatMap(lastGoodReading)
+            let lastGood = stored.flatMap { lastGoodReading(insteadOf: $0, isNoted: isReported) }
             if isReported, let stored { report(error, about: stored, hasLastGood: lastGood != nil) }
             var reading = lastGood ?? fallbackReading(isReported: isReported, hasStoredValue: true)
             reading.isOfUnusable = true

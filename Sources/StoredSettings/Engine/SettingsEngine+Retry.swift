@@ -60,18 +60,41 @@ extension SettingsEngine {
 
     /// Drops the pending writes after which a requirement would not be met: another value may have been stored since they were
     /// assigned.
-    func dropPendingWritesThatViolateRequirements() {
-        guard hasRequirements.load(ordering: .acquiring) else { return }
+    ///
+    /// - Returns: What the others were checked with.
+    func dropPendingWritesThatViolateRequirements() -> CheckedPendingWrites {
+        var checked = CheckedPendingWrites()
+        guard hasRequirements.load(ordering: .acquiring) else { return checked }
         let versions = state.withLock { $0.pendingWrites.versions }
         for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
-            let contents = contents()
+            let requirements = requirements(for: CollectionOfOne(key))
+            guard !requirements.isEmpty else { continue }
+            for requirement in requirements { requirement.prepare() }
+            let stored = store.contents()
+            let contents = state.withLock { $0.pendingWrites.applied(to: stored) }
             do {
-                try checkRequirements(for: CollectionOfOne(key)) { contents[$0] }
+                for requirement in requirements { try requirement.check(requirement.combination { contents[$0] }) }
+                checked.versions[key] = version
+                for name in requirements.flatMap(\.keys).flatMap(\.all) {
+                    checked.stored.updateValue(stored[name], forKey: name)
+                }
             } catch {
                 forget(key, upTo: version)
                 drop(key, because: SettingsError.wrapping(error, as: .requirementNotMet))
             }
         }
+        return checked
+    }
+
+    /// Throws ``OutdatedCheck`` if pending writes were checked with other values than those that are stored now.
+    func check(_ checked: CheckedPendingWrites, in transaction: StoreTransaction) throws {
+        guard hasRequirements.load(ordering: .acquiring) else { return }
+        let versions = state.withLock { $0.pendingWrites.versions }
+        let isCurrent =
+            versions.allSatisfy { checked.versions[$0.key] == $0.value || !isRestricted($0.key) }
+            // The values that a store holds are in the form of JSON.
+            && checked.stored.allSatisfy { transaction[$0.key]?.storedAsJSON == $0.value?.storedAsJSON }
+        guard isCurrent else { throw OutdatedCheck() }
     }
 
     private func drop(_ key: String, because cause: SettingsError) {
@@ -81,6 +104,17 @@ extension SettingsEngine {
         report(error)
     }
 }
+
+/// The pending writes that meet the requirements, and the values that they were checked with.
+struct CheckedPendingWrites {
+    /// The versions of the pending writes that have to meet requirements.
+    var versions: [String: PendingWrites.Version] = [:]
+    /// The stored values of all settings of these requirements.
+    var stored: [String: StoredValue?] = [:]
+}
+
+/// Pending writes have to be checked again.
+struct OutdatedCheck: Error {}
 
 extension SettingsError.Code {
     /// Whether the same write may succeed later.

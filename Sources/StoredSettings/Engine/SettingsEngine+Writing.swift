@@ -8,10 +8,15 @@ extension SettingsEngine {
     func transact<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
         let scope = TransactionScope()
         defer { scope.performPostponed() }
+        if TransactionScope.current == nil { prepareRequirements() }
         return try commit { transaction in
             let result = try scope.run {
+                // With the pending writes, which were checked before.
+                let before = transaction
                 let result = try body(&transaction)
-                try checkRequirements(for: transaction.changes.lazy.map(\.key)) { transaction[$0] }
+                let after = transaction
+                let changed = after.edited.map(\.key).filter { after[$0] != before[$0] }
+                try checkRequirements(for: changed, from: { before[$0] }, to: { after[$0] })
                 return result
             }
             try transaction.checkStorable()
@@ -204,13 +209,31 @@ extension SettingsEngine {
         only key: String? = nil,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
-        dropPendingWritesThatViolateRequirements()
+        for _ in 0..<Self.mostChecks {
+            let checked = dropPendingWritesThatViolateRequirements()
+            do {
+                return try commitPending(isBlind: isBlind, only: key, checked, body)
+            } catch is OutdatedCheck {
+                // Another thread or process has changed a value meanwhile.
+                continue
+            }
+        }
+        throw SettingsError.alwaysChanged
+    }
+
+    private func commitPending<Result>(
+        isBlind: Bool,
+        only key: String?,
+        _ checked: CheckedPendingWrites,
+        _ body: (inout StoreTransaction) throws -> Result
+    ) throws -> Result {
         // A body can run more than once.
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             // The store has read the commits of other processes, so the writes that are still pending are newer.
             guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return try body(&transaction) }
+            try check(checked, in: transaction)
             let flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
             let result = try body(&transaction)
             let delivery = state.withLock { state -> StoreDelivery? in

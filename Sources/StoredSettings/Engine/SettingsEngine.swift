@@ -86,6 +86,9 @@ extension SettingsEngine {
 }
 
 extension SettingsEngine {
+    /// Whether any declaration of a key in this process is secret.
+    func isSecret(_ key: String) -> Bool { secretKeys.withLock { $0.contains(key) } }
+
     /// The last good value of a key, and the reports about an unusable one.
     func health(ofKey key: String) -> ValueHealth {
         valueHealth.withLock { $0.health(forKey: key) }

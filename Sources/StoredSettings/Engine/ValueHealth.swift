@@ -49,6 +49,11 @@ final class ValueHealth: Sendable {
         }
     }
 
+    /// Forgets the values that were usable, because the key had no value since.
+    func forgetLastGood() {
+        state.withLock { $0.lastGood = [] }
+    }
+
     /// Notes an earlier value that is used instead of an unusable one.
     func noteInUse(_ lastGood: StoredValue) {
         state.withLock { $0.lastGood.moveToFront(lastGood) }

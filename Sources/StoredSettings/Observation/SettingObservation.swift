@@ -29,15 +29,14 @@ extension Setting {
             known.map { $0.change(commit) } ?? StoredValueChange(of: commit)
         }
         let last = LastReading<Value>()
-        let isDelivering = initial || followsLayers
-        let subscriber = CallbackSubscriber(isDelivering: isDelivering, change) { change in
+        // Until the value that changes start from is known, changes wait.
+        let subscriber = CallbackSubscriber(isDelivering: true, change) { change in
             if let change = self.change(change, after: last) { onChange(change) }
         }
         let (id, value) =
             known.map { (engine.addSubscriber(subscriber, forKeys: storedKeys.all), $0.begin(with: engine.contents())) }
             ?? engine.addSubscriber(subscriber, forKey: key)
         let observation = SettingObservation(subscriber, id: id, engine: engine)
-        guard isDelivering else { return observation }
         let reading = initial ? box.reading(of: value) : box.quietReading(of: value)
         last.note(reading)
         if initial {

@@ -77,7 +77,7 @@ extension Setting {
             let (subscription, value) = setting.subscribe()
             self.subscription = subscription
             last = LastReading()
-            if setting.followsLayers { last.note(setting.box.quietReading(of: value)) }
+            last.note(setting.box.quietReading(of: value))
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
@@ -136,11 +136,11 @@ extension Setting {
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - last: The last value of the subscriber; `nil` if it is not known.
+    ///   - last: The last value of the subscriber.
     /// - Returns: The change.
-    func change(_ change: StoredValueChange, after last: LastReading<Value>?) -> SettingChange<Value>? {
+    func change(_ change: StoredValueChange, after last: LastReading<Value>) -> SettingChange<Value>? {
         let new = box.reading(of: change.new)
-        let known = last?.note(new)
+        let known = last.note(new)
         var old = box.quietReading(of: change.old)
         // A change of a layer has no old value: the snapshot before is not known anymore. And which value was used instead of
         // an unusable one, others may have changed since.
@@ -163,9 +163,4 @@ final class LastReading<Value: Sendable>: Sendable {
             return reading
         }
     }
-}
-
-extension Setting {
-    /// Whether layers of the suite can change.
-    var followsLayers: Bool { suite.layers?.files != nil }
 }

@@ -65,9 +65,8 @@ extension SettingsSuite {
     ) -> SettingObservation {
         let keys = Set(settings.flatMap(\.storedKeys.all))
         let observed = settings.map { $0.followed() }
-        let needsStart = observed.contains(where: \.needsStart)
         // Until the values that changes start from are known, changes wait.
-        let subscriber = CallbackSubscriber(isDelivering: initial || needsStart) {
+        let subscriber = CallbackSubscriber(isDelivering: true) {
             SettingsSuite.Change($0, keys: keys, includesLayers: true)
         } callback: { change in
             var hasChanged = false
@@ -76,12 +75,10 @@ extension SettingsSuite {
             if hasChanged { onChange() }
         }
         let observation = SettingObservation(subscriber, id: engine.addSubscriber(subscriber), engine: engine)
-        if needsStart {
-            let contents = engine.contents()
-            for setting in observed { setting.begin(with: contents) }
-        }
+        let contents = engine.contents()
+        for setting in observed { setting.begin(with: contents) }
         if initial { onChange() }
-        if initial || needsStart { subscriber.endDelivery() }
+        subscriber.endDelivery()
         return observation
     }
 
@@ -118,9 +115,6 @@ protocol ObservedSetting: Sendable {
 
 /// A setting of any type, with the values that a subscriber knows.
 protocol FollowedSetting: Sendable {
-    /// Whether the first values have to be known before changes can be compared with them.
-    var needsStart: Bool { get }
-
     /// Begins with the contents of the store after the subscription.
     func begin(with contents: [String: StoredValue])
 
@@ -132,14 +126,11 @@ private struct Followed<Value: Sendable>: FollowedSetting {
     let setting: Setting<Value>
     /// `nil` for a setting that has one key.
     let known: KnownValues?
-    /// `nil` in a suite whose layers do not change.
-    let last: LastReading<Value>?
-
-    var needsStart: Bool { known != nil || last != nil }
+    let last = LastReading<Value>()
 
     func begin(with contents: [String: StoredValue]) {
         known?.begin(with: contents)
-        last?.note(setting.box.quietReading(of: setting.storedKeys.value { contents[$0] }))
+        last.note(setting.box.quietReading(of: setting.storedKeys.value { contents[$0] }))
     }
 
     func hasChanged(in change: SettingsSuite.Change) -> Bool {
@@ -157,7 +148,7 @@ extension Setting: ObservedSetting {
     package var storedKeys: StoredKeys { box.key.storedKeys }
 
     func followed() -> any FollowedSetting {
-        Followed(setting: self, known: knownValues, last: followsLayers ? LastReading() : nil)
+        Followed(setting: self, known: knownValues)
     }
 
     /// The error of a call on one suite for a setting of another one.

@@ -221,8 +221,8 @@ protocol LocatingStore: SettingsStore {
 
 /// A store that knows earlier values of a key, for when the stored one is unusable.
 protocol RecoveringStore: SettingsStore {
-    /// Returns the value that was replaced when an edit stored a value; `nil` if that is unknown.
-    func value(forKey key: String, replacedByEdit value: StoredValue) -> StoredValue?
+    /// Returns the values that a key had before the stored one; `nil` if they are unknown.
+    func history(ofKey key: String, before value: StoredValue) -> LastGoodValues.History?
 
     /// Returns the last good value of a key on the disk; `nil` if there is none.
     ///

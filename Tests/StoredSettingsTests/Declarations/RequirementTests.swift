@@ -256,6 +256,72 @@ struct RequirementTests {
         }
     }
 
+    @Test("an assignment that waits for another process is checked again with its values", .deadlockLimit)
+    func overtakenWhileWaiting() async throws {
+        try await withFile { path, open in
+            let ((_, pool), (other, _)) = (open(), open())
+            try pool.suite.setStoredValue(40, forKey: "most")
+            let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
+            let hasBegun = Mutex(false)
+            async let commit: Void = onThread {
+                #expect(throws: Never.self) {
+                    try other.commit { transaction in
+                        hasBegun.withLock { $0 = true }
+                        // Until the assignment was checked, and its commit waits for this one.
+                        while journal.page[JournalHeader.lockWord] & JournalLock.awaitedBit == 0 { usleep(1_000) }
+                        transaction["most"] = 10
+                    }
+                }
+            }
+            await eventually("the other process has the lock") { hasBegun.withLock(\.self) }
+            await Task { pool.$least.value = 30 }.value
+            await commit
+            await eventually("the assignment is dropped") { !pool.suite.engine.isPending("least") }
+            #expect(pool.suite.snapshot() == ["most": 10])
+            #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+        }
+    }
+
+    @Test("a transaction of other settings is not refused because of an assignment that waits")
+    func innocentTransaction() async throws {
+        try await withFile { path, open in
+            let (store, pool) = open()
+            try pool.suite.setStoredValue(40, forKey: "most")
+            let lock = try HeldJournalLock(besideFileAt: path)
+            await Task { pool.$least.value = 30 }.value
+            #expect(pool.suite.engine.isPending("least"))
+            lock.release()
+            try pool.suite.transaction { $0[storedValueFor: "other"] = 1 }
+            #expect(pool.suite.snapshot() == ["least": 30, "most": 40, "other": 1])
+            // An edit that violates the requirement is no reason to refuse other changes.
+            try pool.suite.checkpoint()
+            try path.replaceFile(with: #"{"least": 30, "most": 5}"#)
+            store.look()
+            try pool.suite.transaction { $0[storedValueFor: "other"] = 2 }
+            try pool.suite.transaction { $0[pool.$least] = 30 }
+            #expect(throws: SettingsError.self) { try pool.suite.transaction { $0[pool.$least] = 29 } }
+            #expect(store.contents() == ["least": 30, "most": 5, "other": 2])
+        }
+    }
+
+    @Test("a requirement is checked with the last good value that is in use, also one that was never read")
+    func lastGood() async throws {
+        try await withFile { path, open in
+            do {
+                let (store, pool) = open()
+                try pool.$least.set(5)
+                try pool.$most.set(50)
+                try pool.suite.synchronize()
+                store.close()
+            }
+            try path.replaceFile(with: #"{"least": 5, "most": 2000}"#)
+            let (_, pool) = open()
+            #expect(throws: SettingsError(.requirementNotMet, fact: "")) { try pool.$least.set(51) }
+            try pool.$least.set(50)
+            #expect(pool.values == [50, 50])
+        }
+    }
+
     @Test(
         "validate reports each requirement that is not met, once, and the values that it is checked with include overrides"
     )

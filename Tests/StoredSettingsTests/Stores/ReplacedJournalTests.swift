@@ -222,6 +222,37 @@ struct ReplacedJournalTests {
         }
     }
 
+    @Test(
+        "a change right after a link on the path leads to another directory takes the values of the old journal along",
+        arguments: [false, true]
+    )
+    func becomesOtherDirectory(hasNewStore: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let manager = FileManager.default
+            for name in ["r1", "r2"] {
+                try manager.createDirectory(atPath: "\(directory)/\(name)", withIntermediateDirectories: false)
+            }
+            try "\(directory)/r2/settings.json".overwriteFile(with: #"{"a": 10, "b": 20}"#)
+            #expect(symlink("r1", directory + "/current") == 0)
+            let path = FilePath(directory + "/current/settings.json")
+            var stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }
+            try stores[0].commit { $0["a"] = 1 }
+            try stores[0].checkpoint()
+            try stores[0].commit { $0["b"] = 2 }
+            #expect(stores[1].contents() == ["a": 1, "b": 2])
+            #expect(symlink("r2", directory + "/new") == 0)
+            #expect(rename(directory + "/new", directory + "/current") == 0)
+            if hasNewStore { stores.append(FileStore(path: path, checkpointsInBackground: false)) }
+            try stores[hasNewStore ? 2 : 1].commit { $0["c"] = 3 }
+            for store in stores.prefix(2) {
+                store.look()
+                #expect(store.contents() == ["a": 10, "b": 2, "c": 3])
+            }
+            try stores[0].synchronize()
+            for store in stores { #expect(store.contents() == ["a": 10, "b": 2, "c": 3]) }
+        }
+    }
+
     @Test("no mapping of a replaced journal remains")
     func mappings() async throws {
         try await withTemporaryDirectory { directory in

@@ -104,7 +104,7 @@ extension FileStoreState {
         if let contents = base.contents {
             for key in newer { settings.overridden.updateValue(contents[key], forKey: key) }
             let edits = edits.filter { !newer.contains($0.key) }
-            settings.lastGood.noteEdits(edits)
+            settings.lastGood.note(edits)
             publish(edits, .external)
         }
         settle(base)
@@ -125,7 +125,7 @@ extension FileStoreState {
             new[key] = contents[key]
         }
         let edits = [StoreChange](from: contents.all, to: new)
-        settings.lastGood.noteEdits(edits)
+        if isOpened { settings.lastGood.note(edits) }
         publish(edits, .external)
         settle(base)
         return true
@@ -184,8 +184,25 @@ extension FileStoreState {
             }
             changes.sort { $0.key < $1.key }
         }
-        settings.lastGood.noteEdits(changes)
+        noteHistory(changes, of: reloaded)
         publish(changes, .external, resultingIn: new)
+    }
+
+    /// Notes the values that an edit has replaced.
+    ///
+    /// Several values may have come between those in memory and those that another process has set.
+    private mutating func noteHistory(_ changes: [StoreChange], of reloaded: ReloadedContents) {
+        guard isOpened else { return }
+        let edits = isPlaced(reloaded.base.reading) ? [] : changes.filter { journal.journaled[$0.key] == nil }
+        let edited = Set(edits.map(\.key))
+        settings.lastGood.forget(changes.lazy.map(\.key).filter { !edited.contains($0) })
+        settings.lastGood.note(edits)
+    }
+
+    /// Whether checkpoints have put a file in place since the last one was read, and no edit has come between.
+    private func isPlaced(_ reading: SettingsFile.Reading?) -> Bool {
+        guard let page = journal.journal?.page, let placed = PlacedFile(in: page) else { return false }
+        return placed.lineage == settings.lineage && placed.isUnchanged(reading?.status, in: page)
     }
 
     /// Whether the file has the same value under a key as when it was read last.

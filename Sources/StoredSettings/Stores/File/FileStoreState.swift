@@ -94,7 +94,10 @@ extension FileStoreState {
     ///   - origin: The process that made the changes.
     mutating func apply(_ changes: [StoreChange], end: UInt32, _ origin: SettingChangeOrigin) {
         for change in changes {
-            settings.lastGood.noteSet(change.key)
+            switch origin {
+            case .local: settings.lastGood.noteOwn(change.key, from: change.old, to: change.new)
+            case .external: settings.lastGood.note([change])
+            }
             noteRecord(of: change.key, over: change.old, end: end)
         }
         publish(changes, origin)
@@ -146,8 +149,9 @@ extension FileStoreState {
         forKey key: String
     ) -> StoredValue? {
         version &+= 1
-        settings.lastGood.noteSet(key)
-        return contents.replace(value, at: place, forKey: key)
+        let old = contents.replace(value, at: place, forKey: key)
+        settings.lastGood.noteOwn(key, from: old, to: value)
+        return old
     }
 
     /// Returns the contents for a checkpoint.

@@ -297,6 +297,16 @@ extension Journal {
         return status.size < Int(published.end) || current == nil ? .cut : .here
     }
 
+    /// Whether a directory contains the file of the journal, wherever that is.
+    var isInDirectory: Bool {
+        do {
+            return try system.status(of: file).linkCount > 0
+        } catch {
+            // Then it counts as removed.
+            return false
+        }
+    }
+
     /// Whether another journal may have replaced this one already, with all its records.
     ///
     /// This remains `true` if the process that replaces the journal dies before it has finished. Readers then look at

@@ -11,14 +11,15 @@ struct LastCheckpoint {
     private var lastGoodInode: UInt64?
     /// Whether the journal is another one, whose checkpoints replace the last good copy.
     private var isOtherJournal: Bool
-    /// The path of the journal.
-    private var journalPath: FilePath
+    /// Whether the journal still exists, in another place.
+    private var isMoved: Bool
 
     /// - Parameters:
     ///   - journal: The journal that is lost, or whose records are.
     ///   - new: The journal in its place, if it is another one.
     init?(through journal: Journal, before new: Journal? = nil) {
-        (isOtherJournal, journalPath) = (new != nil, journal.file.path)
+        isOtherJournal = new != nil
+        isMoved = new.map { $0.file.path != journal.file.path || journal.isInDirectory } ?? false
         if journal.isAlive {
             (placed, change) = (PlacedFile(in: journal.page), PlacedFile.change(in: journal.page))
             lastGoodInode = journal.page[JournalHeader.lastGoodWord]
@@ -34,7 +35,7 @@ struct LastCheckpoint {
         placed?.isUnchanged(status, since: change) ?? false
     }
 
-    /// Whether the settings path leads to another file since, and no checkpoint has written to that one.
+    /// Whether the settings path leads to another file or directory since, and no checkpoint has written there.
     ///
     /// The values of the other file are then merged as those of an edit are: the values that no checkpoint had written are
     /// newer.
@@ -42,7 +43,7 @@ struct LastCheckpoint {
     /// - Parameter journal: The journal beside the other file.
     /// - Returns: Whether this is so.
     func isBeforeMove(to journal: Journal) -> Bool {
-        journal.file.path != journalPath && journal.page[JournalHeader.checkpointedWord] == 0
+        isMoved && journal.page[JournalHeader.checkpointedWord] == 0
     }
 
     /// The contents that the checkpoint has written, if their copy is still there.

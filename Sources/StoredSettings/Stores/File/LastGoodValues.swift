@@ -3,56 +3,94 @@
 
 /// Earlier values of keys whose stored values may be unusable.
 ///
-/// The store does not know which values are usable. It remembers what an edit of the file has replaced, until the next read
-/// shows whether the new value is usable, and the last good values that readers have found.
+/// The store does not know which values are usable. It remembers what edits of the file and other processes have replaced, until
+/// a read shows whether the new value is usable, and the last good values that readers have found.
 struct LastGoodValues {
-    private struct Replacement {
-        var value: StoredValue
-        var earlier: StoredValue
+    /// The values that a key had before the current one, as far as they are known.
+    struct History: Equatable {
+        /// Newest first.
+        var values: [StoredValue]
+        /// Whether the key had no value before these, so that no other earlier value is a good one.
+        var isComplete: Bool
     }
 
-    /// What edits of the file have replaced.
-    private var edits: [String: Replacement] = [:]
-    /// The last good values that the next copy retains, with the unusable values that are stored.
-    private var retained: [String: Replacement] = [:]
+    private struct Change {
+        /// `nil` if the value was removed.
+        var value: StoredValue?
+        var history: History
+    }
+
+    private struct Retained {
+        var lastGood: StoredValue
+        /// The unusable value that is stored.
+        var unusable: StoredValue
+    }
+
+    /// The changes of the keys that edits of the file, other processes and removals have changed.
+    private var changes: [String: Change] = [:]
+    /// The last good values that the next copy retains.
+    private var retained: [String: Retained] = [:]
 
     /// The number of keys whose values are remembered.
     private static let maximumCount = 1_000
+    /// The number of earlier values of one key that are remembered.
+    private static let maximumHistory = 4
 
-    /// Notes the values that an edit has replaced.
-    mutating func noteEdits(_ changes: [StoreChange]) {
-        for change in changes {
-            if edits.count >= Self.maximumCount { edits.removeAll() }
-            edits[change.key] = change.new.flatMap { new in change.old.map { Replacement(value: new, earlier: $0) } }
+    /// Notes changes after which a key may have an unusable value.
+    mutating func note(_ changes: [StoreChange]) {
+        for change in changes { note(change) }
+    }
+
+    private mutating func note(_ change: StoreChange) {
+        if !retained.isEmpty { retained[change.key] = nil }
+        var history = History(values: [], isComplete: true)
+        if let old = change.old {
+            let known = changes[change.key].flatMap { $0.value == old ? $0.history : nil }
+            history = known ?? History(values: [], isComplete: false)
+            history.values.insert(old, at: 0)
+            if history.values.count > Self.maximumHistory { history.values.removeLast() }
+        }
+        if changes.count >= Self.maximumCount { changes.removeAll() }
+        changes[change.key] = Change(value: change.new, history: history)
+    }
+
+    /// Notes that this process has set or removed a value.
+    ///
+    /// A value that it sets is usable by the setting that sets it. So this is fast while nothing is known about the key.
+    mutating func noteOwn(_ key: String, from old: StoredValue?, to new: StoredValue?) {
+        guard new == nil || !changes.isEmpty || !retained.isEmpty else { return }
+        if new == nil || changes[key] != nil {
+            note(StoreChange(key: key, old: old, new: new))
+        } else if !retained.isEmpty {
+            retained[key] = nil
         }
     }
 
-    /// Notes that a value was set or removed, so that earlier ones are no longer the last good ones.
-    mutating func noteSet(_ key: String) {
-        if !edits.isEmpty { edits[key] = nil }
-        if !retained.isEmpty { retained[key] = nil }
+    /// Forgets the earlier values of keys that have changed in an unknown way.
+    mutating func forget(_ keys: some Sequence<String>) {
+        for key in keys { (changes[key], retained[key]) = (nil, nil) }
     }
 
-    /// Returns the value that an edit has replaced; `nil` when the stored value does not come from an edit.
-    func earlier(forKey key: String, before value: StoredValue) -> StoredValue? {
-        edits[key].flatMap { $0.value == value ? $0.earlier : nil }
+    /// Returns the values that a key had before a value; `nil` if they are unknown.
+    func history(ofKey key: String, before value: StoredValue) -> History? {
+        changes[key].flatMap { $0.value == value ? $0.history : nil }
     }
 
     /// Retains the last good value of a key while an unusable value is stored.
     mutating func retain(_ lastGood: StoredValue, insteadOf value: StoredValue, forKey key: String) {
         if retained.count >= Self.maximumCount { retained.removeAll() }
-        retained[key] = Replacement(value: value, earlier: lastGood)
+        retained[key] = Retained(lastGood: lastGood, unusable: value)
     }
 
     /// Returns the last good values of keys whose unusable values are still stored.
     func current(_ stored: (String) -> StoredValue?) -> [String: StoredValue] {
-        retained.filter { stored($0.key) == $0.value.value }.mapValues(\.earlier)
+        retained.filter { stored($0.key) == $0.value.unusable }.mapValues(\.lastGood)
     }
 }
 
 extension FileStore {
-    func value(forKey key: String, replacedByEdit value: StoredValue) -> StoredValue? {
-        peek { $0.settings.lastGood.earlier(forKey: key, before: value) }
+    func history(ofKey key: String, before value: StoredValue) -> LastGoodValues.History? {
+        peek { $0.settings.lastGood.history(ofKey: key, before: value) }
     }
 
     func copiedLastGoodValue(forKey key: String) -> StoredValue? {
