@@ -43,7 +43,7 @@ let package = Package(
         .executableTarget(name: "endurance", dependencies: ["StoredSettings"], path: "Tests/Endurance"),
 
         // Benchmarks, each beside its floor: `swift run -c release Benchmarks`.
-        .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings"]),
+        .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings", "StoredSettingsEtcd"]),
 
         // Waiting with a deadline, and temporary directories.
         .target(name: "TestSupport", path: "Tests/TestSupport"),

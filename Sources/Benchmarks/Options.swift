@@ -5,6 +5,8 @@ struct Options {
     var isHelpWanted = false
     var isJSON = false
     var filter = ""
+    /// The address of a server of etcd; `nil` without the rows that need one.
+    var etcd: String?
     var effort = Effort.full
     /// The number of runs per row without measuring; `nil` to measure.
     var count: Int?
@@ -16,6 +18,7 @@ struct Options {
         and bars. Missed bars are listed, but do not change the exit code.
 
           --filter TEXT   only rows whose group or name contains TEXT; case is ignored
+          --etcd ADDRESS  also measure suites in this etcd, such as http://127.0.0.1:2379
           --quick         fewer and shorter passes: under 20 seconds, and noisier
           --json          print one JSON object instead of the table, in nanoseconds and bytes
           --count N       run each row's operation N times without measuring, to count instructions
@@ -36,6 +39,7 @@ struct Options {
             case "--json": isJSON = true
             case "--quick": effort = .quick
             case "--filter": filter = try Self.value(of: argument, &rest)
+            case "--etcd": etcd = try Self.value(of: argument, &rest)
             case "--count": count = try Self.positive(try Self.value(of: argument, &rest), argument)
             default: throw UsageError("there is no option \(argument); see --help")
             }
@@ -44,7 +48,8 @@ struct Options {
 
     /// The selected rows.
     var rows: [Row] {
-        Rows.all.filter { filter.isEmpty || "\($0.group): \($0.name)".lowercased().contains(filter.lowercased()) }
+        (Rows.all + (etcd.map(Rows.fleet) ?? []))
+            .filter { filter.isEmpty || "\($0.group): \($0.name)".lowercased().contains(filter.lowercased()) }
     }
 
     private static func value(of option: String, _ rest: inout ArraySlice<String>) throws -> String {

@@ -19,6 +19,11 @@ struct Measurement: Encodable {
     }
 }
 
+extension Measurement {
+    /// The difference from the comparison to which this is in a ratio.
+    func difference(for ratio: Double) -> Double { median - median / ratio }
+}
+
 extension [Double] {
     var median: Double { quantile(0.5) }
 

@@ -81,6 +81,8 @@ struct Failure: Error, CustomStringConvertible {
 enum Bar {
     /// At most this multiple of the comparison.
     case atMost(Double)
+    /// At most this many nanoseconds more than the comparison.
+    case atMostAbove(Double)
     /// Faster than the comparison by this factor.
     case faster(Double)
     /// Two threads together achieve this multiple of the throughput of one.
@@ -93,6 +95,7 @@ enum Bar {
     func isMet(by subject: Measurement, ratio: Double?) -> Bool? {
         switch self {
         case .atMost(let limit): ratio.map { $0 <= limit }
+        case .atMostAbove(let limit): ratio.map { subject.difference(for: $0) <= limit }
         case .faster(let factor): ratio.map { $0 * factor <= 1 }
         case .together(let factor): ratio.map { $0 * factor <= 2 }
         case .median(let limit): subject.median <= limit

@@ -30,6 +30,7 @@ enum Format {
     static func bar(_ bar: Bar) -> String {
         switch bar {
         case .atMost(let limit): "≤ \(short(limit)) ×"
+        case .atMostAbove(let limit): "≤ \(shortTime(limit)) more"
         case .faster(let factor): "≥ \(short(factor)) × faster"
         case .together(let factor): "≥ \(short(factor)) × the reads"
         case .median(let limit): "median ≤ \(shortTime(limit))"
@@ -43,6 +44,10 @@ enum Format {
         case .faster:
             guard let ratio else { return "–" }
             return ratio <= 1 ? "\(number(1 / ratio)) × faster" : "\(number(ratio)) × slower"
+        case .atMostAbove:
+            guard let ratio else { return "–" }
+            let difference = subject.difference(for: ratio)
+            return difference < 0 ? "\(time(-difference)) less" : "\(time(difference)) more"
         case .together:
             return ratio.map { "\(number(2 / $0)) × the reads" } ?? "–"
         case .median:
