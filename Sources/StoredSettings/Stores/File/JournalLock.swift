@@ -241,7 +241,10 @@ extension JournalLock {
     private func tryAcquire(_ turn: inout Turn) throws -> Bool {
         switch try tryAcquire() {
         case .done: return true
-        case .refused: return false
+        case .refused:
+            // The lock may be free all the same. Then sleeping until it is released would not sleep.
+            SystemCalls.sleep(seconds: 0.001)
+            return false
         case .held: break
         }
         let token = token.load(ordering: .relaxed)
