@@ -17,12 +17,14 @@ extension SettingsEngine {
         for files in layerFiles.withLock(\.self) { files.watch() }
     }
 
-    /// Invalidates caches, and offers a change of layers to the subscribers of some keys.
+    /// Notifies the subscribers of some keys of a change of layers.
+    ///
+    /// The caller holds no lock, because reading the store can report errors. Changes of layers contain no values of them:
+    /// each subscriber reads the newest one. So the order of several calls does not matter.
     ///
     /// - Parameter keys: The keys whose values in the layers have changed.
-    /// - Returns: The delivery to perform, without a lock.
-    func layersChanged(keys: Set<String>) -> StoreDelivery {
-        invalidate()
+    func deliverLayerChanges(ofKeys keys: Set<String>) {
+        guard !keys.isEmpty else { return }
         var delivery = StoreDelivery.none
         for key in keys.sorted() {
             let part = withValue(forKey: key) { value, state in
@@ -35,6 +37,6 @@ extension SettingsEngine {
             delivery.subscribers += part.subscribers
         }
         delivery.origin = .external
-        return delivery
+        delivery.perform()
     }
 }

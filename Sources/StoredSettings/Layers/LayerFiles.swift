@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// A change replaces the snapshot, invalidates the caches of the engine, and is offered to its subscribers.
 ///
-/// The lock of the loader is taken before those of the store and the engine, except by the body of a transaction, which
-/// holds only the locks that writers wait for.
+/// No store is called, and no code of the user runs, under the lock of the loader. The body of a transaction, which holds
+/// the locks that writers wait for, may take it.
 final class LayerFiles: Sendable {
     private struct State {
         var snapshot: LayerSnapshot?
@@ -107,14 +107,15 @@ final class LayerFiles: Sendable {
             for suite in suites.withLock(\.self) { suite.refresh() }
         }
         guard let found = loader.withLock({ look(&$0) }) else { return }
-        found.delivery.perform()
+        engine()?.deliverLayerChanges(ofKeys: found.keys)
         report(found.problems, besides: found.known)
         if found.isUnsettled { lookAgain(after: SettingsFileState.settlingTime) }
     }
 
     /// What a look has found, to be delivered without a lock.
     private struct Found {
-        var delivery = StoreDelivery.none
+        /// The keys whose values have changed.
+        var keys: Set<String> = []
         var problems: [SettingsError]
         var known: [SettingsError]
         var isUnsettled: Bool
@@ -127,8 +128,9 @@ final class LayerFiles: Sendable {
         var found = Found(problems: new.problems, known: old.problems, isUnsettled: loader.isUnsettled)
         guard !new.isSame(as: old) else { return found }
         state.withLock { $0.snapshot = new }
-        let keys = loader.changedKeys(from: old, to: new)
-        if let delivery = engine()?.layersChanged(keys: keys) { found.delivery = delivery }
+        // Before another look finds nothing new: its caller expects that reads return the new values.
+        engine()?.invalidate()
+        found.keys = loader.changedKeys(from: old, to: new)
         return found
     }
 

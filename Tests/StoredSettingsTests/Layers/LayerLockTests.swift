@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// A store that reports a failure with every read while it is asked to.
+private final class ReportingStore: SettingsStore {
+    private let values = InMemoryStore()
+    private let observer = Mutex<(any StoreObserver)?>(nil)
+    let isReporting = Mutex(false)
+
+    var persistence: SettingsPersistence { values.persistence }
+    func version() -> UInt64 { values.version() }
+    func contents() -> [String: StoredValue] { values.contents() }
+    func synchronize() {}
+
+    func setObserver(_ observer: any StoreObserver) {
+        values.setObserver(observer)
+        self.observer.withLock { $0 = observer }
+    }
+
+    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        defer {
+            if isReporting.withLock(\.self) {
+                observer.withLock(\.self)?.report(SettingsError(.readFailed, fact: "it failed"))
+            }
+        }
+        return values.withValue(forKey: key, body)
+    }
+
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try values.commit(body)
+    }
+}
+
+/// Runs a closure for each report, except for those that it causes.
+private final class ReadingReporter: SettingsReporter {
+    private let action = Mutex<(@Sendable () -> Void)?>(nil)
+    let count = Mutex(0)
+
+    func onReport(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
+
+    func report(_ error: SettingsError) {
+        let action = action.withLock { action in
+            defer { action = nil }
+            return action
+        }
+        action?()
+        count.withLock { $0 += 1 }
+    }
+}
+
+@Suite("Locks of layers")
+struct LayerLockTests {
+    @Test(
+        "a reporter may read other settings while a change of a layer is delivered",
+        .deadlockLimit,
+        arguments: [true, false]
+    )
+    func reporting(isFile: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/\(isFile ? "base.json" : "port")"
+            func write(_ number: Int) throws {
+                try path.replaceFile(with: isFile ? "{\"port\": \(number)}" : "\(number)")
+            }
+            try write(1)
+            let (store, reporter) = (ReportingStore(), ReadingReporter())
+            let suite = SettingsSuite(
+                store: store,
+                overrides: [.secrets(directory: directory)],
+                bases: isFile ? [.file(path)] : [],
+                reporter: reporter
+            )
+            let port = Setting("port", default: 0, suite: suite)
+            let seen = Mutex<[Int]>([])
+            let observation = port.observe { change in seen.withLock { $0.append(change.new) } }
+            #expect(port.value == 1)
+            let read = Mutex<String?>(nil)
+            reporter.onReport {
+                // Its secret has not been looked for yet.
+                let value = Setting("other", default: "none", suite: suite).value
+                read.withLock { $0 = value }
+            }
+            store.isReporting.withLock { $0 = true }
+            try write(2)
+            await eventually("the change is delivered") { seen.withLock { $0.last } == 2 }
+            await eventually("the reporter has read") { read.withLock { $0 } == "none" }
+            store.isReporting.withLock { $0 = false }
+            observation.invalidate()
+        }
+    }
+
+    @Test("a change of a base suite is visible when its call returns, whichever thread has found it", .deadlockLimit)
+    func concurrentChanges() async throws {
+        let fleet = SettingsSuite.inMemory(["0": 0, "1": 0, "2": 0, "3": 0])
+        let local = SettingsSuite.inMemory(bases: [.suite(fleet)])
+        let settings = (0..<4).map { Setting("\($0)", default: -1, suite: local) }
+        let observations = settings.map { $0.observe { _ in } }
+        await withTaskGroup(of: Void.self) { group in
+            for (index, setting) in settings.enumerated() {
+                group.addTask {
+                    await onThread {
+                        for number in 1...500 {
+                            fleet[storedValueFor: "\(index)"] = .integer(Int128(number))
+                            let value = setting.value
+                            #expect(value == number)
+                        }
+                    }
+                }
+            }
+        }
+        for observation in observations { observation.invalidate() }
+    }
+}
