@@ -66,15 +66,17 @@ struct PathWatch: Sendable {
                 continue
             }
             let next = directory.appending(name)
-            try watch(Subject(directory: directory, name: name), isAncestor: !rest.isEmpty)
+            let refusal = try watch(Subject(directory: directory, name: name), isAncestor: !rest.isEmpty)
             let status: FileStatus?
             do {
                 status = try system.status(at: next, followingLinks: false)
             } catch {
                 // A directory that may not be entered, which is reported when the file is read.
-                guard error.isAboutPath else { throw error }
+                guard error.isAboutPath, refusal == nil else { throw error }
                 return nil
             }
+            // No event would report that a link is replaced, or that something appears.
+            if let refusal, status?.isLink ?? true { throw refusal }
             guard let status else { return nil }
             guard status.isLink else {
                 directory = next
@@ -89,19 +91,28 @@ struct PathWatch: Sendable {
         return directory
     }
 
-    private mutating func watch(_ subject: Subject, isAncestor: Bool = false) throws(SystemError) {
+    /// Watches a directory.
+    ///
+    /// - Parameters:
+    ///   - subject: The directory, and the name in it.
+    ///   - isAncestor: Whether the path leads through the name to others.
+    /// - Returns: The error of an ancestor that can be passed through and not be listed; `nil` if it is watched.
+    /// - Throws: ``SystemError`` if another directory cannot be watched.
+    @discardableResult
+    private mutating func watch(_ subject: Subject, isAncestor: Bool = false) throws(SystemError) -> SystemError? {
         let all = Subject(directory: subject.directory)
-        guard watches[subject] == nil, watches[all] == nil else { return }
+        guard watches[subject] == nil, watches[all] == nil else { return nil }
         var names = DirectoryWatcher.Names(isEveryName: subject.name == nil)
         if let name = subject.name { names.files = [name.bytes] }
         do {
             watches[subject] = try DirectoryWatcher.shared
                 .watch(subject.directory, for: names, withoutWrites: isAncestor, system, handler: handler)
-        } catch  where error.isAboutPath && isAncestor {
-            // It can be passed through and not be listed. Its names rarely change.
         } catch  where error.number == Errno.noSuchFileOrDirectory {
             // It was removed a moment ago, which a watch of its parent reports.
+        } catch  where error.isAboutPath && isAncestor {
+            return error
         }
+        return nil
     }
 
     /// Watches a file, which can be changed through another directory: a mount point, or one with several names.

@@ -234,6 +234,50 @@ struct LayerChangeTests {
         }
     }
 
+    @Test(
+        "a link in a directory that can be entered and not listed is polled",
+        .deadlockLimit,
+        arguments: [FileChange.linkReplaced, .configMapSwapped, .directoryAppears]
+    )
+    func unlistedDirectory(change: FileChange) async throws {
+        try await withTemporaryDirectory { directory in
+            func file(_ number: Int) -> String { "{ \"port\": \(number) }" }
+            try change.prepare("\(directory)/hidden", file)
+            let link = "\(directory)/hidden/leading"
+            try FileManager.default.createDirectory(atPath: directory + "/hidden", withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "sub")
+            let faults = Faults()
+            let isLink = change != .directoryAppears
+            faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/hidden") }
+            let places = LayerLoader.Places(files: [FilePath("\(isLink ? link : directory + "/hidden/sub")/port.json")])
+            let error = #expect(throws: SystemError.self) { _ = try PathWatch(places, faults.system) {} }
+            #expect(error?.number == Errno.permissionDenied)
+
+            let suite = SettingsSuite.inMemory(reporter: reporter)
+            let files = LayerFiles([.base(places.files[0])], engine: suite.engine, faults.system)
+            files.watch()
+            #expect(!files.hasEvents)
+            try change.perform("\(directory)/hidden", file)
+            await eventually("the new file is read") { files.snapshot.bases.map(\.contents) == [["port": 2]] }
+        }
+    }
+
+    @Test("a path through a directory that can be entered and not listed is watched", .deadlockLimit)
+    func passedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/hidden/sub/port.json".writeLayer(#"{ "port": 1 }"#)
+            let faults = Faults()
+            faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/hidden") }
+            let path = FilePath("\(directory)/hidden/sub/port.json")
+            let suite = SettingsSuite.inMemory(reporter: reporter)
+            let files = LayerFiles([.base(path)], engine: suite.engine, faults.system)
+            files.watch()
+            #expect(files.hasEvents)
+            try path.description.replaceFile(with: #"{ "port": 2 }"#)
+            await eventually("the new file is read") { files.snapshot.bases.map(\.contents) == [["port": 2]] }
+        }
+    }
+
     @Test("a cached string is read again after a change of a layer", .deadlockLimit)
     func cachedString() async throws {
         try await withTemporaryDirectory { directory in
