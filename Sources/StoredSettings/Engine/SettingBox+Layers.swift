@@ -85,7 +85,7 @@ extension SettingBox {
     /// The files in which the secret of this setting may be.
     private var secretNames: SecretNames {
         SecretNames(
-            ofKey: key.name,
+            of: key.storedKeys,
             variable: key.metadata.traits.environmentVariable,
             in: layers?.files?.sources ?? [],
             prefixes: layers?.prefixes ?? []

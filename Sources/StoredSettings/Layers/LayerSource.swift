@@ -99,32 +99,37 @@ struct SecretNames: Sendable {
     var paths: [FilePath] { named + possible }
 
     /// - Parameters:
-    ///   - key: The key of the setting.
+    ///   - keys: The keys of the setting: the names that follow from old ones come after those of the current one.
     ///   - variable: The name of its variable according to its traits; `nil` for the one that is derived from the key.
     ///   - sources: The sources of the suite.
     ///   - prefixes: The prefixes of the variables of the suite.
-    init(ofKey key: String, variable: String?, in sources: [LayerSource], prefixes: [String]) {
+    init(of keys: StoredKeys, variable: String?, in sources: [LayerSource], prefixes: [String]) {
         var names: [String] = []
         func add(_ name: String?) {
             guard let name, !names.contains(name), FilePath(name).isFileName else { return }
             names.append(name)
         }
-        add(key)
-        add(variable)
-        for prefix in prefixes + [""] {
-            let name = OverrideName.variable(forKey: key, prefix: prefix)
-            add(name)
-            add(name?.lowercased())
+        for key in keys.all {
+            add(key)
+            if key == keys.current { add(variable) }
+            for prefix in prefixes + [""] {
+                let name = OverrideName.variable(forKey: key, prefix: prefix)
+                add(name)
+                add(name?.lowercased())
+            }
+            add(OverrideName.flag(forKey: key))
         }
-        add(OverrideName.flag(forKey: key))
         for source in sources {
             switch source {
             case .secretDirectory(let directory):
                 possible += names.map { directory.appending(FilePath($0)) }
             case .secretVariables(let variables, let prefix):
-                guard let name = variable ?? OverrideName.variable(forKey: key, prefix: prefix) else { continue }
-                let path = FilePath.variable(Self.variable(forFileOf: name), in: variables)
-                if let path, !path.isEmpty { named.append(SettingsLocation.absolute(path)) }
+                let current = variable ?? OverrideName.variable(forKey: keys.current, prefix: prefix)
+                let old = keys.old.map { OverrideName.variable(forKey: $0, prefix: prefix) }
+                for case let name? in [current] + old {
+                    let path = FilePath.variable(Self.variable(forFileOf: name), in: variables)
+                    if let path, !path.isEmpty { named.append(SettingsLocation.absolute(path)) }
+                }
             default:
                 break
             }

@@ -44,7 +44,7 @@ struct LayerProblemTests {
             let messages = reporter.errors.map(\.message)
             let expected = """
                 setting 'port' of suite 'in memory' (\(managed):2:11): the value is outside 1...100. It is ignored, and the \
-                next layer is used. Correct it in the file: use a value in 1...100.
+                next layer is used. Correct it there: use a value in 1...100.
                 """
             #expect(messages.first == expected)
             let stored = reporter.errors.first { $0.location == nil }

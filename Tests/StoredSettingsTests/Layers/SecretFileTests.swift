@@ -33,6 +33,31 @@ struct SecretFileTests {
         }
     }
 
+    @Test(
+        "the secret of a renamed setting is found under its old key, after the new one",
+        arguments: [
+            (["dbPass"], "dbPass"), (["DB_PASS"], "DB_PASS"), (["acme_db_pass"], "acme_db_pass"),
+            (["db-pass", "older"], "db-pass"), (["older"], "older"),
+            (["dbPass", "database-password"], "database-password"),
+        ]
+    )
+    func renamed(_ files: [String], _ used: String) async throws {
+        try await withTemporaryDirectory { directory in
+            for file in files { try "\(directory)/\(file)".writeLayer(file) }
+            let traits: SettingTraits = .renamed(from: "dbPass", "older")
+            func value(_ overrides: [SettingsOverride]) -> String {
+                let suite = SettingsSuite.inMemory(overrides: overrides, reporter: reporter)
+                return Setting("databasePassword", default: "", suite: suite, traits: traits).value
+            }
+            #expect(value([.secrets(directory: directory), .environment([:], prefix: "ACME_")]) == used)
+            let old = ["ACME_DB_PASS_FILE": "\(directory)/\(files[0])"]
+            #expect(value([.environment(old, prefix: "ACME_", files: true)]) == files[0])
+            let both = old.merging(["ACME_DATABASE_PASSWORD_FILE": "\(directory)/\(used)"]) { $1 }
+            #expect(value([.environment(both, prefix: "ACME_", files: true)]) == used)
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
     @Test("the key itself comes before the other names, and no key leaves the directory")
     func order() async throws {
         try await withTemporaryDirectory { directory in
