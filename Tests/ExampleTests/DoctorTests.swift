@@ -70,6 +70,9 @@ struct DoctorTests {
         Case("a directory that all users can change", "permissions", "write to the directory", repair: "--repair") {
             chmod(directory(of: $0), 0o777)
         },
+        Case("a shared directory with the sticky bit", "permissions", "can create files in the directory") {
+            chmod(directory(of: $0), 0o1777)
+        },
         Case("a journal that others can read", "permissions", "that they do not have", repair: "--repair") {
             chmod($0 + ".journal", 0o644)
         },
@@ -77,6 +80,7 @@ struct DoctorTests {
             chown($0 + ".journal", 12_345, 12_345)
         },
         Case("a file of another user", "permissions", "it belongs to user 12345", needsRoot: true) {
+            chown(directory(of: $0), 12_346, 12_346)
             chown($0, 12_345, 12_345)
         },
         Case("a link of another user", "links", "belongs to another user (12345)", needsRoot: true) {
@@ -201,6 +205,23 @@ struct DoctorTests {
             #expect(result.code == 0)
             #expect(result.facts["link"]?.contains(file) == true)
             #expect(result.facts["values"] == "2 keys")
+        }
+    }
+
+    @Test("it advises no change of the mode of a shared directory, and of the owner of files in a directory of root")
+    func soundAdvice() async throws {
+        try await withSuite { home, file in
+            chmod(home + "/acme", 0o1777)
+            let shared = try await doctor(["acme", "--repair"], home: home)
+            #expect(shared.code == 78)
+            #expect(shared.repairs.isEmpty)
+            #expect(!shared.findings.isEmpty)
+            #expect(shared.findings.allSatisfy { $0["remedy"]?.contains("chmod") == false }, "\(shared.findings)")
+            chmod(home + "/acme", 0o755)
+            guard geteuid() == 0 else { return }
+            for name in ["", ".journal", ".last-good", ".lock"] { chown(file + name, 12_345, 12_345) }
+            let result = try await doctor(["acme"], home: home)
+            #expect(result.findings.allSatisfy { $0["remedy"]?.contains("chown 0:") == false }, "\(result.findings)")
         }
     }
 

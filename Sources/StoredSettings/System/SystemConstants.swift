@@ -63,6 +63,8 @@ extension FileMode {
     static let group: FileMode = 0o070
     /// All permissions of the other users.
     package static let others: FileMode = 0o007
+    /// Only the owner of a file may remove it from the directory.
+    package static let sticky: FileMode = 0o1000
     /// All permissions, without the set-user-ID, set-group-ID and sticky bits.
     static let all: FileMode = 0o777
     static let groupRead = S_IRGRP

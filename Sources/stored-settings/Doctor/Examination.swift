@@ -120,7 +120,8 @@ struct Examination {
                 )
             )
         }
-        if status.owner != directory.owner, status.permissions & 0o066 == 0 {
+        // A directory of root, such as one in /etc, can contain the file of a service.
+        if status.owner != directory.owner, directory.owner != 0, status.permissions & 0o066 == 0 {
             add(
                 Finding(
                     .permissions,
@@ -158,7 +159,22 @@ extension Examination {
             add(Finding(.permissions, error, at: path))
         }
         guard status.permissions & FileMode.otherWrite != 0 else { return examineDrafts(directory) }
-        let isOwn = [status.owner, 0].contains(SystemCalls.currentUser()) && isOwned(directory)
+        guard status.permissions & FileMode.sticky == 0 else {
+            // It is shared on purpose, like /tmp: its mode matters to other programs.
+            add(
+                Finding(
+                    .permissions,
+                    isError: true,
+                    path,
+                    "all users share the directory, and can create files in the directory (\(status.permissions.octal))",
+                    consequence: "another user can create the journal or the locks first, and those are not used then",
+                    remedy: "store the settings in a directory of their own",
+                    code: .untrustedFile
+                )
+            )
+            return examineDrafts(directory)
+        }
+        let isOwn = [status.owner, 0].contains(SystemCalls.currentUser()) && directory.containsOnlyOwnFiles
         add(
             Finding(
                 .permissions,
@@ -172,17 +188,6 @@ extension Examination {
             )
         )
         examineDrafts(directory)
-    }
-
-    /// Whether a directory contains only files of the suite, so that its mode matters to nothing else.
-    private func isOwned(_ directory: SettingsDirectory) -> Bool {
-        do {
-            let (own, hidden) = (directory.name.bytes, ".".utf8 + directory.name.bytes)
-            return try system.names(in: directory.handle)
-                .allSatisfy { $0.bytes.starts(with: own) || $0.bytes.starts(with: hidden) }
-        } catch {
-            return false
-        }
     }
 
     private mutating func examineDrafts(_ directory: SettingsDirectory) {
@@ -210,6 +215,19 @@ extension Examination {
             }
         } catch {
             add(Finding(.directory, error, at: directory.handle.path))
+        }
+    }
+}
+
+extension SettingsDirectory {
+    /// Whether there are only files of the suite, so that the mode of the directory matters to nothing else.
+    var containsOnlyOwnFiles: Bool {
+        do {
+            let (own, hidden) = (name.bytes, ".".utf8 + name.bytes)
+            return try system.names(in: handle)
+                .allSatisfy { $0.bytes.starts(with: own) || $0.bytes.starts(with: hidden) }
+        } catch {
+            return false
         }
     }
 }
