@@ -41,10 +41,10 @@ public struct AnySetting: Sendable {
     public var choices: [String]? { base.choices }
 
     /// The text of the default; `nil` when it is `nil`, or has no stored form.
-    public var defaultText: String? { shown(base.defaultStoredValue, isDefault: true) }
+    public var defaultText: String? { text(of: CurrentValue(value: base.defaultStoredValue)) }
 
     /// The text of the value; `nil` when it is `nil`, or has no stored form.
-    public var text: String? { shown(base.currentStoredValue) }
+    public var text: String? { text(of: base.current) }
 
     /// The layer that the value comes from.
     public var layer: SettingsLayer { base.summary.layer }
@@ -124,15 +124,17 @@ public struct AnySetting: Sendable {
             /// finished.
             public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> String?? {
                 guard let value = await values.next(isolation: actor) else { return nil }
-                return .some(setting.shown(value))
+                // Only with the newest value is it known whether that is from a secret file.
+                let isFixed = setting.suite.layers?.files == nil
+                return .some(setting.text(of: isFixed ? CurrentValue(value: value) : setting.base.current))
             }
         }
     }
 
-    private func shown(_ value: StoredValue?, isDefault: Bool = false) -> String? {
+    func text(of current: CurrentValue) -> String? {
         // A stored null is the `nil` of an optional type.
-        guard let value, value != .null else { return nil }
-        return isSecret || !isDefault && base.isFromSecretFile ? SettingTraits.redactedText : base.text(of: value)
+        guard let value = current.value, value != .null else { return nil }
+        return isSecret || current.isFromSecretFile ? SettingTraits.redactedText : base.text(of: value)
     }
 }
 
@@ -168,6 +170,8 @@ package protocol CatalogSetting: Sendable {
     var defaultStoredValue: StoredValue? { get }
     /// The stored form of the value; `nil` when there is none.
     var currentStoredValue: StoredValue? { get }
+    /// The stored form of the value, and where it comes from, as of one reading.
+    var current: CurrentValue { get }
     var storedKeys: StoredKeys { get }
     /// The flags, variables and files that give the setting a value above the store, or try to.
     var overrideNames: [String] { get }
@@ -175,8 +179,6 @@ package protocol CatalogSetting: Sendable {
     var oldNameWarnings: [SettingsError] { get }
     /// The files that give the setting a value beneath the store, or try to.
     var baseNames: [String] { get }
-    /// Whether the value comes from a secret file, so that no text contains it.
-    var isFromSecretFile: Bool { get }
     /// The layer of the value, and the explanation.
     var summary: (layer: SettingsLayer, text: String) { get }
     func set(text: String) throws
@@ -193,6 +195,18 @@ package protocol CatalogSetting: Sendable {
     func text(of value: StoredValue) -> String
     func findProblems() -> [SettingsError]
     func makeStoredValues() -> any StoredValueIterator
+}
+
+/// The value of a setting at one moment.
+package struct CurrentValue: Sendable {
+    /// The stored form; `nil` when there is none.
+    let value: StoredValue?
+    /// Whether the value comes from a secret file, so that no text contains it.
+    let isFromSecretFile: Bool
+
+    package init(value: StoredValue?, isFromSecretFile: Bool = false) {
+        (self.value, self.isFromSecretFile) = (value, isFromSecretFile)
+    }
 }
 
 /// The stored forms of a setting's values over time, for one loop.

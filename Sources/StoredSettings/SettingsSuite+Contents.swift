@@ -103,7 +103,7 @@ extension SettingsSuite {
 
     /// The keys of some settings in the whole suite.
     ///
-    /// - Throws: ``SettingsError`` for a setting of another suite.
+    /// - Throws: ``SettingsError`` for a setting of another store, and for one that is managed in its suite.
     func keys<each Value: Sendable>(of settings: repeat Setting<each Value>) throws -> [String] {
         var keys: [String] = []
         for setting in repeat each settings {
@@ -114,7 +114,10 @@ extension SettingsSuite {
                     remedy: "call reset on the suite of each setting"
                 )
             }
-            keys += setting.box.key.storedKeys.all
+            let own = setting.box.key.storedKeys.all
+            // Another suite with the same store can have other layers.
+            if !setting.suite.layers.isLike(layers) { try setting.suite.checkUnmanaged(own) }
+            keys += own
         }
         return keys
     }

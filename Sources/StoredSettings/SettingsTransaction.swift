@@ -71,7 +71,7 @@ extension SettingsTransaction {
     public mutating func set<Value>(_ value: Value, for setting: Setting<Value>) throws {
         try check(setting)
         let stored = try setting.box.encode(value)
-        try checkUnmanaged(setting.box.key.storedKeys.all)
+        try checkUnmanaged(setting.box.key.storedKeys.all, ofSettingIn: setting.suite)
         for edit in setting.box.key.storedKeys.edits(stored) { store[edit.key] = edit.value }
     }
 
@@ -96,15 +96,21 @@ extension SettingsTransaction {
     private mutating func reset<Value>(only setting: Setting<Value>) {
         _ = attempt { transaction in
             try transaction.check(setting)
+            try transaction.checkUnmanaged(setting.box.key.storedKeys.all, ofSettingIn: setting.suite)
             transaction.remove(setting.box.key.storedKeys.all)
         }
     }
 
-    /// Throws if one of some keys is managed.
-    private func checkUnmanaged(_ keys: [String]) throws(SettingsError) {
-        guard !isManaging, var error = layers?.managedError(forKeys: keys) else { return }
+    /// Throws if one of some keys is managed, in this suite or in that of a setting, which can have other layers.
+    private func checkUnmanaged(_ keys: [String], ofSettingIn other: SettingsSuite? = nil) throws(SettingsError) {
+        guard !isManaging else { return }
+        var (owner, problem) = (suite, layers?.managedError(forKeys: keys))
+        if problem == nil, let other, !other.layers.isLike(suite.layers) {
+            (owner, problem) = (other, other.layers?.snapshot.managedError(forKeys: keys))
+        }
+        guard var error = problem else { return }
         error.consequence = "the transaction changes nothing"
-        throw suite.naming(error)
+        throw owner.naming(error)
     }
 
     func check<Value>(_ setting: Setting<Value>) throws {
@@ -120,7 +126,8 @@ extension SettingsTransaction {
         do {
             return try body(&self)
         } catch {
-            failure = failure ?? suite.naming(SettingsError.wrapping(error, as: .invalidValue))
+            let error = SettingsError.wrapping(error, as: .invalidValue)
+            failure = failure ?? (error.code == .managed && error.suite != nil ? error : suite.naming(error))
             return nil
         }
     }

@@ -31,7 +31,7 @@ struct StoredKey: CatalogSetting {
     var storedKeys: StoredKeys { StoredKeys(key) }
     var overrideNames: [String] { [] }
     var baseNames: [String] { [] }
-    var isFromSecretFile: Bool { false }
+    var current: CurrentValue { CurrentValue(value: currentStoredValue) }
     var oldNameWarnings: [SettingsError] { [] }
     var isBoolean: Bool { false }
 

@@ -170,7 +170,8 @@ enum ToolCommands {
                 summary: "Store the values of a JSON object that export has printed",
                 discussion: """
                     The whole object is checked first. It can contain comments. The values are then stored in one transaction. \
-                    With --replace, values that the object does not contain are removed. - is standard input.
+                    With --replace, values that the object does not contain are removed, except for the record of migrations. - \
+                    is standard input.
                     """,
                 options: [.replace],
                 operands: .file,
@@ -185,7 +186,8 @@ enum ToolCommands {
                 discussion: """
                     Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read. The result is \
                     checked as a whole, and only the differences are stored, in one transaction. A removed member is unset. If \
-                    another process has changed a value that was edited, nothing is stored.
+                    another process has changed a value that was edited, nothing is stored. A result that cannot be stored can be \
+                    edited again, or is left in the file, whose path is printed.
                     """,
                 body: .suspending { invocation in
                     try place?.checkIsThere()

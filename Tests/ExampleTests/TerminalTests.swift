@@ -115,6 +115,30 @@ struct TerminalTests {
         }
     }
 
+    @Test(
+        "a signal at the question whether to edit again ends the program, and leaves no file",
+        arguments: [SIGINT, SIGTERM, SIGHUP]
+    )
+    func endingAtQuestion(number: CInt) async throws {
+        try await withTemporaryDirectory { home in
+            let terminal = try PseudoTerminal(columns: 80)
+            let program = try ExampleProgram(
+                "tool",
+                ["config", "edit"],
+                home: home,
+                variables: ["EDITOR": "echo '[' >", "TMPDIR": home, "PATH": "/usr/bin:/bin"],
+                input: terminal.device,
+                errors: terminal.device
+            )
+            await eventually("the question") { terminal.text().hasSuffix("Edit again? [Y/n] ") }
+            #expect(try leftDirectories(in: home).count == 1)
+            kill(program.processIdentifier, number)
+            #expect(await program.exitCode() == number)
+            #expect(program.isEndedBySignal)
+            #expect(try leftDirectories(in: home) == [])
+        }
+    }
+
     /// An editor that waits for a signal.
     private func editor(in home: String, onSignal action: String, signal: String) throws -> String {
         let path = home + "/editor"

@@ -22,7 +22,11 @@ extension Setting: CatalogSetting {
 
     package var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
     package var baseNames: [String] { box.quietBaseReadings.map(\.source) }
-    package var isFromSecretFile: Bool { box.quietOverrideReadings.used()?.reading.layer == .secretFile }
+    package var current: CurrentValue {
+        guard suite.layers?.files != nil else { return CurrentValue(value: currentStoredValue) }
+        let reading = box.uncachedReading
+        return CurrentValue(value: box.encoded(reading.value), isFromSecretFile: reading.isFromSecretFile)
+    }
 
     package func set(text: String) throws {
         try set(value(ofText: text))

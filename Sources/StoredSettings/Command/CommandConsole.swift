@@ -38,7 +38,7 @@ package struct CommandConsole: Sendable {
         console.program = CommandLine.arguments.first.map { FilePath($0).name.description } ?? "program"
         console.read = { try SystemCalls().readStandardInput() }
         console.readLine = { try SystemCalls().readLine(prompt: $0, isHidden: $1) }
-        console.readAnswer = { Swift.readLine() }
+        console.readAnswer = { SystemCalls.readAnswer() }
         console.variable = { SystemCalls.environmentVariable($0) }
         console.isOutputTerminal = SystemCalls.isTerminal(.output)
         console.isErrorTerminal = SystemCalls.isTerminal(.error)

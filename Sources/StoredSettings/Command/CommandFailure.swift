@@ -29,7 +29,7 @@ package enum CommandExit {
         (system, "the system refused a resource"),
         (cannotCreate, "there is no place to store the settings in"),
         (input, "the settings, or the output, cannot be read or written"),
-        (temporary, "another process prevented the change; try again"),
+        (temporary, "another process prevented the change, or it was canceled; try again"),
         (noPermission, "this user may not change the settings"),
         (configuration, "there are problems with the stored values or the settings file"),
     ]
@@ -44,6 +44,7 @@ package enum CommandExit {
         .invalidValue: data,
         .unstorable: data,
         .validationFailed: data,
+        .requirementNotMet: data,
         .invalidKey: data,
         .unknownKey: data,
         .threadUnavailable: system,
@@ -91,7 +92,8 @@ package struct CommandFailure: Error {
             self.init(CommandExit.success)
         case let error as SystemError:
             self.init(CommandExit.input, "\(error). The command stopped there. Check the file and the disk.")
-        case is CancellationError: self.init(CommandExit.success)
+        case is CancellationError:
+            self.init(CommandExit.temporary, "the command was canceled. Nothing is changed. Run it again.")
         default: self.init(CommandExit.software, "an error of type \(type(of: error)). The command stopped there.")
         }
     }

@@ -67,7 +67,9 @@ package struct CommandInvocation: Sendable {
                 operands.append(argument)
                 continue
             }
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let parts =
+                argument.signs.first
+                .map { [String(argument[..<$0]), String(argument[argument.utf8.index(after: $0)...])] } ?? [argument]
             let name = parts[0] == "-h" ? "--help" : parts[0]
             guard let option = command.allOptions.first(where: { $0.name == name }) else {
                 throw unknownOption(name, of: command, program)

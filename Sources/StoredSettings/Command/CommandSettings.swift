@@ -38,6 +38,20 @@ package struct CommandSettings: Sendable {
     /// Without declarations, every stored key is a setting, and every other key can become one.
     var isDeclared: Bool { undeclared == nil }
 
+    /// The names of ``suites``, with a number where another suite has the same name.
+    var suiteNames: [String] {
+        var names: [String] = []
+        for suite in suites {
+            var (name, number) = (suite.name, 1)
+            while names.contains(name) {
+                number += 1
+                name = "\(suite.name) (\(number))"
+            }
+            names.append(name)
+        }
+        return names
+    }
+
     /// The settings: those of the catalog, or those that have a value now.
     var all: [AnySetting] {
         undeclared.map { undeclared in undeclared.suite.keys.map(undeclared.setting) } ?? declared
@@ -109,12 +123,26 @@ package struct CommandSettings: Sendable {
         return CommandFailure(CommandExit.noValue, "there is no value for '\(key)'. Nothing is changed. \(fix)")
     }
 
-    /// The stored keys of a suite that no setting has, sorted.
+    /// The stored keys of a suite that no setting has, except those of records of migrations, sorted.
+    ///
+    /// Of several suites with one store, only the first one has them.
     func undeclaredKeys(of suite: SettingsSuite, in contents: some Collection<String>) -> [String] {
+        guard isFirst(suite) else { return [] }
         // Another suite can have the same file.
         let known = Set(catalog.filter { $0.suite.engine === suite.engine }.flatMap(\.base.storedKeys.all))
         let records = suite.engine.recordKeys.withLock(\.self)
         return contents.filter { !known.contains($0) && !records.contains($0) }.sorted()
+    }
+
+    /// The stored keys of a suite with records of migrations, without which the next start would migrate again.
+    func recordKeys(of suite: SettingsSuite, in contents: some Collection<String>) -> [String] {
+        guard isFirst(suite) else { return [] }
+        let records = suite.engine.recordKeys.withLock(\.self)
+        return contents.filter(records.contains).sorted()
+    }
+
+    private func isFirst(_ suite: SettingsSuite) -> Bool {
+        suites.first { $0.engine === suite.engine } == suite
     }
 
     /// Returns everything that is wrong with stored and overridden values.

@@ -21,7 +21,7 @@ extension CommandDefinition {
             summary: "Print the value of one setting",
             discussion: """
                 Prints the text alone, which set accepts. If the value is nil, prints nothing, and the exit code is 1. \
-                A secret needs --reveal. On a terminal, control characters are escaped.
+                A secret, or a value from a secret file, needs --reveal. On a terminal, control characters are escaped.
                 """,
             options: [.json, .reveal],
             operands: .key,
@@ -40,7 +40,7 @@ extension CommandDefinition {
             summary: "Print each change of a value, from any process, until interrupted",
             discussion: """
                 A line is key=text, without =text for a value that is nil. With --json, a line is an object. If values \
-                change faster than the lines can be written, only the newest ones are printed.
+                change faster than the lines can be written, only the newest ones are printed. Changes of layers are printed, too.
                 """,
             options: [.json, .initial],
             operands: .keys,
@@ -120,8 +120,8 @@ extension CommandDefinition {
             name: "export",
             summary: "Print the stored values as a JSON object",
             discussion: """
-                Secrets are left out without --reveal, and stored keys that no setting has without --force. If there are \
-                several suites, the object has a member for each of them.
+                Secrets are left out without --reveal, and stored keys that no setting has without --force. The record of \
+                migrations is included. If there are several suites, the object has a member for each of them.
                 """,
             options: [.allValues, .reveal, .force],
             body: .immediate { try $0.exportValues() }
@@ -132,8 +132,8 @@ extension CommandDefinition {
             summary: "Store the values of a JSON object that export has printed",
             discussion: """
                 The whole object is checked first, and every problem is printed. It can contain comments. The values of one suite are then stored in \
-                one transaction. With --replace, values that the object does not contain are removed, except for secrets; \
-                stored keys that no setting has are removed only if --force is given, too. - is standard input.
+                one transaction. With --replace, values that the object does not contain are removed, except for secrets \
+                and the record of migrations; stored keys that no setting has are removed only if --force is given, too. - is standard input.
                 """,
             options: [.replace, .force],
             operands: .file,
@@ -145,7 +145,8 @@ extension CommandDefinition {
             discussion: """
                 Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read, with the help \
                 as comments. The result is checked as a whole, and only the differences are stored, in one transaction for \
-                each suite. A removed member is unset. If another process has changed a value that was edited, nothing is stored.
+                each suite. A removed member is unset. If another process has changed a value that was edited, nothing is stored. \
+                A result that cannot be stored can be edited again, or is left in the file, whose path is printed.
                 """,
             options: [.reveal, .force],
             body: .suspending { try await $0.edit() }

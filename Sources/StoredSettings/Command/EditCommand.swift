@@ -3,28 +3,44 @@
 extension CommandInvocation {
     /// Opens the stored values in an editor, and stores the differences.
     package func edit() async throws {
+        // A signal must not leave the file. It ends the process when the file is removed.
+        CaughtSignals.begin()
+        defer { CaughtSignals.end() }
         let before = settings.suites.map(values)
         var contents = before.map(\.contents)
+        let text = try editedText(before.map(\.values))
         let directory = try privateDirectory()
         let file = directory.appending("settings.json")
-        defer { remove(file, in: directory) }
-        try write(try editedText(before.map(\.values)), to: file)
+        // What a person has typed, and could not be stored.
+        var isUnsaved = false
+        defer {
+            if !isUnsaved || !keep(file, in: directory) { remove(directory) }
+        }
+        try write(text, to: file)
         while true {
             try await runEditor(on: file)
+            let bytes = try readFile(file)
+            isUnsaved = bytes != text
             do {
-                let bytes = try readFile(file)
                 let after = try values(in: bytes, file: "the edited file")
                 let edits = try differences(from: before.map(\.values), to: after, bytes)
-                guard !edits.isEmpty else {
-                    return console.show(message: "\(program): No value was edited. Nothing is changed.")
+                if edits.isEmpty {
+                    console.show(message: "\(program): No value was edited. Nothing is changed.")
+                } else {
+                    try await edits.store(ifUnchangedSince: contents, settings.suites)
                 }
-                try await edits.store(ifUnchangedSince: contents, settings.suites)
+                isUnsaved = false
                 return
-            } catch let failure as CommandFailure {
+            } catch {
+                let failure = CommandFailure(error)
                 guard console.isInputTerminal, console.isErrorTerminal else { throw failure }
                 for message in failure.messages { console.show(message: "\(program): \(message)") }
                 console.writeError("Edit again? [Y/n] ")
                 let answer = console.readAnswer()?.lowercased()
+                if CaughtSignals.number != 0 {
+                    isUnsaved = false
+                    throw CommandFailure(CommandExit.temporary, "a signal ends the command. Nothing is changed.")
+                }
                 guard let answer, ["", "y", "yes"].contains(answer) else {
                     throw CommandFailure(failure.code, "The edited values are not stored.")
                 }
@@ -37,7 +53,7 @@ extension CommandInvocation {
     /// Returns the contents of the file: with the help as comments, unless there are several suites.
     private func editedText(_ values: [[String: StoredValue]]) throws -> [UInt8] {
         guard settings.suites.count == 1 else {
-            return try JSONWriter.text(of: object(of: zip(settings.suites, values).map { ($0, $1) }))
+            return try JSONWriter.text(of: object(of: values))
         }
         return Array(settings.catalog.file(with: values[0], for: settings.suites[0]).utf8)
     }
@@ -77,7 +93,9 @@ extension SettingsEdits {
         let known = zip(suites.map(\.engine), contents).map { (engine: $0, contents: $1) }
         try await eachGroup { group in
             let old = known.first { $0.engine === group.suite.engine }?.contents ?? [:]
-            try group.suite.transaction { transaction in
+            try group.checkUnmanaged()
+            // Each suite was asked about its own keys.
+            try group.suite.transaction(isManaging: true) { transaction in
                 let conflicts = group.edits.filter { key, new in
                     let stored = transaction.storedValue(forKey: key)
                     return stored != old[key] && stored != new
@@ -157,7 +175,23 @@ extension CommandInvocation {
         }
     }
 
-    private func remove(_ file: FilePath, in directory: FilePath) {
+    /// Leaves the edited file to the person; returns `false` if there is none.
+    private func keep(_ file: FilePath, in directory: FilePath) -> Bool {
+        do {
+            guard try console.system.status(at: file) != nil else { return false }
+        } catch {
+            // It is there, but cannot be examined.
+        }
+        console.show(
+            message: """
+                \(program): The edited values are in \(file). They are not stored. Correct them and store them with \
+                '\(program) import \(file)', and remove \(directory).
+                """
+        )
+        return true
+    }
+
+    private func remove(_ directory: FilePath) {
         do {
             // Some editors leave a copy beside the file.
             if let handle = try console.system.openDirectory(directory) {

@@ -28,10 +28,11 @@ extension CommandInvocation {
     /// Prints one value.
     package func get() throws {
         let setting = try settings.setting(forKey: operands[0])
-        guard !setting.isSecret || has(.reveal) else {
+        let current = setting.base.current
+        guard !setting.isSecret && !current.isFromSecretFile || has(.reveal) else {
             throw CommandFailure.usage("the value of '\(setting.key)' is secret", fix: "Add --reveal to print it")
         }
-        let value = setting.base.currentStoredValue
+        let value = current.value
         if has(.json) {
             try console.show(json: (value ?? .null).jsonText)
         } else if let text = value.map(setting.base.text) {
@@ -95,7 +96,7 @@ extension CommandInvocation {
             }
         }
         if has(.json) {
-            let names = zip(suites, files).map { ($0.name, $1.map(StoredValue.string) ?? .null) }
+            let names = zip(settings.suiteNames, files).map { ($0, $1.map(StoredValue.string) ?? .null) }
             try console.show(json: StoredValue.dictionary(Dictionary(names) { first, _ in first }).prettyJSON)
         } else {
             // Several suites are distinguished by their names. A path alone is printed as it is, for other programs.
@@ -126,19 +127,19 @@ extension CommandInvocation {
 extension AnySetting {
     /// The setting as an object of JSON.
     fileprivate var jsonObject: StoredValue {
-        let value = base.currentStoredValue
+        let current = base.current
         return [
             "key": .string(key),
             "suite": .string(suite.name),
-            "value": shownValue(value),
-            "text": text.map(StoredValue.string) ?? .null,
+            "value": shownValue(current),
+            "text": text(of: current).map(StoredValue.string) ?? .null,
             "layer": .string(layer.description),
-            "default": shownValue(base.defaultStoredValue),
+            "default": shownValue(CurrentValue(value: base.defaultStoredValue)),
             "type": .string(typeName),
             "help": .string(help.summary),
             "valid": validValues.map(StoredValue.string) ?? .null,
             "choices": choices.map { .array($0.map(StoredValue.string)) } ?? .null,
-            "isSecret": .bool(isSecret),
+            "isSecret": .bool(isSecret || current.isFromSecretFile),
             "isSet": .bool(isSet),
             "requiresRestart": .bool(traits.requiresRestart),
             "deprecated": traits.deprecation.map(StoredValue.string) ?? .null,
@@ -146,9 +147,9 @@ extension AnySetting {
     }
 
     /// A value for output without `--reveal`.
-    func shownValue(_ value: StoredValue?) -> StoredValue {
-        guard let value else { return .null }
-        return isSecret ? .string(SettingTraits.redactedText) : value
+    func shownValue(_ current: CurrentValue) -> StoredValue {
+        guard let value = current.value else { return .null }
+        return isSecret || current.isFromSecretFile ? .string(SettingTraits.redactedText) : value
     }
 }
 

@@ -4,8 +4,16 @@
 struct SettingsEdits: Sendable {
     /// The changes of one store.
     struct Group: Sendable {
+        /// The first of the suites with the store.
         let suite: SettingsSuite
-        var edits: [(key: String, value: StoredValue?)] = []
+        fileprivate(set) var edits: [(key: String, value: StoredValue?)] = []
+        /// The changed keys of each suite, whose layers may manage them.
+        fileprivate var keys: [(suite: SettingsSuite, keys: [String])] = []
+
+        /// Throws ``SettingsError`` if a changed key is managed in the suite of its setting.
+        func checkUnmanaged() throws(SettingsError) {
+            for (suite, keys) in keys { try suite.checkUnmanaged(keys) }
+        }
     }
 
     private(set) var groups: [Group] = []
@@ -22,6 +30,7 @@ struct SettingsEdits: Sendable {
         let index = groups.firstIndex { $0.suite.engine === suite.engine } ?? groups.endIndex
         if index == groups.endIndex { groups.append(Group(suite: suite)) }
         groups[index].edits += edits
+        groups[index].keys.append((suite, edits.map(\.key)))
     }
 
     /// Stores all changes, in one transaction for each store.
@@ -30,7 +39,7 @@ struct SettingsEdits: Sendable {
     func store() async throws {
         try await eachGroup { group in
             do {
-                try group.suite.checkUnmanaged(group.edits.map(\.key))
+                try group.checkUnmanaged()
                 try group.suite.engine.write(group.edits)
             } catch let error as SettingsError {
                 throw error.suite == nil ? group.suite.naming(error) : error
@@ -46,7 +55,10 @@ struct SettingsEdits: Sendable {
                 try await WaitingExecutor.run { try body(group) }
             } catch {
                 guard !stored.isEmpty else { throw error }
-                let failure = CommandFailure(error)
+                let failure =
+                    error is CancellationError
+                    ? CommandFailure(CommandExit.temporary, "The command was canceled. Run it again.")
+                    : CommandFailure(error)
                 let names = stored.map { "'\($0)'" }.joined(separator: ", ")
                 throw CommandFailure(
                     failure.code,

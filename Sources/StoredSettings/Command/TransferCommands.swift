@@ -4,7 +4,8 @@ extension CommandInvocation {
     /// Prints the stored values.
     package func exportValues() throws {
         let exports = settings.suites.map { suite in (suite, values(of: suite)) }
-        try console.show(json: StoredValue.dictionary(object(of: exports.map { ($0, $1.values) })).prettyJSON)
+        let objects = exports.map { _, exported in exported.values.merging(exported.records) { value, _ in value } }
+        try console.show(json: StoredValue.dictionary(object(of: objects)).prettyJSON)
         for (suite, exported) in exports {
             show(omitted: exported.secrets, of: suite, "secret", option: "--reveal")
             show(omitted: exported.undeclared, of: suite, "not the key of a setting", option: "--force")
@@ -22,6 +23,8 @@ extension CommandInvocation {
         /// All stored values at that moment.
         var contents: [String: StoredValue]
         var values: [String: StoredValue] = [:]
+        /// The records of migrations, which an editor does not show.
+        var records: [String: StoredValue] = [:]
         var secrets: [String] = []
         var undeclared: [String] = []
     }
@@ -34,10 +37,10 @@ extension CommandInvocation {
         let contents = suite.engine.contents()
         var exported = ExportedValues(contents: contents)
         for setting in settings.settings(of: suite) {
-            var value = setting.base.storedKeys.value { contents[$0] }
-            if has(.allValues) { value = setting.base.currentStoredValue }
-            guard let value else { continue }
-            if setting.isSecret || has(.allValues) && setting.base.isFromSecretFile, !has(.reveal) {
+            let stored = setting.base.storedKeys.value { contents[$0] }
+            let current = has(.allValues) ? setting.base.current : CurrentValue(value: stored)
+            guard let value = current.value else { continue }
+            if setting.isSecret || current.isFromSecretFile, !has(.reveal) {
                 exported.secrets.append(setting.key)
             } else {
                 exported.values[setting.key] = value.storedAsJSON
@@ -49,13 +52,16 @@ extension CommandInvocation {
         } else {
             exported.undeclared = undeclared
         }
+        for key in settings.recordKeys(of: suite, in: contents.keys) {
+            exported.records[key] = contents[key]?.storedAsJSON
+        }
         return exported
     }
 
-    /// Returns the object that export prints: with a member for each suite if there are several.
-    func object(of suites: [(SettingsSuite, [String: StoredValue])]) -> [String: StoredValue] {
-        guard suites.count != 1 else { return suites[0].1 }
-        return Dictionary(suites.map { ($0.name, .dictionary($1)) }) { first, _ in first }
+    /// Returns the object that export prints for the values of all suites: with a member for each suite if there are several.
+    func object(of values: [[String: StoredValue]]) -> [String: StoredValue] {
+        guard values.count != 1 else { return values[0] }
+        return Dictionary(uniqueKeysWithValues: zip(settings.suiteNames, values.map(StoredValue.dictionary)))
     }
 }
 
@@ -70,16 +76,18 @@ extension CommandInvocation {
         guard has(.replace) else { return try await edits.store() }
         // A suite without new values loses the others, too.
         for (suite, _) in suites { edits.add([], in: suite) }
-        let removed = suites.map { suite, values in (suite.engine, removableKeys(of: suite, except: Set(values.keys))) }
-        try await edits.replace { engine, contents in
-            removed.filter { $0.0 === engine }.flatMap { $0.1(contents) }
-        }
+        try await edits.replace(
+            removing: suites.map { suite, values in (suite, removableKeys(of: suite, except: Set(values.keys))) }
+        )
     }
 
     private func input(_ name: String) throws -> (bytes: [UInt8], file: String) {
         if name == "-" { return (try console.read(), "standard input") }
         do {
             let file = try console.system.open(FilePath(name), OpenFlags.readOnly)
+            guard try console.system.status(of: file).isRegular else {
+                return (try console.system.readStream(file), name)
+            }
             return (try console.system.contents(of: file, limit: SettingsFile.longestFile), name)
         } catch {
             throw CommandFailure(
@@ -100,10 +108,11 @@ extension CommandInvocation {
         }
         let suites = settings.suites
         guard suites.count > 1 else { return suites.map { ($0, object.withoutSchema) } }
+        let suitesByName = Dictionary(uniqueKeysWithValues: zip(settings.suiteNames, suites))
         return try object.sorted { $0.key < $1.key }
             .map { name, value in
-                guard let suite = suites.first(where: { $0.name == name }), case .dictionary(let values) = value else {
-                    let names = suites.map { "'\($0.name)'" }.joined(separator: ", ")
+                guard let suite = suitesByName[name], case .dictionary(let values) = value else {
+                    let names = settings.suiteNames.map { "'\($0)'" }.joined(separator: ", ")
                     throw CommandFailure(
                         CommandExit.data,
                         "\(file): '\(name)' is no object with the values of a suite. Nothing is changed. Use \(names)."
@@ -130,6 +139,10 @@ extension CommandInvocation {
                     if let setting = own.first(where: { $0.accepts(key, among: values) }) {
                         try setting.checkImported(value)
                         edits.add(value, for: setting)
+                    } else if !settings.recordKeys(of: suite, in: [key]).isEmpty {
+                        // The next migration would fail with anything else.
+                        _ = try value.as([String].self)
+                        edits.add([(key, value)], in: suite)
                     } else if includesUndeclared, !key.isEmpty {
                         try value.checkStorable(forKey: key)
                         edits.add([(key, value)], in: suite)
@@ -185,16 +198,19 @@ extension AnySetting {
 extension SettingsEdits {
     /// Stores all changes, and removes other values in the same transaction.
     ///
-    /// - Parameter removed: Returns the keys to remove from a store, out of the keys that have a value.
+    /// - Parameter removed: For each suite, returns the keys to remove, out of the keys that have a value.
     /// - Throws: The error of a transaction.
     fileprivate func replace(
-        removing removed: @escaping @Sendable (SettingsEngine, [String]) -> [String]
+        removing removed: [(suite: SettingsSuite, keys: @Sendable ([String]) -> [String])]
     ) async throws {
         try await eachGroup { group in
-            try group.suite.transaction { transaction in
-                for key in removed(group.suite.engine, transaction.keys)
-                where transaction.storedValue(forKey: key) != nil {
-                    try transaction.setStoredValue(nil, forKey: key)
+            try group.checkUnmanaged()
+            // Each suite has been, or is, asked about its own keys.
+            try group.suite.transaction(isManaging: true) { transaction in
+                for (suite, keys) in removed where suite.engine === group.suite.engine {
+                    let stored = keys(transaction.keys).filter { transaction.storedValue(forKey: $0) != nil }
+                    try suite.checkUnmanaged(stored)
+                    for key in stored { try transaction.setStoredValue(nil, forKey: key) }
                 }
                 for (key, value) in group.edits { try transaction.setStoredValue(value, forKey: key) }
             }

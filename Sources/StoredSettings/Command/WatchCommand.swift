@@ -26,11 +26,11 @@ private struct SuiteWatcher: Sendable {
     private let settings: [AnySetting]
     private let console: CommandConsole
     private let isJSON: Bool
-    private let changes: SettingsSuite.Changes
+    private let changes: ChangeSubscription<SettingsSuite.Change>
     /// Returns the setting with a key that has no value at the start; `nil` if only some settings are watched.
     private let added: (@Sendable (String) throws -> AnySetting)?
-    /// The stored form of each value at the start.
-    private let initial: [StoredValue?]
+    /// Each value at the start.
+    private let initial: [CurrentValue]
 
     init(
         _ suite: SettingsSuite,
@@ -42,10 +42,13 @@ private struct SuiteWatcher: Sendable {
         self.console = console
         self.isJSON = isJSON
         self.added = added
-        changes = added == nil ? suite.changes(of: settings.flatMap(\.base.storedKeys.all)) : suite.changes
+        let keys = added == nil ? Set(settings.flatMap(\.base.storedKeys.all)) : nil
+        // A value can change because a layer does.
+        let storage = StreamSubscriber { SettingsSuite.Change($0, keys: keys, includesLayers: true) }
+        changes = ChangeSubscription(storage, in: suite.engine, id: suite.engine.addSubscriber(storage))
         // Without declarations, a key may have been set since.
         self.settings = try added.map { try suite.keys.map($0) } ?? settings
-        initial = self.settings.map(\.base.currentStoredValue)
+        initial = self.settings.map(\.base.current)
     }
 
     /// The lines of the values at the start.
@@ -54,32 +57,34 @@ private struct SuiteWatcher: Sendable {
     /// Prints the changes until the task is canceled, the suite is finished, or the output has no reader.
     func run() async throws {
         var (settings, last) = (settings, initial)
-        for await change in changes {
+        while let change = await changes.storage.next(isolation: nil) {
             var lines: [String] = []
             if let added {
                 let known = Set(settings.map(\.key))
                 let new = change.keys.filter { !known.contains($0) }.sorted()
                 settings += try new.map(added)
-                last += new.map { _ in nil }
+                last += new.map { _ in CurrentValue(value: nil) }
             }
             for (index, setting) in settings.enumerated()
             where setting.base.storedKeys.all.contains(where: { change[$0] != nil }) {
-                let value = setting.base.currentStoredValue
-                guard value != last[index] else { continue }
-                last[index] = value
-                lines.append(line(setting, value))
+                let current = setting.base.current
+                guard current.value != last[index].value else { continue }
+                last[index] = current
+                lines.append(line(setting, current))
             }
             try console.show(lines: lines)
         }
     }
 
-    private func line(_ setting: AnySetting, _ value: StoredValue?) -> String {
-        let value = value.map { setting.shownValue($0) }
+    private func line(_ setting: AnySetting, _ current: CurrentValue) -> String {
         if isJSON {
-            let object: StoredValue = ["key": .string(setting.key), "value": value ?? .null]
+            let object: StoredValue = ["key": .string(setting.key), "value": setting.shownValue(current)]
             return console.isOutputTerminal ? TerminalText.escapedJSON(object.jsonText) : object.jsonText
         }
-        let text = value.map { "=" + TerminalText.escaped(setting.isSecret ? $0.text : setting.base.text(of: $0)) }
+        let isHidden = setting.isSecret || current.isFromSecretFile
+        let text = current.value.map { value in
+            "=" + TerminalText.escaped(isHidden ? SettingTraits.redactedText : setting.base.text(of: value))
+        }
         return TerminalText.escaped(setting.key) + (text ?? "")
     }
 }

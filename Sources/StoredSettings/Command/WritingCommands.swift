@@ -60,7 +60,7 @@ extension CommandInvocation {
             let setting = try settings.settableSetting(forKey: operands[0])
             return [(setting, try standardInput(for: setting))]
         }
-        let isPair = operands.count == 2 && (hasSetting(operands[0]) || !operands.allSatisfy { $0.contains("=") })
+        let isPair = operands.count == 2 && (hasSetting(operands[0]) || operands[0].signs.isEmpty)
         if isPair { return [(try settings.settableSetting(forKey: operands[0]), operands[1])] }
         let assignments = try operands.map(assignment)
         var keys: Set<String> = []
@@ -91,12 +91,18 @@ extension CommandInvocation {
 
     /// Reads `key=value`; a key that contains `=` is found as well.
     private func assignment(_ text: String) throws -> Assignment {
-        let signs = text.indices.filter { text[$0] == "=" }
+        let signs = text.signs
         guard let first = signs.first else {
             guard hasSetting(text) || !settings.isDeclared else { throw settings.unknown(text) }
             throw wrongCount("the value of '\(text)' is missing")
         }
         let sign = signs.first { hasSetting(String(text[..<$0])) } ?? first
-        return (try settings.settableSetting(forKey: String(text[..<sign])), String(text[text.index(after: sign)...]))
+        let value = String(text[text.utf8.index(after: sign)...])
+        return (try settings.settableSetting(forKey: String(text[..<sign])), value)
     }
+}
+
+extension String {
+    /// The places of all equals signs, even of one that a combining mark follows.
+    var signs: [Index] { utf8.indices.filter { utf8[$0] == UInt8(ascii: "=") } }
 }

@@ -4,7 +4,10 @@
 extension SettingBox {
     /// The value of the highest layer above the store; `nil` when there is none.
     var overrideReading: Reading? {
-        overrideReadings.used().map { Reading(value: $1, stored: $0.stored) }
+        overrideReadings.used()
+            .map { reading, value in
+                Reading(value: value, stored: reading.stored, isFromSecretFile: reading.layer == .secretFile)
+            }
     }
 
     /// The value of the highest layer beneath the store; `nil` when there is none.

@@ -128,13 +128,21 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         return value
     }
 
+    /// The value with the layer that it comes from, which the cache does not contain.
+    var uncachedReading: Reading {
+        access()
+        return notedReading(of: storedValue)
+    }
+
     /// Returns the value of a stored value that was just read for the readers' cache.
-    private func value(of stored: StoredValue?) -> Value {
+    private func value(of stored: StoredValue?) -> Value { notedReading(of: stored).value }
+
+    private func notedReading(of stored: StoredValue?) -> Reading {
         let reading = reading(of: stored)
         startValue?.note { identity(of: reading) }
         if observedValue != nil { noteObserved(reading) }
         if stored != nil, !key.storedKeys.old.isEmpty { reportIgnoredOldValue() }
-        return reading.value
+        return reading
     }
 
     /// Reports once that values are stored under the new key and under an old one.
@@ -180,6 +188,8 @@ extension SettingBox {
         var stored: StoredValue?
         /// Whether it is used instead of an unusable stored value.
         var isOfUnusable = false
+        /// Whether it comes from a secret file, so that no text contains it.
+        var isFromSecretFile = false
     }
 
     /// Returns the value of a stored value, and reports one that cannot be used.

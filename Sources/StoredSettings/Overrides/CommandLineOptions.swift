@@ -62,8 +62,9 @@ struct CommandLineOptions {
         /// Creates a match; `nil` when the argument is not this flag.
         init?(_ argument: String, _ flag: String) {
             guard argument != flag else { return }
-            guard argument.hasPrefix(flag + "=") else { return nil }
-            text = String(argument.dropFirst(flag.count + 1))
+            // A key can contain an equals sign.
+            guard let sign = argument.signs.first(where: { argument[..<$0] == flag }) else { return nil }
+            text = String(argument[argument.utf8.index(after: sign)...])
         }
     }
 

@@ -37,11 +37,25 @@ extension SystemCalls {
         handlers.install({ _ in }, for: ignored)
         ForwardedSignals.begin(&handlers, for: SignalHandlers.ending.filter { !ignored.contains($0) })
 
+        #if canImport(Darwin)
+        var attributes: posix_spawnattr_t?
+        #else
+        var attributes = posix_spawnattr_t()
+        #endif
+        // The calling thread may block signals, and the command would inherit that. The calls fill the structures, and do not
+        // retain the pointers.
+        var noSignals = sigset_t()
+        sigemptyset(&noSignals)
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        posix_spawnattr_setsigmask(&attributes, &noSignals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+
         var process: pid_t = 0
         _ = try call(.open, "/bin/sh") {
             // It returns an error number instead of setting `errno`. The array ends with a null pointer. The command does not
             // inherit handlers.
-            errno = posix_spawn(&process, "/bin/sh", nil, nil, &copies, environ)
+            errno = posix_spawn(&process, "/bin/sh", nil, &attributes, &copies, environ)
             return errno == 0 ? 0 : -1
         }
         ForwardedSignals.send(to: process)

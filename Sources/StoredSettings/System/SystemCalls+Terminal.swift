@@ -63,19 +63,30 @@ extension SystemCalls {
     ///
     /// - Throws: ``SystemError``, with `EFBIG` if it is longer than a settings file can be.
     func readStandardInput() throws(SystemError) -> [UInt8] {
+        try readToEnd(StandardStream.input.rawValue, "standard input")
+    }
+
+    /// Reads a pipe, a terminal or another file without offsets to its end.
+    ///
+    /// - Throws: ``SystemError``, with `EFBIG` if it is longer than a settings file can be.
+    func readStream(_ file: FileHandle) throws(SystemError) -> [UInt8] {
+        try readToEnd(file.descriptor, file.path)
+    }
+
+    private func readToEnd(_ descriptor: CInt, _ path: FilePath) throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         var page = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let count = try call(.read, "standard input") {
+            let count = try call(.read, path) {
                 page.withUnsafeMutableBytes { buffer in
                     // The pointer is used only during the call, and within its bounds.
-                    CInt(clamping: read(StandardStream.input.rawValue, buffer.baseAddress, buffer.count))
+                    CInt(clamping: read(descriptor, buffer.baseAddress, buffer.count))
                 }
             }
             guard count > 0 else { return bytes }
             bytes += page.prefix(Int(count))
             guard bytes.count <= SettingsFile.longestFile else {
-                throw SystemError(call: .read, path: "standard input", number: EFBIG)
+                throw SystemError(call: .read, path: path, number: EFBIG)
             }
         }
     }

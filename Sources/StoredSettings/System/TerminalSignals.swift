@@ -83,6 +83,41 @@ enum ForwardedSignals {
     }
 }
 
+/// The signals that would end this process while a command has files to remove.
+///
+/// They are caught until the last of the commands that need that has ended, and then act on the process.
+enum CaughtSignals {
+    private static let received = Atomic<CInt>(0)
+    private static let state = Locked<(count: Int, handlers: SignalHandlers)>((0, SignalHandlers()))
+
+    /// The last signal that was caught; 0 for none.
+    static var number: CInt { received.load(ordering: .sequentiallyConsistent) }
+
+    /// Catches signals until ``end()`` is called as often as this function.
+    static func begin() {
+        state.withLock { state in
+            state.count += 1
+            guard state.count == 1 else { return }
+            // The handler must not be the first to use it: that would take a lock.
+            received.store(0, ordering: .sequentiallyConsistent)
+            state.handlers.install(
+                { CaughtSignals.received.store($0, ordering: .sequentiallyConsistent) },
+                for: SignalHandlers.ending
+            )
+        }
+    }
+
+    /// Restores the previous handlers, and sends a signal that was caught to the process again.
+    static func end() {
+        state.withLock { state in
+            state.count -= 1
+            guard state.count == 0 else { return }
+            state.handlers.restore()
+            if number != 0 { _ = kill(getpid(), number) }
+        }
+    }
+}
+
 // MARK: - Hidden input
 
 /// The terminal while it does not show what a person types.
@@ -139,6 +174,23 @@ extension SystemCalls {
         // The line feed of the person was not shown either.
         SystemCalls.writeToStandardError("\n")
         return line
+    }
+
+    /// Reads the answer to a question from standard input; `nil` at its end, and after a signal of ``CaughtSignals``.
+    static func readAnswer() -> String? {
+        var bytes: [UInt8] = []
+        while CaughtSignals.number == 0 {
+            var request = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            // The signal may arrive on another thread. The calls use the structure and the byte, and do not retain them.
+            guard poll(&request, 1, 50) > 0 else { continue }
+            var byte: UInt8 = 0
+            let count = read(STDIN_FILENO, &byte, 1)
+            if count < 0, [EINTR, EAGAIN].contains(errno) { continue }
+            guard count > 0 else { return nil }
+            guard byte != UInt8(ascii: "\n") else { return String(decoding: bytes, as: UTF8.self) }
+            bytes.append(byte)
+        }
+        return nil
     }
 
     private func readLine() throws(SystemError) -> String? {

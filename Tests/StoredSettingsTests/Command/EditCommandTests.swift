@@ -9,11 +9,12 @@ import Testing
 
 @Suite("edit")
 struct EditCommandTests {
-    /// Runs `edit` with an editor, and expects that no file is left.
+    /// Runs `edit` with an editor, and expects that no file is left, or only the edited one.
     private func edit(
         _ harness: CommandHarness,
         editor: String,
         _ options: [String] = [],
+        isKept: Bool = false,
         prepare: (inout CommandConsole) -> Void = { _ in }
     ) async throws -> CommandHarness.Result {
         try await withTemporaryDirectory { directory in
@@ -22,7 +23,13 @@ struct EditCommandTests {
             prepare(&harness.console)
             let result = await harness.run(["edit"] + options)
             let left = try FileManager.default.contentsOfDirectory(atPath: directory)
-            #expect(left == [])
+            #expect(left.count == (isKept ? 1 : 0))
+            for name in left {
+                let file = "\(directory)/\(name)/settings.json"
+                #expect(result.errors.contains("in \(file)"))
+                #expect(try !file.fileContents.isEmpty && file.filePermissions == 0o600)
+                #expect(try "\(directory)/\(name)".filePermissions == 0o700)
+            }
             return result
         }
     }
@@ -38,6 +45,17 @@ struct EditCommandTests {
         #expect(help.code == 0)
         var iterator = changes.makeAsyncIterator()
         #expect(await iterator.next()?.keys == ["port", "ratio"])
+    }
+
+    @Test(
+        "the editor receives all signals",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/self/status"), "the system shows masks")
+    )
+    func signals() async throws {
+        let harness = CommandHarness(["port": 81])
+        for editor in ["grep -qE 'SigBlk:.0+$' /proc/self/status", "(grep -qE 'SigBlk:.0+$' /proc/self/status) && :"] {
+            #expect(try await edit(harness, editor: editor).code == 0, "\(editor)")
+        }
     }
 
     @Test("the edited file is private, and contains no secret without --reveal")
@@ -58,10 +76,10 @@ struct EditCommandTests {
     @Test("a wrong result is refused as a whole, without a terminal")
     func refused() async throws {
         let harness = CommandHarness(["port": 81, "ratio": 1.5])
-        let wrong = try await edit(harness, editor: "sed -i -e s/81/0/ -e s/1.5/2.5/")
+        let wrong = try await edit(harness, editor: "sed -i -e s/81/0/ -e s/1.5/2.5/", isKept: true)
         #expect(wrong.code == 65)
         #expect(wrong.errors.contains("the edited file:4:11"))
-        #expect(try await edit(harness, editor: "echo '{' >").code == 65)
+        #expect(try await edit(harness, editor: "echo '{' >", isKept: true).code == 65)
         #expect(try await edit(harness, editor: "false").code == 69)
         #expect(try await edit(harness, editor: "rm").code == 74)
         let same = try await edit(harness, editor: "touch")
@@ -88,7 +106,7 @@ struct EditCommandTests {
         #expect(questions.withLock { $0 } == 1)
         #expect(harness.suite.snapshot() == ["port": 84])
         for answer in ["n", nil] {
-            let givenUp = try await edit(harness, editor: "sed -i s/84/0/") { console in
+            let givenUp = try await edit(harness, editor: "sed -i s/84/0/", isKept: true) { console in
                 console.isInputTerminal = true
                 console.isErrorTerminal = true
                 console.readAnswer = { answer }
@@ -96,6 +114,44 @@ struct EditCommandTests {
             #expect(givenUp.code == 65)
         }
         #expect(harness.suite.snapshot() == ["port": 84])
+    }
+
+    @Test("what the store refuses can be edited again, and the edited file is kept if a person gives up")
+    func refusedByStore() async throws {
+        let harness = CommandHarness(["port": 81, "limit": 5])
+        let port = Setting("port", default: 8080, suite: harness.suite)
+        let limit = Setting("limit", default: 10, suite: harness.suite)
+        harness.catalog.require("the limit is less than the port", limit, port) { $0 < $1 }
+        let questions = Mutex(0)
+        func prepare(_ console: inout CommandConsole, answers: [String]) {
+            questions.withLock { $0 = 0 }
+            console.isInputTerminal = true
+            console.isErrorTerminal = true
+            console.readAnswer = {
+                questions.withLock { count in
+                    defer { count += 1 }
+                    return answers[count]
+                }
+            }
+        }
+        let corrected = try await edit(harness, editor: "sed -i -e 's/: 81/: 4/;t' -e 's/: 4/: 84/'") {
+            prepare(&$0, answers: ["y"])
+        }
+        #expect(corrected.code == 0)
+        #expect(corrected.errors.contains("the limit is less than the port"))
+        #expect(questions.withLock { $0 } == 1)
+        #expect(harness.suite.snapshot() == ["port": 84, "limit": 5])
+        let givenUp = try await edit(harness, editor: "sed -i 's/: 84/: 4/'", isKept: true) {
+            prepare(&$0, answers: ["y", "n"])
+        }
+        #expect(givenUp.code == 65)
+        #expect(questions.withLock { $0 } == 2)
+        // The editor does not start again after the refusal.
+        let failed = try await edit(harness, editor: "sed -i '/: 4,/q5;s/: 84/: 4/'", isKept: true) {
+            prepare(&$0, answers: ["y"])
+        }
+        #expect(failed.code == 69)
+        #expect(harness.suite.snapshot() == ["port": 84, "limit": 5])
     }
 
     /// Changes values when the editor is about to run for the first time.
@@ -121,7 +177,7 @@ struct EditCommandTests {
     @Test("a value that changed meanwhile is not overwritten, and changes of other values are kept")
     func conflicts() async throws {
         let harness = CommandHarness(["port": 81, "ratio": 1.5, "max_limit": 5])
-        let refused = try await edit(harness, editor: "sed -i -e s/81/82/ -e s/1.5/3.5/") { console in
+        let refused = try await edit(harness, editor: "sed -i -e s/81/82/ -e s/1.5/3.5/", isKept: true) { console in
             whileEditing(&console) { harness.suite[storedValueFor: "port"] = 83 }
         }
         #expect(refused.code == 75)

@@ -74,6 +74,89 @@ struct TransferCommandTests {
         #expect(harness.suite.snapshot() == ["prot": ["a": [1]], "limit": 4])
     }
 
+    @Test("suites with one name are separate in an export, and keep their values in an import and in an editor")
+    func suitesOfOneName() async throws {
+        let suites = [SettingsSuite.inMemory(["a": 2]), SettingsSuite.inMemory(["b": 3]), SettingsSuite.inMemory()]
+        let settings = zip(["a", "b", "c"], suites).map { Setting($0, default: 1, suite: $1) }
+        let harness = CommandHarness(suites[0], SettingsCatalog((settings[0], settings[1], settings[2])))
+        let text = await harness.run("export").output
+        let object = try JSONReader.readObject(Array(text.utf8), .settingsFile)
+        #expect(object == ["in memory": ["a": 2], "in memory (2)": ["b": 3], "in memory (3)": [:]])
+        try suites[0].setStoredValue(5, forKey: "a")
+        try suites[2].setStoredValue(5, forKey: "c")
+        #expect(await harness.with(input: text).run("import", "-", "--replace").code == 0)
+        #expect(suites.map { $0.snapshot() } == [["a": 2], ["b": 3], [:]])
+        try await withTemporaryDirectory { directory in
+            for (editor, value) in [("touch", 3), ("sed -i 's/: 3/: 4/'", 4)] as [(String, StoredValue)] {
+                var harness = harness
+                harness.console.variable = { ["TMPDIR": directory, "EDITOR": editor][$0] }
+                #expect(await harness.run("edit").code == 0)
+                #expect(suites.map { $0.snapshot() } == [["a": 2], ["b": value], [:]])
+            }
+        }
+    }
+
+    @Test("a key that no setting has is exported once for several suites with one store")
+    func suitesOfOneStore() async throws {
+        let store = InMemoryStore(["a": 2, "b": 3, "other": 4])
+        let first = SettingsSuite(store: store, name: "one")
+        let second = SettingsSuite(store: store, name: "one", overrides: [.environment([:], prefix: "X_")])
+        let catalog = SettingsCatalog((Setting("a", default: 1, suite: first), Setting("b", default: 1, suite: second)))
+        let harness = CommandHarness(first, catalog)
+        let text = await harness.run("export", "--force").output
+        let object = try JSONReader.readObject(Array(text.utf8), .settingsFile)
+        #expect(object == ["one": ["a": 2, "other": 4], "one (2)": ["b": 3]])
+        #expect(await harness.with(input: text).run("import", "-", "--replace", "--force").code == 0)
+        #expect(store.contents() == ["a": 2, "b": 3, "other": 4])
+        let less = #"{"one": {"a": 2}, "one (2)": {"b": 3}}"#
+        #expect(await harness.with(input: less).run("import", "-", "--replace", "--force").code == 0)
+        #expect(store.contents() == ["a": 2, "b": 3])
+    }
+
+    @Test("the record of migrations is exported and imported, and never removed")
+    func migrations() async throws {
+        let key = SettingsMigrator.defaultRecordKey
+        let harness = CommandHarness(["port": 81, key: ["one"]])
+        let result = await harness.run("export")
+        #expect(result.errors.isEmpty)
+        let other = CommandHarness(["port": 5])
+        #expect(await other.with(input: result.output).run("import", "-").code == 0)
+        #expect(other.suite.snapshot() == ["port": 81, key: ["one"]])
+        #expect(await other.with(input: "{}").run("import", "-", "--replace", "--force").code == 0)
+        #expect(other.suite.snapshot() == [key: ["one"]])
+        #expect(await other.with(input: "{\"\(key)\": 5}").run("import", "-").code == 65)
+        #expect(await other.with(input: "{\"\(key)\": [\"two\"]}").run("import", "-", "--replace").code == 0)
+        #expect(other.suite.snapshot() == [key: ["two"]])
+        try await withTemporaryDirectory { directory in
+            var editing = harness
+            editing.console.variable = { ["TMPDIR": directory, "EDITOR": "echo '{}' >"][$0] }
+            #expect(await editing.run("edit", "--force").code == 0)
+        }
+        #expect(harness.suite.snapshot() == [key: ["one"]])
+    }
+
+    @Test("import reads a pipe")
+    func pipe() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/pipe"
+            #expect(mkfifo(path, 0o600) == 0)
+            let text = "{\"motd\": \"\(String(repeating: "x", count: 100_000))\"}"
+            Thread.detachNewThread {
+                do {
+                    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+                    try file.write(contentsOf: Data(text.utf8))
+                    try file.close()
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            let harness = CommandHarness()
+            let result = await harness.run("import", path)
+            #expect(result == .init(code: 0, output: "", errors: ""))
+            #expect(harness.suite.storedValue(forKey: "motd") == .string(String(repeating: "x", count: 100_000)))
+        }
+    }
+
     @Test("import refuses a file that is missing or malformed, and a placeholder for a secret")
     func refused() async throws {
         let harness = CommandHarness(["token": "s3cret"])

@@ -58,6 +58,26 @@ struct WatchCommandTests {
         #expect(await task.value == .init(code: 0, output: "port=8080\n", errors: ""))
     }
 
+    @Test("watch prints the changes of layers, except those that a stored value hides", .deadlockLimit)
+    func layers() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/base.json"
+            try path.overwriteFile(with: #"{"max_limit": 5}"#)
+            let fleet = SettingsSuite.inMemory(["port": 1, "ratio": 0.25])
+            let suite = SettingsSuite.inMemory(["ratio": 1.5], bases: [.suite(fleet), .file(path)])
+            let harness = CommandHarness(suite: suite)
+            let task = Task { await harness.run("watch", "--initial", "port", "ratio", "limit") }
+            await eventually("the current values") { harness.output == "port=1\nratio=1.5\nlimit=5\n" }
+            try fleet.setStoredValue(0.5, forKey: "ratio")
+            try fleet.setStoredValue(2, forKey: "port")
+            await eventually("the change of the suite") { harness.output.hasSuffix("limit=5\nport=2\n") }
+            try path.replaceFile(with: #"{"max_limit": 6}"#)
+            await eventually("the change of the file") { harness.output.hasSuffix("limit=5\nport=2\nlimit=6\n") }
+            task.cancel()
+            #expect(await task.value.code == 0)
+        }
+    }
+
     @Test("watch prints the changes of several suites")
     func suites() async throws {
         let (first, second) = (SettingsSuite.inMemory(), SettingsSuite.inMemory())

@@ -22,6 +22,32 @@ struct WritingCommandTests {
         #expect(harness.suite.storedValue(forKey: "motd") == "level=info")
     }
 
+    @Test("set refuses an assignment with further words, and takes a value that begins with a combining mark")
+    func words() async {
+        let harness = CommandHarness()
+        let result = await harness.run("set", "motd=hello", "world")
+        #expect(result.code == 64)
+        #expect(result.errors.contains("there is no setting 'world'"))
+        #expect(harness.suite.keys == [])
+        #expect(await harness.run("set", "motd=\u{301}x").code == 0)
+        #expect(harness.suite.storedValue(forKey: "motd") == "\u{301}x")
+    }
+
+    @Test("a canceled change exits with 75, and changes nothing")
+    func canceled() async {
+        let harness = CommandHarness(["port": 81])
+        for arguments in [["set", "ratio", "1"], ["unset", "port"], ["import", "-"], ["edit"]] {
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return await harness.with(input: #"{"ratio": 2.0}"#).run(arguments)
+            }
+            let result = await task.value
+            #expect(result.code == 75, "\(arguments)")
+            #expect(result.errors.contains("Nothing is changed"))
+        }
+        #expect(harness.suite.snapshot() == ["port": 81])
+    }
+
     @Test("set stores all values or none, and reports every wrong one")
     func setIsAtomic() async {
         let harness = CommandHarness(["port": 1])
@@ -79,7 +105,6 @@ struct WritingCommandTests {
         let harness = CommandHarness([SettingsMigrator.defaultRecordKey: ["one"]])
         #expect(await harness.run("unset", SettingsMigrator.defaultRecordKey).code == 64)
         #expect(await harness.with(input: "{}").run("import", "-", "--replace", "--force").code == 0)
-        #expect(await harness.run("export", "--force").output == "{}\n")
         #expect(harness.suite.keys == [SettingsMigrator.defaultRecordKey])
     }
 
@@ -87,7 +112,7 @@ struct WritingCommandTests {
     func exitCodes() async throws {
         let codes: [(SettingsError.Code, Int32)] = [
             (.readOnly, 77), (.untrustedFile, 77), (.writeFailed, 74), (.lockTimedOut, 75), (.locationUnavailable, 73),
-            (.malformedFile, 78), (.validationFailed, 65), (.suiteFinished, 70),
+            (.malformedFile, 78), (.validationFailed, 65), (.requirementNotMet, 65), (.suiteFinished, 70),
         ]
         for (code, exit) in codes {
             #expect(CommandFailure(SettingsError(code, fact: "it failed")).code == exit)

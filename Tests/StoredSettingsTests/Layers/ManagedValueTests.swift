@@ -123,6 +123,50 @@ struct ManagedValueTests {
         }
     }
 
+    @Test("a setting that is managed in its suite cannot be changed through another suite with the same store")
+    func otherSuite() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = "\(directory)/managed.json"
+            try file.writeLayer(#"{ "port": 9, "old": 1 }"#)
+            let store = InMemoryStore(["port": 5, "free": 1])
+            let plain = SettingsSuite(store: store, name: "plain", reporter: reporter)
+            let managed = SettingsSuite(store: store, name: "managed", overrides: [.managed(file)], reporter: reporter)
+            let port = Setting("port", default: 0, suite: managed)
+            let renamed = Setting("renamed", default: 0, suite: managed, traits: .renamed(from: "old"))
+            let free = Setting("free", default: 0, suite: plain)
+            for error in [
+                settingsError { try plain.transaction { try $0.set(1, for: port) } },
+                settingsError { try plain.transaction { $0[port] = 1 } },
+                settingsError { try plain.transaction { $0[renamed] = 1 } },
+                settingsError { try plain.transaction { $0.reset(free, port) } },
+                settingsError { try plain.reset(free, port) },
+            ] {
+                #expect(error?.code == .managed)
+                #expect(error?.suite == "managed")
+                #expect(error?.location?.file == file)
+            }
+            let harness = CommandHarness(plain, SettingsCatalog((free, port)))
+            let new = #"{"plain": {"free": 2}, "managed": {"port": 2}}"#
+            let none = #"{"plain": {}, "managed": {}}"#
+            for (arguments, input) in [
+                (["set", "free=2", "port=2"], ""), (["unset", "free", "port"], ""), (["import", "-"], new),
+                (["import", "-", "--replace"], new), (["import", "-", "--replace"], none),
+            ] {
+                let result = await harness.with(input: input).run(arguments)
+                #expect(result.code == 77, "\(arguments)")
+                #expect(result.errors.contains(file))
+            }
+            var editing = harness
+            editing.console.variable = { ["TMPDIR": directory, "EDITOR": "sed -i s/5/6/"][$0] }
+            #expect(await editing.run("edit").code == 77)
+            #expect(store.contents() == ["port": 5, "free": 1])
+            // What only another suite manages can be changed.
+            try plain.transaction { $0[free] = 3 }
+            #expect(await harness.with(input: #"{"plain": {"free": 4}}"#).run("import", "-").code == 0)
+            #expect(store.contents() == ["port": 5, "free": 4])
+        }
+    }
+
     @Test("a migration changes the stored value of a managed key")
     func migration() async throws {
         try await withTemporaryDirectory { directory in

@@ -29,6 +29,9 @@ struct CommandLineOptionsTests {
             occurrences("color", "--no-color=x")
                 == [.init(flag: "--no-color", text: "x", isAttached: true, isNegated: true)]
         )
+        #expect(
+            occurrences("color", "--color=\u{301}x") == [.init(flag: "--color", text: "\u{301}x", isAttached: true)]
+        )
         #expect(occurrences("color", "--color=") == [.init(flag: "--color", text: "", isAttached: true)])
     }
 
