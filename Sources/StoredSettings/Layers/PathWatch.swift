@@ -59,6 +59,8 @@ struct PathWatch: Sendable {
         var directory: FilePath = "/"
         var rest = path.components.filter { $0 != "." }
         var links = 0
+        // The error of the directory itself, which cannot be listed.
+        var refusal: SystemError?
         while !rest.isEmpty {
             let name = rest.removeFirst()
             if name == ".." {
@@ -66,13 +68,15 @@ struct PathWatch: Sendable {
                 continue
             }
             let next = directory.appending(name)
-            let refusal = try watch(Subject(directory: directory, name: name), isAncestor: !rest.isEmpty)
+            let parentRefusal = refusal
+            refusal = try watch(Subject(directory: directory, name: name), isAncestor: !rest.isEmpty)
             let status: FileStatus?
             do {
                 status = try system.status(at: next, followingLinks: false)
             } catch {
                 // A directory that may not be entered, which is reported when the file is read.
-                guard error.isAboutPath, refusal == nil else { throw error }
+                // That it may be entered is an event of its parent.
+                guard error.isAboutPath, parentRefusal == nil else { throw error }
                 return nil
             }
             // No event would report that a link is replaced, or that something appears.
@@ -110,7 +114,8 @@ struct PathWatch: Sendable {
         } catch  where error.number == Errno.noSuchFileOrDirectory {
             // It was removed a moment ago, which a watch of its parent reports.
         } catch  where error.isAboutPath && isAncestor {
-            return error
+            // A file in the place of the directory is watched by its parent.
+            return error.number == Errno.notDirectory ? nil : error
         }
         return nil
     }

@@ -166,7 +166,7 @@ extension Examination {
                     .permissions,
                     isError: true,
                     path,
-                    "all users share the directory, and can create files in the directory (\(status.permissions.octal))",
+                    "all users can create files in the directory, as in /tmp (\(status.permissions.octal))",
                     consequence: "another user can create the journal or the locks first, and those are not used then",
                     remedy: "store the settings in a directory of their own",
                     code: .untrustedFile

@@ -262,6 +262,29 @@ struct LayerChangeTests {
         }
     }
 
+    @Test("a path through a file, and one through a directory that cannot be entered, are watched", .deadlockLimit)
+    func closedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/sub/port.json"
+            try "\(directory)/sub".overwriteFile(with: "")
+            let faults = Faults()
+            let suite = SettingsSuite.inMemory(reporter: reporter)
+            let files = LayerFiles([.base(FilePath(path))], engine: suite.engine, faults.system)
+            files.watch()
+            #expect(files.hasEvents)
+            try FileManager.default.removeItem(atPath: "\(directory)/sub")
+            try path.writeLayer(#"{ "port": 1 }"#)
+            await eventually("the new file is read") { files.snapshot.bases.map(\.contents) == [["port": 1]] }
+            faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/sub") }
+            let place = LayerLoader.Places(files: [FilePath("\(directory)/sub/below/port.json")])
+            #expect(throws: SystemError.self) { _ = try PathWatch(place, faults.system) {} }
+            faults.fail(.status, with: Errno.permissionDenied) { $0.hasSuffix("/below") }
+            _ = try PathWatch(place, faults.system) {}
+            faults.fail(.watch, with: Errno.permissionDenied) { $0.hasSuffix("/sub") || $0 == directory }
+            #expect(throws: SystemError.self) { _ = try PathWatch(place, faults.system) {} }
+        }
+    }
+
     @Test("a path through a directory that can be entered and not listed is watched", .deadlockLimit)
     func passedDirectory() async throws {
         try await withTemporaryDirectory { directory in

@@ -97,7 +97,7 @@ struct LayerLockTests {
 
     @Test("a change of a base suite is visible when its call returns, whichever thread has found it", .deadlockLimit)
     func concurrentChanges() async throws {
-        let fleet = SettingsSuite.inMemory(["0": 0, "1": 0, "2": 0, "3": 0])
+        let fleet = SettingsSuite.inMemory()
         let local = SettingsSuite.inMemory(bases: [.suite(fleet)])
         let settings = (0..<4).map { Setting("\($0)", default: -1, suite: local) }
         let observations = settings.map { $0.observe { _ in } }
