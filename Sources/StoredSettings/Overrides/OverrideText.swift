@@ -84,8 +84,8 @@ extension OverrideText {
     private static func pairs(_ pieces: [Piece]) throws -> [String: Piece]? {
         var pairs: [String: Piece] = [:]
         for piece in pieces {
-            guard case .text(let text) = piece, let sign = text.firstIndex(of: "=") else { return nil }
-            let value = Piece.text(trimmed(text[text.index(after: sign)...]))
+            guard case .text(let text) = piece, let sign = text.signs.first else { return nil }
+            let value = Piece.text(trimmed(text[text.utf8.index(after: sign)...]))
             guard pairs.updateValue(value, forKey: trimmed(text[..<sign])) == nil else {
                 throw SettingsError.invalidValue("a name occurs twice")
             }

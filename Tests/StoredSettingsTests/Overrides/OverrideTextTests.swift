@@ -155,6 +155,7 @@ struct OverrideTextTests {
     func dictionaries() {
         let (texts, numbers) = (["x": "x"], ["x": 0])
         #expect(read("a=1, b=x=y", default: texts) == ["a": "1", "b": "x=y"])
+        #expect(read("a=\u{301}x", default: texts) == ["a": "\u{301}x"])
         #expect(read("a=1", "b=2", default: numbers) == ["a": 1, "b": 2])
         #expect(read("a=1,b=2", "a=3", default: numbers) == ["a": 3, "b": 2])
         #expect(read(#"{"a": 1}"#, default: numbers) == ["a": 1])
