@@ -59,9 +59,9 @@ extension SettingsSuite {
     /// The operations of this suite that may have to wait, as asynchronous functions.
     ///
     /// ```swift
-    /// try await suite.async.transaction { settings in
-    ///     settings[$host] = "example.org"
-    ///     settings[$port] = 443
+    /// try await suite.async.transaction { values in
+    ///     values[settings.$host] = "example.org"
+    ///     values[settings.$port] = 443
     /// }
     /// ```
     ///

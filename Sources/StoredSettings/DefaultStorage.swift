@@ -13,7 +13,7 @@
 ///
 /// let settings = ServerSettings()
 /// settings.port = 9090                       // stored when the assignment returns
-/// for await port in settings.$port.values { … }
+/// for await port in settings.$port.values { print(port) }
 /// ```
 ///
 /// The default is never stored. It is returned while no usable value is stored; a stored value that cannot be used is

@@ -7,7 +7,7 @@
 /// ```swift
 /// settings.$port.isSet
 /// try settings.$port.update { $0 += 1 }
-/// for await port in settings.$port.values { … }
+/// for await port in settings.$port.values { print(port) }
 /// ```
 ///
 /// A setting can also be created and used without a property wrapper:

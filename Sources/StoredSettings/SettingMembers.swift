@@ -48,7 +48,7 @@ extension SettingsSuite {
     ///
     /// ```swift
     /// suite.setting(\.launchCount).reset()
-    /// for await count in suite.setting(\.launchCount).values { … }
+    /// for await count in suite.setting(\.launchCount).values { print(count) }
     /// ```
     public func setting<Value>(_ key: KeyPath<SettingMembers, SettingKey<Value>>) -> Setting<Value> {
         Setting(SettingMembers()[keyPath: key], suite: self)

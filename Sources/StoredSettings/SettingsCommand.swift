@@ -7,7 +7,7 @@
 /// @main struct Tool {
 ///     static func main() async {
 ///         if let code = await SettingsCommand(SettingsCatalog(ToolSettings())).runIfNamed() { exit(code) }
-///         …
+///         print("\(ToolSettings().port)")
 ///     }
 /// }
 /// ```

@@ -167,9 +167,9 @@ extension SettingsSuite {
     /// Changes several settings atomically: other threads and processes see all of the changes or none.
     ///
     /// ```swift
-    /// try suite.transaction { settings in
-    ///     settings[$low] = 10
-    ///     settings[$high] = 20
+    /// try suite.transaction { values in
+    ///     values[settings.$min] = 10
+    ///     values[settings.$max] = 20
     /// }
     /// ```
     ///

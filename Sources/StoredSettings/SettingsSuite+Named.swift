@@ -118,7 +118,7 @@ extension SettingsSuite {
     /// ```swift
     /// try await SettingsSuite.withSuites(["com.acme.proxy": .inMemory()]) {
     ///     let settings = ProxySettings()      // whose properties name the suite "com.acme.proxy"
-    ///     …
+    ///     try await serve(settings)
     /// }
     /// ```
     ///

@@ -68,7 +68,7 @@ extension SettingsSuite {
     /// ```swift
     /// try await SettingsSuite.withStandard(.inMemory()) {
     ///     let settings = ServerSettings()
-    ///     …
+    ///     try await serve(settings)
     /// }
     /// ```
     ///

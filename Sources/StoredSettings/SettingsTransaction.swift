@@ -3,9 +3,9 @@
 /// The settings of a suite inside ``SettingsSuite/transaction(_:)``.
 ///
 /// ```swift
-/// try suite.transaction { settings in
-///     settings[$port] = 9090
-///     settings[.retries] += 1
+/// try suite.transaction { values in
+///     values[settings.$port] = 9090
+///     values[.retries] += 1
 /// }
 /// ```
 ///

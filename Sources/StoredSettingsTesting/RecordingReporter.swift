@@ -8,7 +8,8 @@ import Synchronization
 /// ```swift
 /// let reporter = RecordingReporter()
 /// let suite = SettingsSuite.inMemory(reporter: reporter)
-/// …
+/// suite[storedValueFor: "port"] = "http"
+/// _ = Setting("port", default: 80, suite: suite).value
 /// #expect(reporter.errors.map(\.code) == [.typeMismatch])
 /// ```
 public final class RecordingReporter: SettingsReporter {

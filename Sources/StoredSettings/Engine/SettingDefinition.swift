@@ -5,7 +5,7 @@
 ///
 /// A declaration describes its setting once, in a closure that completes a ``SettingDescription``:
 ///
-/// ```swift
+/// ```
 /// Setting(name, default: value, suite: suite, metadata) {
 ///     $0.values(of: Value.self, by: bridge, in: valid, where: validate)
 /// }

@@ -89,7 +89,7 @@ public final class SettingObservation: Sendable {
     /// Ties the observation to an object: it is held until the object no longer exists, and then ends.
     ///
     /// ```swift
-    /// settings.$logLevel.observe { [weak self] in self?.apply($0.new) }.tieToLifetime(of: self)
+    /// settings.$logLevel.observe { [weak server] in server?.apply($0.new) }.tieToLifetime(of: server)
     /// ```
     ///
     /// The object is owned only during a call of the closure, and the closure is not called after the object's end. Nothing

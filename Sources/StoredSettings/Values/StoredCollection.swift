@@ -9,7 +9,11 @@
 ///     private var cards: [String]
 ///
 ///     init(stored cards: [String]) { self.cards = cards }
-///     …
+///
+///     var startIndex: Int { cards.startIndex }
+///     var endIndex: Int { cards.endIndex }
+///     func index(after index: Int) -> Int { cards.index(after: index) }
+///     subscript(index: Int) -> String { cards[index] }
 /// }
 /// ```
 ///
@@ -17,7 +21,7 @@
 ///
 /// ```swift
 /// extension Pile: StoredCollection, StoredRepresentable, StoredValueConvertible
-/// where Element: StoredValueConvertible { … }
+/// where Element: StoredValueConvertible {}
 /// ```
 ///
 /// The initializer may throw, for a collection that does not accept all elements. If an element cannot be read, reading
@@ -43,11 +47,8 @@ extension StoredCollection where Self: RangeReplaceableCollection {
 /// to list its elements:
 ///
 /// ```swift
-/// struct Flags: SetAlgebra, StoredSetAlgebra {
-///     private var names: Set<String>
-///
-///     var stored: Set<String> { names }
-///     …
+/// extension Flags: StoredSetAlgebra {        // a set of strings, which are in its property `names`
+///     public var stored: Set<String> { names }
 /// }
 /// ```
 ///

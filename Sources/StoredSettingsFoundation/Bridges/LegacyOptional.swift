@@ -9,7 +9,7 @@ public import StoredSettings
 /// ```swift
 /// @DefaultStorage(key: "count", suite: SettingsSuite(userDefaults: .standard), as: LegacyOptional()) var count: Int? = 42
 /// @DefaultStorage(key: "limits", suite: SettingsSuite(userDefaults: .standard), as: LegacyOptional(LegacyJSON()))
-/// var limits: Limits?
+/// var limits: Limits? = nil
 /// ```
 ///
 /// The bridge also reads values that this library stored, so each value changes its format with its first set.

@@ -6,7 +6,7 @@ public import StoredSettings
 /// Stores objects as archives, for classes of other modules and for classes that are also `Codable`.
 ///
 /// ```swift
-/// @DefaultStorage(key: "tint", as: SecureArchive()) var tint = NSColor.controlAccentColor
+/// @DefaultStorage(key: "tint", as: SecureArchive()) var tint = Tint.accent
 /// ```
 ///
 /// The bridge also reads the archives of Defaults and SwiftyUserDefaults. It checks an archive before it decodes it. On

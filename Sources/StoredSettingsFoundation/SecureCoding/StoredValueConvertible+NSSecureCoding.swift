@@ -7,7 +7,19 @@ extension StoredValueConvertible where Self: AnyObject & NSSecureCoding {
     /// Reads an archive of an object of this class.
     ///
     /// ```swift
-    /// final class Color: NSObject, NSSecureCoding, StoredValueConvertible { … }
+    /// final class Color: NSObject, NSSecureCoding, StoredValueConvertible {
+    ///     static let supportsSecureCoding = true
+    ///     let name: String
+    ///
+    ///     init(name: String) { self.name = name }
+    ///
+    ///     init?(coder: NSCoder) {
+    ///         guard let name = coder.decodeObject(of: NSString.self, forKey: "name") else { return nil }
+    ///         self.name = name as String
+    ///     }
+    ///
+    ///     func encode(with coder: NSCoder) { coder.encode(name as NSString, forKey: "name") }
+    /// }
     /// ```
     ///
     /// The class only has to declare the conformance. Bytes that are not an archive, or that hold another class or one
