@@ -24,19 +24,73 @@ let package = Package(
         // Shows, changes and checks the settings of any program.
         .executableTarget(name: "stored-settings", dependencies: ["StoredSettings", "StoredSettingsEtcd"]),
 
-        // The examples of the README.
+        // The examples: see Examples/README.md.
         .target(name: "ExampleSettings", dependencies: ["StoredSettings"], path: "Examples/settings"),
         .executableTarget(
             name: "quickstart",
             dependencies: ["StoredSettings", "ExampleSettings"],
-            path: "Examples/quickstart"
+            path: "Examples/quickstart",
+            exclude: ["README.md"]
         ),
-        .executableTarget(name: "tool", dependencies: ["StoredSettings"], path: "Examples/tool"),
-        .executableTarget(name: "watch", dependencies: ["StoredSettings", "ExampleSettings"], path: "Examples/watch"),
+        .executableTarget(
+            name: "watch",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/watch",
+            exclude: ["README.md"]
+        ),
+        .executableTarget(
+            name: "tool",
+            dependencies: ["StoredSettings"],
+            path: "Examples/tool",
+            exclude: ["README.md"]
+        ),
+        .executableTarget(
+            name: "worker",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/worker",
+            exclude: ["README.md"]
+        ),
+        .executableTarget(
+            name: "many-processes",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/many-processes",
+            exclude: ["README.md"]
+        ),
+        .executableTarget(
+            name: "custom-types",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/custom-types",
+            exclude: ["README.md"]
+        ),
+        .executableTarget(
+            name: "migrate",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/migrate",
+            exclude: ["README.md"]
+        ),
+        .executableTarget(
+            name: "kubernetes",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/kubernetes",
+            exclude: ["README.md", "manifests"]
+        ),
+        .executableTarget(
+            name: "systemd",
+            dependencies: ["StoredSettings", "ExampleSettings"],
+            path: "Examples/systemd",
+            exclude: ["README.md", "units"]
+        ),
         .executableTarget(
             name: "fleet",
             dependencies: ["StoredSettings", "StoredSettingsEtcd", "ExampleSettings"],
-            path: "Examples/fleet"
+            path: "Examples/fleet",
+            exclude: ["README.md"]
+        ),
+        .testTarget(
+            name: "TestingExample",
+            dependencies: ["StoredSettings", "StoredSettingsTesting"],
+            path: "Examples/testing",
+            exclude: ["README.md"]
         ),
 
         // Kills, races and load, for longer than a test may take: `swift run -c release endurance`.
@@ -73,9 +127,9 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "StoredSettings", "EtcdTestSupport", "TestSupport", "fleet", "quickstart", "settings-probe",
-                "stored-settings",
-                "tool", "watch",
+                "StoredSettings", "EtcdTestSupport", "TestSupport", "custom-types", "fleet", "kubernetes",
+                "many-processes", "migrate", "quickstart", "settings-probe", "stored-settings", "systemd", "tool",
+                "watch", "worker",
             ]
         ),
 

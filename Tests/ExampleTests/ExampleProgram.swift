@@ -53,7 +53,7 @@ final class ExampleProgram {
         (outputPath, errorsPath) = ("\(run).out", "\(run).err")
         process.executableURL = executable
         process.arguments = arguments
-        process.environment = variables.merging(["STORED_SETTINGS_HOME": home]) { $1 }
+        process.environment = ["STORED_SETTINGS_HOME": home].merging(variables) { $1 }
         process.standardInput = input
         process.standardOutput = try output ?? Self.newFile(at: outputPath)
         process.standardError = try errors ?? Self.newFile(at: errorsPath)

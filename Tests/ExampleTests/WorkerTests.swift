@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("worker")
+struct WorkerTests {
+    @Test("a daemon is retuned while it runs, shows its settings at SIGHUP, and saves at SIGTERM")
+    func retuning() async throws {
+        try await withTemporaryDirectory { home in
+            let worker = try ExampleProgram("worker", home: home)
+            defer { worker.end() }
+            try await expect(worker, toShow: "one job every 1000 ms")
+
+            try await configure(["set", "interval", "1"], home: home)
+            try await expect(worker, toShow: "one job every 1 ms")
+            try await eventually("jobs are done") { try await jobs(home: home) > 0 }
+
+            try await configure(["set", "paused=true", "interval=5"], home: home)
+            try await expect(worker, toShow: "one job every 5 ms")
+            kill(worker.processIdentifier, SIGHUP)
+            try await expect(worker, toShow: "interval 5 ms, paused")
+
+            kill(worker.processIdentifier, SIGTERM)
+            #expect(await worker.exitCode() == 0)
+            #expect(!worker.isEndedBySignal)
+            let count = try await jobs(home: home)
+            #expect(try worker.lines.last == "saved after \(count) jobs")
+            #expect(try worker.errors.isEmpty)
+        }
+    }
+
+    @Test("a value outside of the range is rejected, and the daemon does not start with one in the file")
+    func rejection() async throws {
+        try await withTemporaryDirectory { home in
+            let command = try ExampleProgram("worker", ["config", "set", "interval", "0"], home: home)
+            #expect(await command.exitCode() == 65)
+            let directory = "\(home)/com.example.worker"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            try "\(directory)/settings.json".overwriteFile(with: #"{ "interval": 0 }"#)
+            let worker = try ExampleProgram("worker", home: home)
+            #expect(await worker.exitCode() != 0)
+            #expect(try worker.lines.isEmpty)
+            #expect(try worker.errors.contains("interval"))
+        }
+    }
+
+    private func jobs(home: String) async throws -> Int {
+        try #require(Int(try await configure(["get", "jobs"], home: home).first ?? ""))
+    }
+
+    @discardableResult
+    private func configure(_ arguments: [String], home: String) async throws -> [String] {
+        let command = try ExampleProgram("worker", ["config"] + arguments, home: home)
+        #expect(await command.exitCode() == 0)
+        return try command.lines
+    }
+
+    private func expect(_ program: ExampleProgram, toShow line: String) async throws {
+        try await eventually("the program shows '\(line)'") { try program.lines.contains(line) }
+        try #require(try program.lines.contains(line))
+    }
+}
