@@ -16,7 +16,7 @@ public struct SettingChange<Value: Sendable>: Sendable {
     public let new: Value
     /// The process that made the change; of several changes delivered as one, the process that made the last.
     public let origin: SettingChangeOrigin
-    /// Whether the values are those of a secret setting.
+    /// Whether the values are those of a secret setting, or one of them is from a secret file.
     let isSecret: Bool
     /// Whether the layers around the store have changed as well, so that the old value is unknown here.
     ///
@@ -53,7 +53,8 @@ extension SettingChange: Hashable where Value: Hashable {
 }
 
 extension SettingChange: CustomStringConvertible {
-    /// The values before and after the change; `••••` for a setting with the trait ``SettingTraits/secret``.
+    /// The values before and after the change; `••••` for a setting with the trait ``SettingTraits/secret``, and if one of them is
+    /// from a secret file.
     public var description: String {
         let (old, new) = isSecret ? (SettingTraits.redactedText, SettingTraits.redactedText) : ("\(old)", "\(new)")
         return "\(old) → \(new) (\(origin))"
@@ -61,7 +62,7 @@ extension SettingChange: CustomStringConvertible {
 }
 
 extension SettingChange: CustomReflectable {
-    /// A mirror of the properties, so that `dump` prints no value of a setting with the trait ``SettingTraits/secret``.
+    /// A mirror of the properties, so that `dump` prints no value that the ``description`` does not contain.
     public var customMirror: Mirror {
         isSecret
             ? Mirror(self, children: ["origin": origin])

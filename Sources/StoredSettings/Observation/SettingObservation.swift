@@ -40,6 +40,7 @@ extension Setting {
         let reading = initial ? box.reading(of: value) : box.quietReading(of: value)
         last.note(reading)
         if initial {
+            let isSecret = isSecret || reading.isFromSecretFile
             onChange(SettingChange(old: reading.value, new: reading.value, origin: .local, isSecret: isSecret))
         }
         subscriber.endDelivery()

@@ -146,6 +146,7 @@ extension Setting {
         // an unusable one, others may have changed since.
         if change.isLayered || old.isOfUnusable { old = known ?? old }
         guard box.identity(of: old) != box.identity(of: new) else { return nil }
+        let isSecret = isSecret || old.isFromSecretFile || new.isFromSecretFile
         return SettingChange(old: old.value, new: new.value, origin: change.origin, isSecret: isSecret)
     }
 }

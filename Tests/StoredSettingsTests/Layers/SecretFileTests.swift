@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -164,6 +165,30 @@ struct SecretFileTests {
                 any.explain()
                     == "host = ••••, given by \(directory)/host, over the stored \"stored\", over the default \"none\""
             )
+        }
+    }
+
+    @Test("the description of a change contains no value while one of them is from a secret file", .deadlockLimit)
+    func changes() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/host".writeLayer("hunter2")
+            let suite = SettingsSuite.inMemory(["host": "stored"], overrides: [.secrets(directory: directory)])
+            let host = Setting("host", default: "none", suite: suite)
+            let seen = Mutex<[String]>([])
+            let observation = host.observe(initial: true) { change in
+                seen.withLock { $0.append("\(change) \(Mirror(reflecting: change).children.map(\.label))") }
+            }
+            var changes = host.changes.makeAsyncIterator()
+            try FileManager.default.removeItem(atPath: "\(directory)/host")
+            let removal = try #require(await changes.next())
+            #expect(removal.new == "stored")
+            #expect(!"\(removal)".contains("hunter2"))
+            try host.set("other")
+            let change = try #require(await changes.next())
+            #expect("\(change)".contains("other"))
+            await eventually("the observer is called") { seen.withLock { $0.last?.contains("other") == true } }
+            #expect(seen.withLock { !$0.joined().contains("hunter2") })
+            observation.invalidate()
         }
     }
 
