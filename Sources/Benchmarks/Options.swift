@@ -4,6 +4,7 @@
 struct Options {
     var isHelpWanted = false
     var isJSON = false
+    var isChart = false
     var filter = ""
     /// The address of a server of etcd; `nil` without the rows that need one.
     var etcd: String?
@@ -17,10 +18,12 @@ struct Options {
         Measures the library. Each operation alternates with its floor; the output shows medians, ratios
         and bars. Missed bars are listed, but do not change the exit code.
 
-          --filter TEXT   only rows whose group or name contains TEXT; case is ignored
+          --filter TEXT   only rows whose group or name contains TEXT, or one of several with |
+                          between them; case is ignored
           --etcd ADDRESS  also measure suites in this etcd, such as http://127.0.0.1:2379
           --quick         fewer and shorter passes: under 20 seconds, and noisier
           --json          print one JSON object instead of the table, in nanoseconds and bytes
+          --chart         print a chart as SVG instead of the table
           --count N       run each row's operation N times without measuring, to count instructions
           --help          show this help
 
@@ -37,6 +40,7 @@ struct Options {
             switch argument {
             case "--help", "-h": isHelpWanted = true
             case "--json": isJSON = true
+            case "--chart": isChart = true
             case "--quick": effort = .quick
             case "--filter": filter = try Self.value(of: argument, &rest)
             case "--etcd": etcd = try Self.value(of: argument, &rest)
@@ -46,10 +50,14 @@ struct Options {
         }
     }
 
-    /// The selected rows.
+    /// The selected rows: those that contain one of the texts of the filter.
     var rows: [Row] {
-        (Rows.all + (etcd.map(Rows.fleet) ?? []))
-            .filter { filter.isEmpty || "\($0.group): \($0.name)".lowercased().contains(filter.lowercased()) }
+        let filters = filter.lowercased().split(separator: "|")
+        return (Rows.all + (etcd.map(Rows.fleet) ?? []))
+            .filter { row in
+                let title = "\(row.group): \(row.name)".lowercased()
+                return filters.isEmpty || filters.contains { title.contains($0) }
+            }
     }
 
     private static func value(of option: String, _ rest: inout ArraySlice<String>) throws -> String {

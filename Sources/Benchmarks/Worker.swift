@@ -50,7 +50,11 @@ enum Worker {
         }
         Console.showProgress("")
         report.machine.recordEnd()
-        print(options.isJSON ? try report.json() : report.table())
+        if options.isChart {
+            print(Chart(report).svg())
+        } else {
+            print(options.isJSON ? try report.json() : report.table())
+        }
         guard report.rows.allSatisfy({ $0.failure == nil }) else { exit(1) }
     }
 }
