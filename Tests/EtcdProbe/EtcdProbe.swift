@@ -7,15 +7,17 @@ import StoredSettingsEtcd
 /// A process of a fleet that tests run beside others.
 ///
 ///     etcd-probe URL,URL… PREFIX FILE increments CLIENT COUNT
-///     etcd-probe URL,URL… PREFIX FILE assign KEY NUMBER
+///     etcd-probe URL,URL… PREFIX FILE assign KEY,KEY… NUMBER,NUMBER…
+///     etcd-probe URL,URL… PREFIX FILE fork KEY NUMBER
 ///
 /// `FILE` is the path of the replica on the disk, or `-` for none.
 @main
 struct EtcdProbe {
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
-        guard words.count == 6, let number = Int(words[5]) else {
-            print("usage: etcd-probe URLS PREFIX FILE (increments CLIENT COUNT | assign KEY NUMBER)")
+        let numbers = words.last?.split(separator: ",").compactMap { Int($0) } ?? []
+        guard words.count == 6, let number = numbers.last else {
+            print("usage: etcd-probe URLS PREFIX FILE (increments CLIENT COUNT | assign KEYS NUMBERS | fork KEY N)")
             exit(2)
         }
         do {
@@ -23,10 +25,12 @@ struct EtcdProbe {
             var configuration = EtcdStore.Configuration()
             configuration.replicaFile = words[2] == "-" ? nil : words[2]
             configuration.timeout = .seconds(30)
-            let store = EtcdStore(try SocketTransport(urls), prefix: words[1], configuration: configuration)
+            let makeStore = { EtcdStore(try SocketTransport(urls), prefix: words[1], configuration: configuration) }
+            let store = try makeStore()
             switch words[3] {
             case "increments": try Increments(store, client: words[4]).run(number)
-            case "assign": assign(number, to: words[4], in: store)
+            case "assign": try assign(numbers, to: words[4].split(separator: ",").map(String.init), in: store)
+            case "fork": try Child(of: store, makeStore).run(words[4], number)
             default: exit(2)
             }
             exit(0)
@@ -36,13 +40,66 @@ struct EtcdProbe {
         }
     }
 
-    /// Assigns a value, and waits to be killed.
-    private static func assign(_ number: Int, to key: String, in store: EtcdStore) {
-        let setting = Setting(key, default: 0, suite: SettingsSuite(store: store))
-        setting.value = number
-        print("assigned \(setting.value)")
+    /// Assigns numbers to all keys, one after the other, and waits to be killed.
+    private static func assign(_ numbers: [Int], to keys: [String], in store: EtcdStore) throws {
+        for number in numbers {
+            var edits: [String: StoredValue?] = [:]
+            for key in keys { edits[key] = .integer(Int128(number)) }
+            guard try store.writeLater(edits) else { exit(1) }
+        }
+        print("assigned \(numbers.map(String.init).joined(separator: ","))")
         fflush(nil)
         while true { sleep(1_000) }
+    }
+}
+
+/// A forked child that uses a store.
+private struct Child {
+    private let inherited: EtcdStore
+    private let makeStore: () throws -> EtcdStore
+
+    /// The time after which a child that hangs is killed, in seconds.
+    private static let limit: CUnsignedInt = 60
+
+    init(of inherited: EtcdStore, _ makeStore: @escaping () throws -> EtcdStore) {
+        (self.inherited, self.makeStore) = (inherited, makeStore)
+    }
+
+    /// Sets a key in this process, and a greater number in the child.
+    func run(_ key: String, _ number: Int) throws {
+        try inherited.write(.integer(Int128(number)), forKey: key)
+        // Swift hides `fork`, because most functions are unsafe in a child that does not call `exec`.
+        typealias Fork = @convention(c) () -> pid_t
+        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else { exit(3) }
+        // The symbol is the C library's function, which has this signature.
+        let child = unsafeBitCast(symbol, to: Fork.self)()
+        if child == 0 {
+            // The process that has started this one may have blocked signals.
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            sigaddset(&signals, SIGALRM)
+            sigprocmask(SIG_UNBLOCK, &signals, nil)
+            alarm(Self.limit)
+            _exit(use(key, number) ? 0 : 4)
+        }
+        var status: CInt = 0
+        waitpid(child, &status, 0)
+        try inherited.refresh()
+        print("parent \(Increments.number(inherited.value(forKey: key))) child \(status)")
+    }
+
+    private func use(_ key: String, _ number: Int) -> Bool {
+        do {
+            let store = try makeStore()
+            guard Increments.number(store.value(forKey: key)) == number else { return false }
+            try store.write(.integer(Int128(number + 1)), forKey: key)
+            guard try !inherited.writeLater([key: 0]) else { return false }
+            inherited.close()
+            try inherited.write(0, forKey: key)
+            return false
+        } catch {
+            return (error as? SettingsError)?.code == .suiteFinished
+        }
     }
 }
 

@@ -38,10 +38,10 @@ package struct ProcessMark: Hashable, Sendable {
         return ProcessMark(process: process, start: SystemCalls.statusOfProcess(process)?.start ?? 0)
     }
 
-    /// Whether the process exists.
+    /// Whether the process exists and has not ended.
     package var isRunning: Bool {
         guard SystemCalls.isRunning(process) else { return false }
-        guard start != 0, let status = SystemCalls.statusOfProcess(process) else { return true }
-        return status.start == start
+        guard let status = SystemCalls.statusOfProcess(process) else { return true }
+        return !status.hasEnded && (start == 0 || status.start == start)
     }
 }

@@ -14,7 +14,7 @@ import Darwin
 ///
 /// A fork copies locks that are held by threads which it does not copy. So the child must not use an object that has
 /// threads.
-struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
+package struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     private final class Entry: Sendable {
         let forks: Int
         let object: Object
@@ -28,12 +28,12 @@ struct PerProcess<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     private let address = Atomic<UInt>(0)
     private let create: @Sendable () -> Object
 
-    init(_ create: @escaping @Sendable () -> Object) {
+    package init(_ create: @escaping @Sendable () -> Object) {
         self.create = create
     }
 
     /// The object of this process.
-    var current: Object {
+    package var current: Object {
         while true {
             let forks = Forks.count
             let known = address.load(ordering: .acquiring)

@@ -128,6 +128,8 @@ extension SystemCalls {
         var start: UInt64
         /// Whether a signal or a debugger has stopped the process.
         package var isStopped: Bool
+        /// Whether the process has ended, and only its parent has not asked for its exit status yet.
+        var hasEnded: Bool
     }
 
     /// Returns the ID of this process.
@@ -158,7 +160,12 @@ extension SystemCalls {
             guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
             let fields = String(decoding: bytes[(end + 1)...], as: UTF8.self).split(separator: " ")
             guard fields.count > 19, let start = UInt64(fields[19]) else { return nil }
-            return ProcessStatus(start: start, isStopped: fields[0] == "T" || fields[0] == "t")
+            // A process whose first thread has ended can have others, which the 18th field counts.
+            return ProcessStatus(
+                start: start,
+                isStopped: fields[0] == "T" || fields[0] == "t",
+                hasEnded: ["Z", "X", "x"].contains(fields[0]) && UInt64(fields[17]) ?? 0 <= 1
+            )
         } catch {
             return nil
         }

@@ -48,7 +48,7 @@ package final class WorkScheduler: @unchecked Sendable {
     // MARK: - Without threads
 
     /// Whether there is no thread, because the system has refused to create one.
-    var isStarved: Bool { isWithoutThreads.load(ordering: .relaxed) }
+    package var isStarved: Bool { isWithoutThreads.load(ordering: .relaxed) }
 
     /// Tries again to start a thread, and runs the work that is due on the calling thread when that fails.
     ///

@@ -88,6 +88,7 @@ package final class EtcdClient: Sendable {
         var page = EtcdRangeRequest(range, revision: revision, isSerializable: isSerializable)
         page.limit = range.end == nil ? 0 : max(1, configuration.pageSize)
         var contents: EtcdRangeResult?
+        var size = 0
         while true {
             let result: EtcdRangeResult
             do throws(EtcdError) {
@@ -96,6 +97,11 @@ package final class EtcdClient: Sendable {
                 guard error.code == .responseTooLarge, page.limit > 1 else { throw error }
                 page.limit /= 2
                 continue
+            }
+            try check(result, for: page.range)
+            size += result.keyValues.reduce(0) { $0 + $1.key.count + $1.value.count }
+            guard size <= configuration.limits.contentsSize else {
+                throw EtcdError(.responseTooLarge, "a range is larger than \(configuration.limits.contentsSize) bytes")
             }
             contents?.keyValues += result.keyValues
             var whole = contents ?? result
@@ -111,6 +117,20 @@ package final class EtcdClient: Sendable {
             page.range.start = last + [0]
             if page.revision == 0 { page.revision = whole.header.revision }
         }
+    }
+
+    /// Throws if a page has a key that is not in its range, or not after the previous one.
+    private func check(_ page: EtcdRangeResult, for range: EtcdKeyRange) throws(EtcdError) {
+        var isExpected = range.end != nil || page.keyValues.count <= 1
+        var previous: [UInt8]?
+        for key in page.keyValues.map(\.key) {
+            let isInside = range.end.map { $0 == [0] || key.lexicographicallyPrecedes($0) } ?? (key == range.start)
+            let isAfterStart = !key.lexicographicallyPrecedes(range.start)
+            let isNext = previous.map { $0.lexicographicallyPrecedes(key) } ?? isAfterStart
+            isExpected = isExpected && isInside && isNext
+            previous = key
+        }
+        guard isExpected else { throw EtcdError(.malformedResponse, "a range has keys that were not requested") }
     }
 
     /// Executes a transaction.

@@ -116,9 +116,9 @@ extension EtcdError {
         case 14: kind = .unavailable
         default: kind = .rejected(code)
         }
-        // Canceled, unknown, deadline exceeded, internal, unavailable: the request may have been proposed before. Every other
-        // code means that etcd has refused it.
-        let mayHaveHappened = [1, 2, 4, 13, 14].contains(code) && !has("no leader")
+        // Canceled, unknown, deadline exceeded, internal, unavailable: the request may have been proposed before. The request
+        // that exceeds the quota is executed and answered with an error. Every other code means that etcd has refused it.
+        let mayHaveHappened = [1, 2, 4, 13, 14].contains(code) && !has("no leader") || kind == .noSpace
         self.init(kind, mayHaveHappened: mayHaveHappened, "etcd has refused the request: \(Self.printable(message))")
     }
 

@@ -140,7 +140,10 @@ struct EtcdGateway: Sendable {
                 throw error
             }
             let token = try GatewayObject(response.body[...]).string("token")
-            guard !token.isEmpty else { throw EtcdError(.malformedResponse, "etcd has sent an empty token") }
+            // Another byte could not be sent in a header, and the token would never be replaced.
+            guard !token.isEmpty, token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+                throw EtcdError(.malformedResponse, "etcd has sent an empty token, or one that is not printable")
+            }
             return token
         } catch {
             var error = EtcdError(error)

@@ -211,6 +211,8 @@ package struct EtcdLimits: Hashable, Sendable {
     package var responseSize = 64 << 20
     /// The maximum size of one message of a watch, in bytes.
     package var messageSize = 64 << 20
+    /// The maximum size of the keys and values of a range that is read in pages, in bytes.
+    package var contentsSize = 1 << 30
 
     package init() {}
 }

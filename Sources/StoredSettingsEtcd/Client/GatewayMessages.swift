@@ -93,7 +93,8 @@ extension EtcdHeader {
         memberID = try object.integer("member_id", as: UInt64.self)
         revision = try object.integer("revision")
         raftTerm = try object.integer("raft_term", as: UInt64.self)
-        guard revision >= 0 else { throw .init("'revision' is negative") }
+        // The library asks for what follows a revision.
+        guard 0..<Int64.max ~= revision else { throw .init("'revision' is negative, or none can follow it") }
     }
 }
 
@@ -104,7 +105,9 @@ extension EtcdKeyValue {
         createRevision = try object.integer("create_revision")
         modRevision = try object.integer("mod_revision")
         version = try object.integer("version")
-        guard !key.isEmpty, modRevision > 0 else { throw .init("a key has no name or no 'mod_revision'") }
+        guard !key.isEmpty, 1..<Int64.max ~= modRevision else {
+            throw .init("a key has no name, or no 'mod_revision' that another one can follow")
+        }
     }
 }
 

@@ -19,14 +19,14 @@ struct AssignmentSender {
     /// Sends everything that is pending, and waits for a server if there is none.
     func run() async {
         var pause = 0.1
-        while !Task.isCancelled, let batch = replica.update({ $0.beginBatch() }) {
+        while !Task.isCancelled, let batch = replica.update({ $0.pending.begin() }) {
             do {
                 try await send(batch)
                 pause = 0.1
             } catch {
                 let error = SettingsError.wrapping(error, as: .writeFailed)
-                guard !Task.isCancelled, error.code != .suiteFinished else {
-                    replica.update { $0.interruptBatch() }
+                guard !Task.isCancelled, !replica.peek({ $0.isClosed }) else {
+                    replica.update { $0.pending.interrupt() }
                     return
                 }
                 if error.code == .transactionTooLarge {
@@ -34,7 +34,7 @@ struct AssignmentSender {
                     continue
                 }
                 replica.update { state in
-                    state.interruptBatch()
+                    state.pending.interrupt()
                     state.sendingFailed(error)
                 }
                 await replica.pause(pause * Double.random(in: 0.5...1))
@@ -48,7 +48,9 @@ struct AssignmentSender {
         while true {
             let base = try await committer.base()
             // The revisions that were unknown when the assignment was made are known now.
-            guard let batch = replica.update({ $0.beginBatch() }) else { return }
+            guard let batch = replica.update({ $0.pending.begin() }) else { return }
+            // A process that takes over the batch after it was sent has to notice what was written since.
+            try replica.saveChangedBatches()
             if replica.peek({ $0.isOvertaken(batch) }) { return end(batch, isStored: false) }
             let changes = batch.edits.compactMap { key, value in
                 base.values[key] == value ? nil : StoreChange(key: key, old: base.values[key], new: value)
@@ -56,12 +58,14 @@ struct AssignmentSender {
             switch try await committer.send(changes, on: base, attempt: attempt) {
             case .committed(let id, let revision):
                 if let revision {
-                    replica.update { $0.confirm(id, changes, at: revision, since: base.revision) }
+                    replica.update { state in
+                        state.confirm(id, changes, at: revision, since: base.revision, isAssignment: true)
+                    }
                 }
                 return end(batch, isStored: true, at: revision)
             case .unchanged: return end(batch, isStored: true)
             case .overtaken: break
-            case .notSent(let error): throw SettingsError(error, .assignmentsWait)
+            case .notSent(let error), .refused(let error): throw SettingsError(error, .assignmentsWait)
             }
             attempt += 1
         }

@@ -32,6 +32,8 @@ extension EtcdStore {
 
         /// The maximum time of one request.
         var requestTimeout = Duration.seconds(10)
+        /// Opens the file at ``replicaFile``.
+        var openReplicaFile: @Sendable (String) -> any SettingsStore = LocalStores.file(at:)
         /// How long to try to find out the outcome of a commit whose answer was lost.
         var settlingTime = Duration.seconds(30)
 

@@ -21,6 +21,9 @@ import Synchronization
 /// An assignment is visible in this process at once, and is sent in the background. If another process's write of the setting
 /// comes first, the assignment is dropped and reported.
 ///
+/// A process that is forked from this one needs a store of its own: writing with this one throws there, and closing it has no
+/// effect.
+///
 /// Commits of one store exclude each other. Those of different processes and stores do not, but no change is lost. A store
 /// receives the commits of the others a moment later; ``refresh()`` waits for them.
 public final class EtcdStore: SettingsStore, VersionedStore {
@@ -81,7 +84,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
 
     /// Waits for the first contents, once and for a limited time.
     private func waitForContents() {
-        guard !isWaitOver.load(ordering: .relaxed) else { return }
+        guard !isWaitOver.load(ordering: .relaxed), !replica.isInherited else { return }
         replica.start()
         let isInTask = withUnsafeCurrentTask { $0 != nil }
         let limit = replica.configuration.firstReadTimeout.seconds
@@ -121,6 +124,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Throws: The error of the body, or `SettingsError`. If its code is `SettingsError.Code.outcomeUnknown`, the
     ///   changes may be stored. After every other error, nothing has changed.
     public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try replica.checkOwner()
         var effects = ReplicaState.Effects()
         defer { replica.perform(effects) }
         return try WaitLimit.withLock(replica.writer) { _ in
@@ -141,7 +145,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Returns: `true`, unless the store is closed.
     /// - Throws: `SettingsError` if etcd never accepts the values.
     public func writeLater(_ edits: [String: StoredValue?]) throws -> Bool {
-        guard !replica.peek({ $0.isClosed }) else { return false }
+        guard !replica.isInherited else { return false }
         replica.start()
         var stored: [String: StoredValue?] = [:]
         var size = 0
@@ -155,8 +159,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
             let code = EtcdError.Code.requestTooLarge
             throw SettingsError(EtcdError(code, "the assigned values are too large for etcd"), .nothingChanged)
         }
-        replica.assign(stored)
-        return true
+        return replica.assign(stored)
     }
 
     /// The maximum size of assigned values, in bytes, which leaves space for keys and conditions.
@@ -168,6 +171,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///
     /// - Throws: The same as ``commit(_:)``.
     public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
+        try replica.checkOwner()
         var effects = ReplicaState.Effects()
         defer { replica.perform(effects) }
         return try WaitLimit.withLock(replica.writer) { _ in
@@ -209,7 +213,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
             let isFirst = attempt == 0
             try WaitLimit.check()
             let base = try replica.thread.run(limited: true) {
-                if isFirst { try await replica.waitForPending() }
+                if isFirst { try await replica.waitForPending(or: .nothingChanged) }
                 return try await committer.base()
             }
             let (changes, result) = try body(base.values)
@@ -224,6 +228,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
             case .unchanged: return result
             case .overtaken:
                 guard ContinuousClock.now - begin < Self.longestContention else { throw SettingsError.alwaysOvertaken }
+            case .refused(let error): throw SettingsError(error, .nothingChanged)
             case .notSent(let error):
                 guard ContinuousClock.now - begin < replica.configuration.timeout else {
                     throw SettingsError(error, .nothingChanged)
@@ -242,6 +247,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Throws: `SettingsError` if no server can be reached.
     public func refresh() throws {
         let replica = replica
+        try replica.checkOwner()
         replica.start()
         try replica.thread.run(limited: true) {
             do throws(EtcdError) {
@@ -257,7 +263,9 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Throws: `SettingsError` if assignments cannot be sent.
     public func synchronize() throws {
         let replica = replica
-        try replica.thread.run(limited: true) { try await replica.waitForPending() }
+        try replica.checkOwner()
+        replica.start()
+        try replica.thread.run(limited: true) { try await replica.waitForPending(or: .assignmentsWait) }
     }
 
     /// Does the same as ``synchronize()``.

@@ -6,20 +6,27 @@ import StoredSettings
 /// The last replica of a suite and its pending assignments, in a file that the processes of a machine share.
 ///
 /// The file is a settings file with a journal. `r/KEY` is the value of a setting, with its revision. `meta` has the revision of
-/// the replica. `q/ID` is a batch of assignments with the process that sends it.
+/// the replica. `q/ID` is a batch of assignments with the prefix of its suite and the process that sends it. `number` is the
+/// greatest number of a batch, so that the batches of all processes have an order.
 final class LocalReplica: Sendable {
     private static let format: StoredValue = 1
 
     private let file: any SettingsStore
     private let prefix: String
     private let owner: ProcessMark
-    private let lastNumber = Locked<Int128>(0)
 
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - prefix: The prefix of the suite. A file with another prefix is not used.
-    init(at path: String, prefix: String) {
-        file = LocalStores.file(at: path)
+    convenience init(at path: String, prefix: String) {
+        self.init(LocalStores.file(at: path), prefix: prefix)
+    }
+
+    /// - Parameters:
+    ///   - file: The store of the file.
+    ///   - prefix: The prefix of the suite.
+    init(_ file: any SettingsStore, prefix: String) {
+        self.file = file
         self.prefix = prefix
         owner = ProcessMark.current
     }
@@ -48,10 +55,15 @@ final class LocalReplica: Sendable {
     }
 
     /// Stores a replica, unless the file has a newer one of the same cluster.
-    func save(_ replica: SavedReplica) throws {
+    ///
+    /// - Parameters:
+    ///   - replica: The replica.
+    ///   - isRestored: Whether it is that of a restored backup, so that a newer one is lost.
+    /// - Throws: `SettingsError` if the file cannot be written.
+    func save(_ replica: SavedReplica, isRestored: Bool = false) throws {
         try file.commit { transaction in
             if let meta = Meta(transaction["meta"], prefix: prefix)?.replica, meta.clusterID == replica.clusterID,
-                meta.revision >= replica.revision
+                meta.revision >= replica.revision, !isRestored
             {
                 return
             }
@@ -77,7 +89,7 @@ final class LocalReplica: Sendable {
         init?(_ stored: StoredValue?, prefix: String) {
             guard case .dictionary(let members)? = stored, members["format"] == LocalReplica.format,
                 members["prefix"] == .string(prefix), let revision = members["revision"]?.revision,
-                let cluster = members["cluster"]?.revision
+                let clusterID = members["cluster"]?.clusterID
             else { return nil }
             var head: [UInt8]?
             if case .string(let text)? = members["head"] { head = Array(text.utf8) }
@@ -85,7 +97,7 @@ final class LocalReplica: Sendable {
                 values: [:],
                 revisions: [:],
                 revision: revision,
-                clusterID: UInt64(bitPattern: cluster),
+                clusterID: clusterID,
                 head: head,
                 headRevision: members["headRevision"]?.revision ?? 0
             )
@@ -96,7 +108,7 @@ final class LocalReplica: Sendable {
             var members: [String: StoredValue] = [
                 "format": LocalReplica.format, "prefix": .string(prefix),
                 "revision": .integer(Int128(replica.revision)),
-                "cluster": .integer(Int128(Int64(bitPattern: replica.clusterID))),
+                "cluster": .integer(Int128(replica.clusterID)),
                 "headRevision": .integer(Int128(replica.headRevision)),
             ]
             if let head = replica.head { members["head"] = .string(String(decoding: head, as: UTF8.self)) }
@@ -106,36 +118,44 @@ final class LocalReplica: Sendable {
 
     // MARK: - Assignments
 
-    /// Stores a batch.
+    /// Stores batches, after those that the file has already.
     ///
-    /// It survives the death of the process when this returns.
-    func save(_ batch: PendingAssignments.Batch) throws {
-        let number = lastNumber.withLock { number in
-            number += 1
-            return number
+    /// They survive the death of the process when this returns.
+    func save(_ batches: [PendingAssignments.Batch]) throws {
+        guard !batches.isEmpty else { return }
+        try file.commit { save(batches, owner, in: &$0) }
+    }
+
+    /// Removes a batch that was stored in etcd or dropped, and stores those whose bases have changed with that.
+    func remove(_ batch: PendingAssignments.Batch, changing changed: [PendingAssignments.Batch]) throws {
+        try file.commit { transaction in
+            transaction["q/\(batch.id)"] = nil
+            save(changed, owner, in: &transaction)
         }
-        try file.write(Self.stored(batch, owner, number), forKey: "q/\(batch.id)")
     }
 
-    /// Removes a batch that was stored in etcd or dropped.
-    func remove(_ batch: PendingAssignments.Batch) throws {
-        try file.write(nil, forKey: "q/\(batch.id)")
-    }
-
-    /// Makes this process the owner of the batches whose owners have ended.
+    /// Makes this process the owner of the batches of the suite whose owners have ended.
     ///
+    /// - Parameter queue: The queue that takes them over.
     /// - Returns: The batches, oldest first.
-    func takeOver() throws -> [PendingAssignments.Batch] {
+    /// - Throws: `SettingsError` if the file cannot be written.
+    func takeOver(for queue: String) throws -> [PendingAssignments.Batch] {
         guard file.contents().keys.contains(where: { $0.hasPrefix("q/") }) else { return [] }
         return try file.commit { transaction in
-            var batches: [(number: Int128, batch: PendingAssignments.Batch)] = []
+            var all: [SavedBatch] = []
             for name in transaction.keys where name.hasPrefix("q/") {
-                guard let (batch, owner, number) = Self.batch(transaction[name], id: String(name.dropFirst(2))) else {
-                    continue
-                }
-                guard owner == .none || !owner.isRunning else { continue }
-                transaction[name] = Self.stored(batch, self.owner, number)
-                batches.append((number, batch))
+                guard let saved = SavedBatch(transaction[name], id: String(name.dropFirst(2))), saved.prefix == prefix
+                else { continue }
+                all.append(saved)
+            }
+            let origins = Set(all.map(\.batch.origin))
+            var batches: [SavedBatch] = []
+            for var saved in all where saved.owner == .none || !saved.owner.isRunning {
+                saved.owner = owner
+                // Queues without assignments do not matter any longer.
+                saved.batch.adopters = saved.batch.adopters.intersection(origins).union([queue])
+                transaction["q/\(saved.batch.id)"] = saved.stored
+                batches.append(saved)
             }
             return batches.sorted { ($0.number, $0.batch.id) < ($1.number, $1.batch.id) }.map(\.batch)
         }
@@ -144,53 +164,25 @@ final class LocalReplica: Sendable {
     /// Leaves batches to the next process.
     func release(_ batches: [PendingAssignments.Batch]) throws {
         guard !batches.isEmpty else { return }
-        try file.write { transaction in
-            for (number, batch) in batches.enumerated() {
-                transaction["q/\(batch.id)"] = Self.stored(batch, .none, Int128(number))
-            }
-        }
+        try file.commit { save(batches, .none, in: &$0) }
     }
 
-    private static func stored(
-        _ batch: PendingAssignments.Batch,
+    private func save(
+        _ batches: [PendingAssignments.Batch],
         _ owner: ProcessMark,
-        _ number: Int128
-    ) -> StoredValue {
-        let values = batch.edits.compactMapValues { $0 }
-        let removed = batch.edits.filter { $0.value == nil }.keys.sorted()
-        let bases = batch.bases.compactMapValues { $0 }
-        return .dictionary([
-            "owner": .array([.integer(Int128(owner.process)), .integer(Int128(owner.start))]),
-            "number": .integer(number),
-            "set": .dictionary(values),
-            "remove": .array(removed.map(StoredValue.string)),
-            "bases": .dictionary(bases.mapValues { .integer(Int128($0)) }),
-        ])
-    }
-
-    private static func batch(
-        _ stored: StoredValue?,
-        id: String
-    ) -> (PendingAssignments.Batch, owner: ProcessMark, number: Int128)? {
-        guard case .dictionary(let members)? = stored, case .dictionary(let values)? = members["set"],
-            case .array(let removed)? = members["remove"], case .dictionary(let bases)? = members["bases"],
-            case .array(let owner)? = members["owner"], owner.count == 2,
-            case .integer(let process) = owner[0], case .integer(let start) = owner[1],
-            case .integer(let number)? = members["number"]
-        else { return nil }
-        var edits: [String: StoredValue?] = values
-        for case .string(let key) in removed { edits.updateValue(nil, forKey: key) }
-        var known: [String: Int64?] = [:]
-        for key in edits.keys { known.updateValue(bases[key]?.revision, forKey: key) }
-        let mark = ProcessMark(process: UInt64(clamping: process), start: UInt64(clamping: start))
-        return (PendingAssignments.Batch(id: id, edits: edits, bases: known), mark, number)
-    }
-}
-
-extension StoredValue {
-    /// The value as a revision; `nil` for another kind.
-    fileprivate var revision: Int64? {
-        if case .integer(let number) = self { Int64(exactly: number) } else { nil }
+        in transaction: inout StoreTransaction
+    ) {
+        for batch in batches {
+            let name = "q/\(batch.id)"
+            let number: Int64
+            if let known = SavedBatch(transaction[name], id: batch.id)?.number {
+                number = known
+            } else {
+                number = (transaction["number"]?.revision ?? 0) + 1
+                transaction["number"] = .integer(Int128(number))
+            }
+            transaction[name] = SavedBatch(batch: batch, prefix: prefix, owner: owner, number: number).stored
+        }
     }
 }
 
@@ -215,7 +207,7 @@ extension SavedReplica {
     init?(_ state: ReplicaState, _ layout: ReplicaLayout) {
         guard state.hasContents, let clusterID = state.clusterID else { return nil }
         var known: [String: Int64] = [:]
-        for key in state.stored.keys { known[key] = state.revisions[layout.name(ofKey: key)] }
+        for key in state.stored.keys { known[key] = state.contents.revisions[layout.name(ofKey: key)] }
         self.init(
             values: state.stored,
             revisions: known,

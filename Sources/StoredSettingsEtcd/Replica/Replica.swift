@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// The tasks hold this object, and not the store.
 ///
-/// Locks are taken in the order `writer`, `state`.
+/// Locks are taken in the order `writer`, `starting`, `queue`, `state`.
 final class Replica: Sendable {
     let layout: ReplicaLayout
     let client: EtcdClient
@@ -29,11 +29,11 @@ final class Replica: Sendable {
     private let linkTask = Locked<Task<Void, Never>?>(nil)
     private let senderTask = Locked<Task<Void, Never>?>(nil)
     private let isStarted = Atomic(false)
+    /// Held while the file is read, so that later assignments follow those of the file.
+    private let starting = Locked<Void>(())
+    private let forks = Forks.count
     private let isSending = Atomic(false)
-    private let isSaving = Atomic(false)
-    private let isSavingReported = Atomic(false)
-    /// The revision of the replica on the disk.
-    private let savedRevision = Atomic<Int64>(-1)
+    private let saver: ReplicaSaver?
 
     init(_ layout: ReplicaLayout, _ transport: any EtcdTransport, _ configuration: EtcdStore.Configuration) {
         let thread = ReplicaThread.shared
@@ -50,7 +50,10 @@ final class Replica: Sendable {
         )
         state = Locked(ReplicaState(layout, versionStamp))
         let prefix = String(decoding: layout.prefix, as: UTF8.self)
-        local = configuration.replicaFile.map { LocalReplica(at: $0, prefix: prefix) }
+        local = configuration.replicaFile.map { path in
+            LocalReplica(configuration.openReplicaFile(path), prefix: prefix)
+        }
+        saver = local.map(ReplicaSaver.init)
     }
 
     // MARK: - The state
@@ -90,7 +93,7 @@ final class Replica: Sendable {
         var effects = ReplicaState.Effects()
         defer {
             performLater(effects)
-            saveLater()
+            saver?.saveLater(self)
         }
         return try withState(&effects, body)
     }
@@ -115,25 +118,45 @@ final class Replica: Sendable {
 
     // MARK: - The connection
 
+    /// Whether this object belongs to the process that this one was forked from, whose threads do not exist here.
+    var isInherited: Bool { forks != Forks.count }
+
+    /// - Throws: `SettingsError` if this object belongs to the process that this one was forked from.
+    func checkOwner() throws {
+        if isInherited { throw SettingsError.storeInherited }
+    }
+
     /// Connects, unless that has happened before.
+    ///
+    /// Afterward, the assignments in the file are in the queue, whichever thread has read them.
     func start() {
-        guard !isStarted.load(ordering: .relaxed), !isStarted.exchange(true, ordering: .relaxed) else { return }
-        load()
+        guard !isStarted.load(ordering: .acquiring), !isInherited else { return }
+        var effects = ReplicaState.Effects()
+        let isFirst = starting.withLock { _ in
+            guard !isStarted.load(ordering: .acquiring) else { return false }
+            load(&effects)
+            isStarted.store(true, ordering: .releasing)
+            return true
+        }
+        guard isFirst else { return }
+        perform(effects)
         linkTask.withLock { task in
             guard !peek({ $0.isClosed }) else { return }
-            task = thread.start { [self] in
-                var link = ReplicaLink(self)
-                await link.run()
-            }
+            task = thread.start { [self] in await ReplicaLink(self).run() }
         }
+        if !peek({ $0.pending.isEmpty }) { sendPending() }
+        thread.helpIfStarved()
     }
 
     /// Ends all tasks.
+    ///
+    /// In a forked child, the tasks and the assignments remain those of its parent.
     func close() {
+        guard !isInherited else { return }
         var effects = ReplicaState.Effects()
         withState(&effects) { $0.isClosed = true }
         perform(effects)
-        isStarted.store(true, ordering: .relaxed)
+        isStarted.store(true, ordering: .releasing)
         linkTask.withLock { $0 }?.cancel()
         senderTask.withLock { $0 }?.cancel()
         release()
@@ -162,11 +185,10 @@ final class Replica: Sendable {
     // MARK: - The disk
 
     /// Uses the last replica on the disk, and the assignments of processes that have ended.
-    private func load() {
+    private func load(_ effects: inout ReplicaState.Effects) {
         guard let local else { return }
-        var effects = ReplicaState.Effects()
         if let saved = local.load() {
-            savedRevision.store(saved.revision, ordering: .relaxed)
+            saver?.noteSaved(saved.revision)
             withState(&effects) { $0.restore(saved) }
         }
         if let problem = local.problem {
@@ -174,42 +196,12 @@ final class Replica: Sendable {
         }
         do {
             try queue.withLock { _ in
-                for batch in try local.takeOver() { withState(&effects) { $0.takeOver(batch) } }
+                let queue = peek { $0.pending.id }
+                for batch in try local.takeOver(for: queue) { withState(&effects) { $0.takeOver(batch) } }
             }
         } catch {
             effects.errors.append(.localFailure(error, "assignments of an earlier process stay on the disk"))
         }
-        perform(effects)
-        if !peek({ $0.pending.isEmpty }) { sendPending() }
-    }
-
-    /// The delay before the replica is stored, in seconds, so that several changes are stored together.
-    private static let savingDelay = 0.5
-
-    /// Stores the replica a little later.
-    private func saveLater() {
-        guard let local, peek({ $0.revision }) != savedRevision.load(ordering: .relaxed),
-            !isSaving.exchange(true, ordering: .relaxed)
-        else { return }
-        WorkScheduler.shared.after(Self.savingDelay) {
-            self.isSaving.store(false, ordering: .relaxed)
-            self.save(in: local)
-        }
-    }
-
-    private func save(in local: LocalReplica) {
-        guard let saved = peek({ $0.isClosed ? nil : SavedReplica($0, layout) }) else { return }
-        do {
-            try local.save(saved)
-            isSavingReported.store(false, ordering: .relaxed)
-        } catch {
-            // The next change is stored again.
-            if !isSavingReported.exchange(true, ordering: .relaxed) {
-                let consequence = "a process that starts without a server uses an older replica"
-                perform(ReplicaState.Effects(errors: [.localFailure(error, consequence)]))
-            }
-        }
-        savedRevision.store(saved.revision, ordering: .relaxed)
     }
 
     /// Stores the replica for the last time, and leaves the pending assignments to the next process.
@@ -217,11 +209,7 @@ final class Replica: Sendable {
         guard let local else { return }
         queue.withLock { _ in
             do {
-                if let saved = peek({ SavedReplica($0, layout) }),
-                    saved.revision != savedRevision.load(ordering: .relaxed)
-                {
-                    try local.save(saved)
-                }
+                try saver?.saveNow(self)
                 try local.release(peek { $0.pending.batches })
             } catch {
                 // The batches are on the disk with the mark of this process, so a later process takes them over.
@@ -233,30 +221,52 @@ final class Replica: Sendable {
     // MARK: - Assignments
 
     /// Makes assignments visible, stores them on the disk, and sends them in the background.
-    func assign(_ edits: [String: StoredValue?]) {
+    ///
+    /// - Returns: `false` if the store is closed.
+    func assign(_ edits: [String: StoredValue?]) -> Bool {
         var effects = ReplicaState.Effects()
-        queue.withLock { _ in
-            let batch = withState(&effects) { $0.assign(edits) }
+        let isAssigned = queue.withLock { _ in
+            // Closing leaves the queue to the next process, under the same lock.
+            guard let batch = withState(&effects, { $0.isClosed ? nil : $0.assign(edits) }) else { return false }
             do {
-                try local?.save(batch)
+                try local?.save([batch])
             } catch {
                 effects.errors.append(
                     .localFailure(error, "the new value is used, and is lost if the process ends before it is sent")
                 )
             }
+            return true
         }
         perform(effects)
-        sendPending()
+        if isAssigned { sendPending() }
+        thread.helpIfStarved()
+        return isAssigned
+    }
+
+    /// Stores the batches on the disk whose bases have changed.
+    func saveChangedBatches() throws {
+        guard let local else { return }
+        try queue.withLock { _ in
+            let changed = update { $0.pending.takeChanged() }
+            do {
+                try local.save(changed)
+            } catch {
+                update { $0.pending.noteChanged(changed) }
+                throw SettingsError.localFailure(error, SettingsError.EtcdConsequence.assignmentsWait.rawValue)
+            }
+        }
     }
 
     /// Ends a batch in the state and on the disk.
     func endBatch(_ batch: PendingAssignments.Batch, _ body: (inout ReplicaState) -> Void) {
         queue.withLock { _ in
             update(body)
+            let changed = update { $0.pending.takeChanged() }
             do {
-                try local?.remove(batch)
+                try local?.remove(batch, changing: changed)
             } catch {
                 // A later process finds that the values are stored, or that they were overtaken.
+                update { $0.pending.noteChanged(changed) }
             }
         }
     }
@@ -275,14 +285,18 @@ final class Replica: Sendable {
         }
     }
 
-    /// Waits until all assignments are acknowledged.
-    func waitForPending() async throws {
-        guard !peek({ $0.pending.isEmpty }) else { return }
+    /// Waits until the assignments that exist now are acknowledged or dropped.
+    ///
+    /// - Parameter consequence: The consequence if no server can be reached.
+    /// - Throws: `SettingsError` if no server can be reached, or the store is closed.
+    func waitForPending(or consequence: SettingsError.EtcdConsequence) async throws {
+        guard let last = peek({ $0.pending.batches.last?.id }) else { return }
+        let isOver = { @Sendable (state: ReplicaState) in !state.pending.batches.contains { $0.id == last } }
         reconnect()
-        guard await wait(for: configuration.timeout.seconds, until: { $0.pending.isEmpty || $0.isClosed }) else {
-            throw unavailable(.assignmentsWait)
+        guard await wait(for: configuration.timeout.seconds, until: { isOver($0) || $0.isClosed }) else {
+            throw unavailable(consequence)
         }
-        guard peek({ $0.pending.isEmpty }) else { throw SettingsError.storeClosed }
+        guard peek(isOver) else { throw SettingsError.storeClosed }
     }
 
     /// The error of an operation that has waited for a server in vain.

@@ -8,6 +8,8 @@ struct ReplicaCommitter {
     /// What a commit is based on.
     struct Base {
         var values: [String: StoredValue]
+        /// The keys in etcd that are another form of a key, see ``ReplicaContents``.
+        var hidden: [String: Set<[UInt8]>]
         var revision: Int64
         var log: CommitLog
         var headBytes: [UInt8]?
@@ -28,10 +30,12 @@ struct ReplicaCommitter {
         case overtaken
         /// Nothing is stored, because no server could be reached.
         case notSent(EtcdError)
+        /// Nothing is stored, because etcd has refused the commit.
+        case refused(EtcdError)
     }
 
-    /// The maximum number of changes: etcd allows 128 operations, one of which writes the head.
-    static let mostChanges = EtcdLimits().operations - 1
+    /// The maximum number of changes: etcd allows 128 operations, one of which writes the head, and one reads it.
+    static let mostChanges = EtcdLimits().operations - 2
 
     private let replica: Replica
 
@@ -51,6 +55,7 @@ struct ReplicaCommitter {
             guard !state.isClosed else { throw SettingsError.storeClosed }
             return Base(
                 values: state.stored,
+                hidden: state.contents.hidden,
                 revision: state.revision,
                 log: state.log,
                 headBytes: state.headBytes,
@@ -84,12 +89,16 @@ struct ReplicaCommitter {
             }
         }
         let id = CommitLog.makeID()
-        var operations = try changes.map { change -> EtcdOperation in
-            let name = layout.name(ofKey: change.key)
-            guard let value = change.new else { return .delete(EtcdKeyRange(key: name)) }
-            return .put(name, try ReplicaLayout.bytes(of: value))
+        var operations: [EtcdOperation] = []
+        for change in changes {
+            let name = layout.name(ofKey: change.key, in: base.values)
+            let value = try change.new.map(ReplicaLayout.bytes)
+            operations.append(value.map { .put(name, $0) } ?? .delete(EtcdKeyRange(key: name)))
+            operations += (base.hidden[change.key] ?? []).map { .delete(EtcdKeyRange(key: $0)) }
         }
-        operations.append(.put(layout.head, base.log.adding(id).bytes))
+        let head = base.log.adding(id).bytes
+        // What a transaction writes and reads proves that an answer is its own.
+        operations += [.put(layout.head, head), readHead]
         replica.update { $0.sent.add(id) }
         let result: EtcdTransactionResult
         do throws(EtcdError) {
@@ -100,10 +109,12 @@ struct ReplicaCommitter {
                 replica.update { $0.sent.forget(id) }
                 return try await notSent(error, attempt)
             }
+            if error.code == .noSpace { return try await settle(id, since: base, refused: error) }
             return try await settle(id, since: base)
         }
         let isSameCluster = result.header.clusterID == base.clusterID
-        if result.succeeded, isSameCluster, result.header.revision > base.revision {
+        let isOwn = result.range?.keyValues.first?.value == head
+        if result.succeeded, isOwn, isSameCluster, result.header.revision > base.revision {
             return .committed(id, at: result.header.revision)
         }
         if !result.succeeded {
@@ -143,9 +154,7 @@ struct ReplicaCommitter {
         since base: Base,
         _ attempt: Int
     ) async throws(EtcdError) -> Result {
-        var head: EtcdKeyValue?
-        if case .range(let range)? = result.operations.first { head = range.keyValues.first }
-        let revision = head?.modRevision ?? 0
+        let revision = result.range?.keyValues.first?.modRevision ?? 0
         let isOlder =
             result.header.clusterID != base.clusterID || result.header.revision < base.revision
             || revision < base.headRevision
@@ -173,28 +182,42 @@ struct ReplicaCommitter {
 
     // MARK: - After a lost answer
 
+    /// What was read to find out an outcome.
+    private struct Evidence {
+        var header: EtcdHeader
+        var head: EtcdKeyValue?
+        /// Whether reading has changed the prefix.
+        var isFence: Bool
+    }
+
     /// Finds out whether a commit is stored whose answer was lost.
     ///
-    /// The fence is a change of the prefix. So a commit that arrives after it fails, and one that has arrived before it is in
-    /// the log that is read together with it, or in the events before it.
-    private func settle(_ id: CommitLog.ID, since base: Base) async throws -> Result {
+    /// - Parameters:
+    ///   - id: The identifier of the commit.
+    ///   - base: What it is based on.
+    ///   - refusal: The error with which etcd has answered, although it may have stored the commit before; `nil` if the
+    ///     answer was lost.
+    /// - Returns: What has become of the commit.
+    /// - Throws: `SettingsError` if that cannot be found out.
+    private func settle(
+        _ id: CommitLog.ID,
+        since base: Base,
+        refused refusal: EtcdError? = nil
+    ) async throws -> Result {
         var isCommitted = false
         // A commit is forgotten when it is applied.
         defer { if !isCommitted { replica.update { $0.sent.forget(id) } } }
-        let layout = replica.layout
-        let readHead = EtcdOperation.range(EtcdRangeRequest(EtcdKeyRange(key: layout.head)))
-        let fence = EtcdTransaction(if: [], then: [.put(layout.fence, Array(id.utf8)), readHead])
         let end = ContinuousClock.now + replica.configuration.settlingTime
         var attempt = 0
         while true {
             do throws(EtcdError) {
-                let result = try await replica.client.execute(fence, isIdempotent: true)
-                let outcome = try await settle(id, since: base, with: result)
+                let evidence = refusal == nil ? try await fence() : try await readHead()
+                let outcome = try await settle(id, since: base, with: evidence)
                 if case .committed(_, .some) = outcome { isCommitted = true }
+                if let refusal, outcome == .overtaken { return .refused(refusal) }
                 return outcome
             } catch {
-                guard [.unavailable, .timedOut].contains(error.code), ContinuousClock.now < end, !Task.isCancelled
-                else {
+                guard ![.closed, .canceled].contains(error.code), ContinuousClock.now < end, !Task.isCancelled else {
                     throw SettingsError.outcomeUnknown(error)
                 }
             }
@@ -203,22 +226,50 @@ struct ReplicaCommitter {
         }
     }
 
+    /// Changes the prefix, and reads the head.
+    ///
+    /// A commit that arrives after the fence fails, and one that has arrived before it is in the log that is read together with
+    /// it, or in the events before it.
+    private func fence() async throws(EtcdError) -> Evidence {
+        let layout = replica.layout
+        let mark = Array(CommitLog.makeID().utf8)
+        let names = [layout.fence, layout.head]
+        let reads = names.map { EtcdOperation.range(EtcdRangeRequest(EtcdKeyRange(key: $0))) }
+        let fence = EtcdTransaction(if: [], then: [.put(layout.fence, mark)] + reads)
+        let result = try await replica.client.execute(fence, isIdempotent: true)
+        guard result.operations.count == 3, case .range(let own) = result.operations[1],
+            case .range(let head) = result.operations[2], own.keyValues.first?.value == mark
+        else { throw EtcdError(.malformedResponse, "the answer is that to another transaction") }
+        return Evidence(header: result.header, head: head.keyValues.first, isFence: true)
+    }
+
+    /// Reads the head after etcd has answered a commit.
+    ///
+    /// An etcd without space refuses a fence, and needs none: the commit has arrived.
+    private func readHead() async throws(EtcdError) -> Evidence {
+        let result = try await replica.client.range(EtcdRangeRequest(EtcdKeyRange(key: replica.layout.head)))
+        return Evidence(header: result.header, head: result.keyValues.first, isFence: false)
+    }
+
     private func settle(
         _ id: CommitLog.ID,
         since base: Base,
-        with fence: EtcdTransactionResult
+        with evidence: Evidence
     ) async throws(EtcdError) -> Result {
-        guard case .range(let range)? = fence.operations.last else {
-            throw EtcdError(.malformedResponse, "a transaction has no range")
-        }
-        let head = range.keyValues.first
+        let (header, head) = (evidence.header, evidence.head)
         let log = CommitLog(head?.value ?? [])
         // A commit to a cluster whose data were replaced by a backup is lost with them.
-        guard fence.header.clusterID == base.clusterID, fence.header.revision > base.revision else {
+        let least = evidence.isFence ? base.revision + 1 : base.revision
+        guard header.clusterID == base.clusterID, header.revision >= least else {
             try await replica.refresh()
             return log.contains(id) ? .committed(id, at: nil) : .overtaken
         }
-        if log.last == id, let head { return .committed(id, at: head.modRevision) }
+        if log.last == id, let head {
+            if head.modRevision > base.revision { return .committed(id, at: head.modRevision) }
+            // The revision of a restored backup has grown since.
+            try await replica.refresh()
+            return .committed(id, at: nil)
+        }
         if case .committed(let revision) = replica.peek({ $0.sent.outcome(of: id) }) {
             return .committed(id, at: revision)
         }
@@ -226,10 +277,10 @@ struct ReplicaCommitter {
         // The events that the watch has received since decide.
         let seconds = isKnown ? Self.patience : replica.configuration.timeout.seconds
         _ = await replica.wait(for: seconds) { state in
-            state.revision >= fence.header.revision || state.sent.outcome(of: id) != .unseen
+            state.revision >= header.revision || state.sent.outcome(of: id) != .unseen
         }
         if isKnown { return .overtaken }
-        if replica.peek({ $0.sent.outcome(of: id) == .unseen && $0.revision < fence.header.revision }) {
+        if replica.peek({ $0.sent.outcome(of: id) == .unseen && $0.revision < header.revision }) {
             try await replica.refresh()
         }
         switch replica.peek({ $0.sent.outcome(of: id) }) {
@@ -239,5 +290,12 @@ struct ReplicaCommitter {
             if log.contains(id) { return .committed(id, at: nil) }
             throw EtcdError(.compacted(nil), "too many later changes hide the outcome")
         }
+    }
+}
+
+extension EtcdTransactionResult {
+    /// The result of the last operation, if it is a range.
+    fileprivate var range: EtcdRangeResult? {
+        if case .range(let range)? = operations.last { range } else { nil }
     }
 }

@@ -97,6 +97,15 @@ extension SettingsError {
         )
     }
 
+    static var storeInherited: SettingsError {
+        SettingsError(
+            .suiteFinished,
+            fact: "the store belongs to the process that this one was forked from",
+            consequence: EtcdConsequence.nothingChanged.rawValue,
+            remedy: "create a store, with a transport of its own, after the fork"
+        )
+    }
+
     static var alwaysOvertaken: SettingsError {
         SettingsError(
             .lockTimedOut,

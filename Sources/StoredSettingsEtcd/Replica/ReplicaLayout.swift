@@ -32,6 +32,11 @@ struct ReplicaLayout: Hashable, Sendable {
     /// The key in etcd for the key of a setting.
     func name(ofKey key: String) -> [UInt8] { values + Array(key.utf8) }
 
+    /// The key in etcd for the key of a setting, in the form that values have it.
+    func name(ofKey key: String, in values: [String: StoredValue]) -> [UInt8] {
+        name(ofKey: values.index(forKey: key).map { values[$0].key } ?? key)
+    }
+
     /// The key of a setting; `nil` for a key in etcd that is not one of a value.
     func key(named name: [UInt8]) -> String? {
         guard name.count > values.count, name.starts(with: values) else { return nil }

@@ -4,15 +4,9 @@
 import StoredSettings
 
 /// The task that connects a replica with etcd: it reads the contents, and then watches them.
-struct ReplicaLink {
+final class ReplicaLink: Sendable {
     private let replica: Replica
-    private var firstFailure: ContinuousClock.Instant?
-    private var reported: SettingsError?
-    private var delay = ReplicaLink.shortestDelay
-
-    /// In seconds.
-    private static let shortestDelay = 0.1
-    private static let longestDelay = 5.0
+    private let health = Locked(LinkHealth())
 
     /// The end of a watch that has missed something.
     private struct MissedEvents: Error {}
@@ -22,16 +16,17 @@ struct ReplicaLink {
     }
 
     /// Keeps the replica connected until the task is canceled.
-    mutating func run() async {
+    func run() async {
         while !Task.isCancelled {
             do {
                 if try await !resume() { try await replica.refresh() }
-                connected()
                 try await follow()
             } catch is MissedEvents {
-                await replica.pause(Self.shortestDelay)
+                endAttempt()
+                await replica.pause(health.withLock { $0.nextDelay() })
             } catch {
                 guard !Task.isCancelled else { break }
+                endAttempt()
                 await failed((error as? EtcdError) ?? EtcdError(.unavailable, "the watch has ended"))
             }
         }
@@ -46,19 +41,26 @@ struct ReplicaLink {
         return replica.update { $0.verify(with: head) }
     }
 
-    private mutating func connected() {
-        firstFailure = nil
-        delay = Self.shortestDelay
-        let settled = reported
-        reported = nil
+    private func connected() {
+        let settled = health.withLock { $0.takeReported() }
+        guard settled != nil || replica.peek({ $0.problem != nil }) else { return }
         replica.update { state in
             state.problem = nil
             if let settled { state.effects.recoveries.append(settled) }
         }
     }
 
+    private func endAttempt() {
+        let isDoubtful = health.withLock { health in
+            health.attemptEnds(.now)
+            return health.isDoubtful
+        }
+        // Changes arrive all the same, because everything is read before the next watch.
+        if isDoubtful { replica.update { $0.forgetHistory() } }
+    }
+
     /// Notes a failure, and waits before the next attempt.
-    private mutating func failed(_ error: EtcdError) async {
+    private func failed(_ error: EtcdError) async {
         var isUrgent = false
         switch error.code {
         case .compacted, .futureRevision, .responseTooLarge:
@@ -68,59 +70,60 @@ struct ReplicaLink {
         default: break
         }
         if case .compacted = error.code {
-            // The contents are read again at once.
-            return forget()
+            replica.update { $0.forgetHistory() }
+            // The contents are read again at once, unless that has not helped.
+            guard health.withLock({ $0.emptyWatches > 1 }) else { return }
         }
-        let now = ContinuousClock.now
-        let start = firstFailure ?? now
-        firstFailure = start
         let isKnown = replica.peek { $0.hasContents }
         let problem = SettingsError(error, isKnown ? .replicaUsed : .defaultsUsed)
-        let isLong = now - start >= replica.configuration.outageTolerance
-        let isReported = reported == nil && (isUrgent || !isKnown || isLong)
-        if isReported { reported = problem }
+        let tolerance = replica.configuration.outageTolerance
+        let isReported = health.withLock { [isUrgent] health in
+            health.failed(problem, isUrgent: isUrgent || !isKnown, tolerance: tolerance, .now)
+        }
         replica.update { state in
             state.problem = problem
             if isReported { state.effects.errors.append(problem) }
         }
-        let pause = delay * Double.random(in: 0.5...1)
-        delay = min(delay * 2, Self.longestDelay)
+        let pause = health.withLock { $0.nextDelay() } * Double.random(in: 0.5...1)
         let wishes = replica.connectionWishes.count
         await replica.connectionWishes.wait(after: wishes, for: pause, on: replica.thread)
-    }
-
-    private mutating func forget() {
-        replica.update { $0.forgetHistory() }
     }
 
     // MARK: - The watch
 
     /// Watches, and compares the contents with those of a quorum now and then.
     private func follow() async throws {
-        let replica = replica
+        health.withLock { $0.watchBegins(.now) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await Self.watch(replica) }
-            group.addTask { try await Self.compare(replica) }
+            group.addTask { try await self.watch() }
+            group.addTask { try await self.compare() }
             defer { group.cancelAll() }
             try await group.next()
         }
     }
 
-    private static func watch(_ replica: Replica) async throws {
+    private func watch() async throws {
         let start = replica.peek { $0.revision + 1 }
-        try await replica.client.watch(replica.layout.range, from: start) { message in
+        try await replica.client.watch(replica.layout.range, from: start) { [self] message in
             switch message {
             case .created(let header):
                 guard replica.peek({ $0.clusterID == header.clusterID }) else { throw MissedEvents() }
+                if health.withLock({ $0.watchCreated() }) { connected() }
             case .events(let events, let header):
-                guard await Self.apply(events, header, to: replica) else {
+                guard await apply(events, header) else {
                     replica.update { $0.forgetHistory() }
                     throw MissedEvents()
                 }
+                messageArrived()
             // A progress of etcd 3.4 may be sent before events of earlier revisions.
-            case .progress: break
+            case .progress: messageArrived()
             }
         }
+    }
+
+    private func messageArrived() {
+        health.withLock { $0.messageArrived() }
+        connected()
     }
 
     /// How long to wait for the sender of an own commit whose events have arrived, in seconds.
@@ -129,7 +132,7 @@ struct ReplicaLink {
     /// Applies the events of a message.
     ///
     /// - Returns: Whether no event is missing.
-    private static func apply(_ events: [EtcdEvent], _ header: EtcdHeader, to replica: Replica) async -> Bool {
+    private func apply(_ events: [EtcdEvent], _ header: EtcdHeader) async -> Bool {
         while true {
             let progress = replica.update { state in
                 state.clusterID == header.clusterID ? state.apply(events) : .gap
@@ -138,7 +141,7 @@ struct ReplicaLink {
             case .applied: return true
             case .gap: return false
             case .own(let id):
-                let isApplied = await replica.wait(for: patienceWithSender) { !$0.sent.contains(id) }
+                let isApplied = await replica.wait(for: Self.patienceWithSender) { !$0.sent.contains(id) }
                 if Task.isCancelled { return true }
                 if !isApplied { replica.update { $0.sent.abandon(id) } }
             }
@@ -148,18 +151,22 @@ struct ReplicaLink {
     /// Compares the keys and their revisions with those of a quorum at regular intervals.
     ///
     /// This detects a dead connection, and events that were lost.
-    private static func compare(_ replica: Replica) async throws {
+    private func compare() async throws {
         while true {
             await replica.pause(replica.configuration.comparisonInterval.seconds)
             try Task.checkCancellation()
             let range = replica.layout.range
+            let start = replica.peek { $0.revision }
             let result = try await replica.client.range(EtcdRangeRequest(range, isKeysOnly: true))
-            let isSame = await replica.wait(for: replica.configuration.requestTimeout.seconds) { $0.includes(result) }
+            let isSame = await replica.wait(for: replica.configuration.requestTimeout.seconds) { state in
+                state.includes(result, since: start)
+            }
             try Task.checkCancellation()
             guard isSame else {
                 replica.update { $0.forgetHistory() }
                 throw MissedEvents()
             }
+            messageArrived()
         }
     }
 }

@@ -21,11 +21,7 @@ struct ReplicaState {
     private let layout: ReplicaLayout
 
     /// The values in etcd as of ``revision``.
-    private(set) var stored: [String: StoredValue] = [:]
-    /// The revisions of the last changes of keys in etcd.
-    ///
-    /// Removed keys are included until the next ``install(_:since:)``.
-    private(set) var revisions: [[UInt8]: Int64] = [:]
+    private(set) var contents: ReplicaContents
     /// The revision whose changes, and all earlier ones, are included.
     private(set) var revision: Int64 = 0
     /// The revision up to which events are certainly included.
@@ -43,9 +39,11 @@ struct ReplicaState {
     private var isHistoryLost = false
     /// Whether there are contents, from a server or from the disk.
     private(set) var hasContents = false
+    /// Whether the contents are those of a restored backup, and replace a newer replica on the disk.
+    var isRestored = false
 
     /// The assignments that no server has acknowledged.
-    private(set) var pending = PendingAssignments()
+    var pending = PendingAssignments()
     /// The values that reads return.
     private(set) var visible: [String: StoredValue] = [:]
     /// Increases with every change of the visible values.
@@ -65,7 +63,10 @@ struct ReplicaState {
 
     init(_ layout: ReplicaLayout, _ versionStamp: VersionStamp) {
         (self.layout, self.versionStamp) = (layout, versionStamp)
+        contents = ReplicaContents(layout)
     }
+
+    var stored: [String: StoredValue] { contents.values }
 
     // MARK: - Whole contents
 
@@ -80,25 +81,18 @@ struct ReplicaState {
         // A revision below that of the start belongs to a cluster whose data were replaced by a backup.
         let isRestored = !isSameCluster || result.header.revision < start
         guard isRestored || result.header.revision >= revision else { return false }
-        var values: [String: StoredValue] = [:]
-        revisions = [:]
-        var head: EtcdKeyValue?
-        for keyValue in result.keyValues {
-            revisions[keyValue.key] = keyValue.modRevision
-            if keyValue.key == layout.head { head = keyValue }
-            if let key = layout.key(named: keyValue.key) { values[key] = ReplicaLayout.value(of: keyValue.value) }
-        }
-        let earlierLog = log
+        let (earlierLog, earlier) = (log, stored)
+        let head = result.keyValues.first { $0.key == layout.head }
+        contents = ReplicaContents(layout, result.keyValues)
         (headBytes, headRevision) = (head?.value, head?.modRevision ?? 0)
         log = CommitLog(head?.value ?? [])
         (revision, floor, clusterID) = (result.header.revision, result.header.revision, result.header.clusterID)
         (isVerified, isHistoryLost, hasContents) = (true, false, true)
-        lastChange = revisions.values.max() ?? 0
+        self.isRestored = self.isRestored || isRestored
+        lastChange = result.keyValues.map(\.modRevision).max() ?? 0
         let isOwn = sent.noteRange(log, after: earlierLog)
-        let changes = [StoreChange](from: stored, to: values)
-        stored = values
-        let (current, names) = (revisions, layout)
-        pending.fillBases { values[$0] == nil ? 0 : current[names.name(ofKey: $0)] ?? 0 }
+        let changes = [StoreChange](from: earlier, to: stored)
+        fillBases()
         publish(changes, isOwn ? .local : .external)
         return true
     }
@@ -109,11 +103,10 @@ struct ReplicaState {
         (revision, floor, clusterID) = (saved.revision, saved.revision, saved.clusterID)
         hasContents = true
         let changes = [StoreChange](from: stored, to: saved.values)
-        stored = saved.values
-        for (key, revision) in saved.revisions { revisions[layout.name(ofKey: key)] = revision }
-        if saved.head != nil { revisions[layout.head] = saved.headRevision }
+        contents = ReplicaContents(layout, saved)
         (headBytes, headRevision) = (saved.head, saved.headRevision)
         log = CommitLog(saved.head ?? [])
+        fillBases()
         publish(changes, .external)
     }
 
@@ -134,18 +127,15 @@ struct ReplicaState {
     }
 
     /// Whether the contents have all changes up to the revision of a result, which has the keys without their values.
-    func includes(_ result: EtcdRangeResult) -> Bool {
-        guard clusterID == result.header.clusterID else { return false }
-        for keyValue in result.keyValues {
-            guard revisions[keyValue.key] ?? 0 >= keyValue.modRevision else { return false }
-        }
-        let names = Set(result.keyValues.map(\.key))
-        // A key that is missing in the result was removed before, or created later.
-        return existingNames.allSatisfy { names.contains($0) || revisions[$0] ?? 0 > result.header.revision }
-    }
-
-    private var existingNames: [[UInt8]] {
-        stored.keys.map(layout.name(ofKey:)) + (headBytes == nil ? [] : [layout.head])
+    ///
+    /// - Parameters:
+    ///   - result: The keys, read with the agreement of a quorum.
+    ///   - start: ``revision`` when the request was sent.
+    /// - Returns: Whether they have. Otherwise, events are lost, or the data of etcd were replaced.
+    func includes(_ result: EtcdRangeResult, since start: Int64) -> Bool {
+        guard clusterID == result.header.clusterID, result.header.revision >= start else { return false }
+        let hasHead = headBytes == nil || result.keyValues.contains { $0.key == layout.head }
+        return contents.include(result) && (hasHead || headRevision > result.header.revision)
     }
 
     /// Compares the contents of a result with those of the replica.
@@ -164,9 +154,7 @@ struct ReplicaState {
     }
 
     /// Requires that the contents are compared with those of a server before a commit is based on them.
-    mutating func distrust() {
-        isVerified = false
-    }
+    mutating func distrust() { isVerified = false }
 
     /// Requires that the whole contents are read, because events are lost.
     mutating func forgetHistory() {
@@ -201,9 +189,13 @@ struct ReplicaState {
     private mutating func apply(_ events: ArraySlice<EtcdEvent>, at revision: Int64) -> Progress {
         // etcd 3.4 can repeat events.
         guard revision > floor else { return .applied }
-        let new = events.filter { $0.keyValue.modRevision > revisions[$0.keyValue.key] ?? 0 }
+        let new = events.filter { $0.keyValue.modRevision > contents.revisions[$0.keyValue.key] ?? 0 }
         guard !new.isEmpty else { return .applied }
-        guard revision > self.revision else { return .gap }
+        // A fence may be older than a commit that was acknowledged before its events have arrived, and changes nothing.
+        guard revision > self.revision else {
+            return new.allSatisfy { $0.keyValue.key == layout.fence } ? .applied : .gap
+        }
+        guard !contents.isIncomplete(after: new) else { return .gap }
         var origin = SettingChangeOrigin.external
         if let head = new.last(where: { $0.keyValue.key == layout.head }) {
             let log = CommitLog(head.keyValue.value)
@@ -221,15 +213,7 @@ struct ReplicaState {
             headRevision = head.isDeletion ? 0 : revision
             self.log = log
         }
-        var changes: [StoreChange] = []
-        for event in new {
-            revisions[event.keyValue.key] = revision
-            guard let key = layout.key(named: event.keyValue.key) else { continue }
-            var value: StoredValue?
-            if !event.isDeletion { value = ReplicaLayout.value(of: event.keyValue.value) }
-            changes.append(StoreChange(key: key, old: stored[key], new: value))
-            stored[key] = value
-        }
+        let changes = contents.apply(new, at: revision)
         (self.revision, lastChange) = (revision, revision)
         publish(changes, origin)
         return .applied
@@ -239,36 +223,55 @@ struct ReplicaState {
 
     /// Applies a commit that a server has acknowledged, unless its events have arrived already.
     ///
-    /// The condition of the commit guarantees that no change lies between the base and the commit.
-    mutating func confirm(_ id: CommitLog.ID, _ edits: [StoreChange], at revision: Int64, since base: Int64) {
+    /// The condition of the commit guarantees that no change lies between the base and the commit, except for a removal by
+    /// another program. The event of such a removal is a gap when it arrives later.
+    ///
+    /// - Parameters:
+    ///   - id: The identifier of the commit.
+    ///   - edits: Its changes.
+    ///   - revision: Its revision.
+    ///   - base: The revision on which it is based.
+    ///   - isAssignment: Whether it has stored assignments. Otherwise, those that were made meanwhile follow it.
+    mutating func confirm(
+        _ id: CommitLog.ID,
+        _ edits: [StoreChange],
+        at revision: Int64,
+        since base: Int64,
+        isAssignment: Bool = false
+    ) {
         sent.forget(id)
         guard revision > self.revision, self.revision >= base else { return }
         log = log.adding(id)
         (headBytes, headRevision) = (log.bytes, revision)
-        (self.revision, floor, lastChange) = (revision, revision, revision)
-        revisions[layout.head] = revision
-        var changes: [StoreChange] = []
-        for edit in edits {
-            revisions[layout.name(ofKey: edit.key)] = revision
-            changes.append(StoreChange(key: edit.key, old: stored[edit.key], new: edit.new))
-            stored[edit.key] = edit.new
+        (self.revision, lastChange) = (revision, revision)
+        let earlier = edits.map { contents.revision(ofKey: $0.key) }
+        let changes = contents.apply(edits, at: revision)
+        if !isAssignment {
+            for (edit, earlier) in zip(edits, earlier) {
+                pending.rebase(edit.key, from: earlier, to: contents.revision(ofKey: edit.key))
+            }
         }
         publish(changes, .local)
     }
 
     // MARK: - Assignments
 
-    /// The revision of a stored value; 0 if there is none.
-    private func revision(ofKey key: String) -> Int64 {
-        stored[key] == nil ? 0 : revisions[layout.name(ofKey: key)] ?? 0
+    /// Bases assignments that were made without contents on the first ones.
+    private mutating func fillBases() {
+        guard hasContents else { return }
+        let keys = pending.keysWithoutBase
+        guard !keys.isEmpty else { return }
+        let known = Dictionary(uniqueKeysWithValues: keys.map { ($0, contents.revision(ofKey: $0)) })
+        pending.fillBases(of: clusterID) { known[$0] ?? 0 }
     }
 
     /// Makes assignments visible that no server has acknowledged.
     ///
     /// - Returns: The batch that contains them.
     mutating func assign(_ edits: [String: StoredValue?]) -> PendingAssignments.Batch {
-        let bases = edits.keys.map { ($0, hasContents ? revision(ofKey: $0) : nil) }
-        let batch = pending.add(edits, Dictionary(uniqueKeysWithValues: bases))
+        let bases = edits.keys.map { ($0, hasContents ? contents.revision(ofKey: $0) : nil) }
+        let cluster = hasContents ? clusterID : nil
+        let batch = pending.add(edits, Dictionary(uniqueKeysWithValues: bases), of: cluster)
         record(edits.map { StoreChange(key: $0.key, old: visible[$0.key], new: $0.value) }, .local)
         return batch
     }
@@ -276,20 +279,17 @@ struct ReplicaState {
     /// Makes the assignments of an ended process visible.
     mutating func takeOver(_ batch: PendingAssignments.Batch) {
         pending.append(batch)
+        fillBases()
         record(batch.edits.map { StoreChange(key: $0.key, old: visible[$0.key], new: $0.value) }, .local)
     }
 
-    /// Returns the first batch that was not acknowledged.
-    mutating func beginBatch() -> PendingAssignments.Batch? { pending.begin() }
-
-    /// Lets the first batch be changed again, because it could not be sent.
-    mutating func interruptBatch() { pending.interrupt() }
-
-    /// Whether another write of a key of a batch has come first.
+    /// Whether another write of a key of a batch has come first, or the batch was made for another cluster.
     func isOvertaken(_ batch: PendingAssignments.Batch) -> Bool {
-        batch.edits.contains { key, value in
-            guard let base = batch.bases[key] ?? nil else { return false }
-            return revision(ofKey: key) != base && stored[key] != value
+        let isOtherCluster = batch.clusterID != nil && batch.clusterID != clusterID
+        return batch.edits.contains { key, value in
+            guard stored[key] != value else { return false }
+            guard !isOtherCluster, let base = batch.bases[key] ?? nil else { return isOtherCluster }
+            return contents.revision(ofKey: key) != base
         }
     }
 
@@ -300,7 +300,7 @@ struct ReplicaState {
     ///   - isStored: Whether its values are stored. Otherwise another process has stored other values, which is reported.
     ///   - revision: The revision at which the values were stored; `nil` if they were stored before.
     mutating func end(_ batch: PendingAssignments.Batch, isStored: Bool, at revision: Int64? = nil) {
-        let current = Dictionary(uniqueKeysWithValues: batch.edits.keys.map { ($0, self.revision(ofKey: $0)) })
+        let current = Dictionary(uniqueKeysWithValues: batch.edits.keys.map { ($0, contents.revision(ofKey: $0)) })
         pending.end(batch) { key, value in
             guard isStored else { return nil }
             return value == nil ? 0 : revision ?? current[key]

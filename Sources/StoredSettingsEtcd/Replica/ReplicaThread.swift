@@ -10,14 +10,23 @@ final class ReplicaThread: TaskExecutor {
     /// More than one, because a task may wait for the lock of a file.
     private static let mostThreads = 4
 
+    private static let threads = PerProcess { ReplicaThread() }
+
     /// The threads of this process.
-    static let shared = ReplicaThread()
+    static var shared: ReplicaThread { threads.current }
 
     private let scheduler = WorkScheduler(mostThreads: mostThreads)
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        // Without a thread, the job waits for a caller of `helpIfStarved()`, because locks may be held here.
         scheduler.soon { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    /// Runs jobs on the calling thread if the system has refused to create a thread.
+    ///
+    /// The caller holds no lock that a task of a replica takes.
+    func helpIfStarved() {
         scheduler.helpIfStarved()
     }
 
@@ -56,7 +65,9 @@ final class ReplicaThread: TaskExecutor {
         }
         let isPolling = isLimited && WaitLimit.isSet
         while true {
-            if let result = outcome.wait(for: isPolling ? Self.pause : 3_600) { return try result.get() }
+            scheduler.helpIfStarved()
+            let isShort = isPolling || scheduler.isStarved
+            if let result = outcome.wait(for: isShort ? Self.pause : 3_600) { return try result.get() }
             guard isPolling else { continue }
             do {
                 try WaitLimit.check()

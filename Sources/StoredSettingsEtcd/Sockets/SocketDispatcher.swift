@@ -137,7 +137,7 @@ final class SocketDispatcher {
                 start(pending, on: connection)
                 return true
             }
-            guard hasRoom(for: index) else { return false }
+            guard pending.exchange.isStream || hasRoom(for: index) else { return false }
             if pending.addresses == nil {
                 switch table.addresses(of: index, now) {
                 case .known(let addresses): pending.addresses = addresses
@@ -256,11 +256,13 @@ final class SocketDispatcher {
         return nil
     }
 
-    /// Whether another connection may be opened.
+    /// Whether another connection may be opened for a request.
     ///
-    /// Closes an idle connection to another server if necessary.
+    /// Streams do not count, because they may last forever, and requests would wait for them. Closes an idle connection to
+    /// another server if necessary.
     private func hasRoom(for index: Int) -> Bool {
-        guard connections.count >= configuration.maximumConnections else { return true }
+        let count = connections.count { $0.pending?.exchange.isStream != true }
+        guard count >= configuration.maximumConnections else { return true }
         for connection in connections {
             guard case .idle = connection.phase else { continue }
             remove(connection)

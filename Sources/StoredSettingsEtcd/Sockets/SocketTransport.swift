@@ -29,9 +29,9 @@ public final class SocketTransport: EtcdTransport {
         ///
         /// The default is 60 s.
         public var idleConnectionLifetime = Duration.seconds(60)
-        /// The maximum number of connections, one of which every stream occupies.
+        /// The maximum number of connections, without those of streams.
         ///
-        /// Further requests wait. The default is 16.
+        /// Further requests wait. Every stream has a connection of its own. The default is 16.
         public var maximumConnections = 16
 
         /// Creates the default configuration.

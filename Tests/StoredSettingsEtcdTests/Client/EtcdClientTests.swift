@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EtcdTestSupport
-import StoredSettingsEtcd
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import StoredSettingsEtcd
 
 @Suite("The client of the gateway, with scripted answers", .deadlockLimit)
 struct EtcdClientTests {
@@ -88,7 +89,7 @@ struct EtcdClientTests {
             (400, 3, "etcdserver: too many operations in txn request", EtcdError.Code.tooManyOperations, false),
             (400, 3, "etcdserver: request is too large", .requestTooLarge, false),
             (429, 8, "grpc: received message larger than max (2172872 vs. 2097152)", .requestTooLarge, false),
-            (429, 8, "etcdserver: mvcc: database space exceeded", .noSpace, false),
+            (429, 8, "etcdserver: mvcc: database space exceeded", .noSpace, true),
             (429, 8, "etcdserver: too many requests", .unavailable, false),
             (403, 7, "etcdserver: permission denied", .permissionDenied, false),
             (400, 11, "etcdserver: mvcc: required revision has been compacted", .compacted(nil), false),
@@ -172,6 +173,38 @@ struct EtcdClientTests {
         #expect(server.requests.last?.body.contains(#""revision":"7""#) == true)
     }
 
+    @Test(
+        "Keys that are not in the range, or not in order, are refused",
+        arguments: [["Yg=="], ["YA=="], ["YWI=", "YWE="], ["YWE=", "YWE="]]
+    )
+    func foreignKeys(_ keys: [String]) async throws {
+        let server = try ScriptedServer { _, answer in
+            let entries = keys.map { #"{"key":"\#($0)","mod_revision":"3"}"# }.joined(separator: ",")
+            answer.respond(#"{\#(Self.header),"kvs":[\#(entries)]}"#)
+        }
+        defer { server.stop() }
+        let client = try Self.client(server)
+        let error = await Self.error { _ = try await client.contents(of: EtcdKeyRange(prefix: [97])) }
+        #expect(error?.code == .malformedResponse)
+    }
+
+    @Test("The size of all pages of a range is limited")
+    func endlessRange() async throws {
+        let count = Mutex<UInt32>(0)
+        let server = try ScriptedServer { _, answer in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            let key = Base64.encode([97] + Array(String(1_000_000 + number).utf8))
+            answer.respond(#"{\#(Self.header),"kvs":[{"key":"\#(key)","mod_revision":"3"}],"more":true}"#)
+        }
+        defer { server.stop() }
+        let client = try Self.client(server, change: { $0.limits.contentsSize = 100 })
+        let error = await Self.error { _ = try await client.contents(of: EtcdKeyRange(prefix: [97])) }
+        #expect(error?.code == .responseTooLarge)
+    }
+
     // MARK: - Tokens
 
     static let invalidToken = #"{"error":"x","message":"etcdserver: invalid auth token","code":16}"#
@@ -204,6 +237,21 @@ struct EtcdClientTests {
         tokens.withLock { $0 = 5 }
         _ = try await client.status()
         #expect(tokens.withLock { $0 } == 6)
+    }
+
+    @Test("A token that cannot be sent in a header is refused, and requested again")
+    func unprintableToken() async throws {
+        let server = try ScriptedServer { request, answer in
+            let isToken = request.path == "/v3/auth/authenticate"
+            isToken ? answer.respond(#"{"token":"t\u0001"}"#) : answer.respond("{\(Self.header)}")
+        }
+        defer { server.stop() }
+        let client = try Self.client(server) { EtcdCredentials(user: "u", password: "p") }
+        for _ in 1...2 {
+            let error = await Self.error { _ = try await client.status() }
+            #expect(error?.code == .malformedResponse && error?.mayHaveHappened == false)
+        }
+        #expect(server.requests.count == 2)
     }
 
     @Test("A request whose new token is refused, too, fails")

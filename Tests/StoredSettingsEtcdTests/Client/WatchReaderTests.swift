@@ -160,4 +160,15 @@ struct WatchReaderTests {
             #"{"result":{"header":{"revision":"5","new":[1.5]},"created":true,"events":null,"canceled":null,"other":{"a":1}},"x":0}"#
         #expect(Self.read([message + "\n"]).messages == [.created(Self.header(5))])
     }
+
+    @Test("The greatest revision is malformed, because none can follow it")
+    func greatestRevision() {
+        let greatest = "\(Int64.max)"
+        for lines in [
+            [Self.created.replacing("\"revision\":\"5\"", with: "\"revision\":\"\(greatest)\"")],
+            [Self.created, Self.put.replacing("\"mod_revision\":\"6\"", with: "\"mod_revision\":\"\(greatest)\"")],
+        ] {
+            #expect(Self.read(lines).end?.code == .malformedResponse)
+        }
+    }
 }

@@ -205,9 +205,32 @@ struct PendingAssignmentTests {
         pending.end(first) { _, _ in 9 }
         #expect(pending.batches.map(\.bases) == [["a": 9]])
         #expect(pending.contains("a") && !pending.contains("b"))
+        #expect(pending.takeChanged().map(\.bases) == [["a": 9]])
+        #expect(pending.takeChanged() == [])
         let next = pending.begin()
         let second = try #require(next)
         pending.end(second) { _, _ in nil }
         #expect(pending.isEmpty && !pending.contains("a"))
+    }
+
+    @Test("An assignment follows one of another process only if its process knew that")
+    func strangers() {
+        var pending = PendingAssignments()
+        let batch = { (id: String, origin: String, adopters: Set<String>) in
+            PendingAssignments.Batch(
+                id: id,
+                origin: origin,
+                adopters: adopters,
+                edits: ["a": 1],
+                bases: ["a": 5],
+                clusterID: 1
+            )
+        }
+        pending.append(batch("1", "p", ["q"]))
+        pending.append(batch("2", "q", []))
+        pending.append(batch("3", "r", []))
+        pending.append(batch("4", "p", []))
+        if let first = pending.begin() { pending.end(first) { _, _ in 9 } }
+        #expect(pending.batches.map(\.bases) == [["a": 9], ["a": 5], ["a": 9]])
     }
 }

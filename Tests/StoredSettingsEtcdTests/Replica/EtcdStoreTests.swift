@@ -130,10 +130,10 @@ struct EtcdStoreTests {
     func limits() async throws {
         let (store, _, _) = try await Self.pair()
         try await blocking {
-            try store.commit { for number in 0..<127 { $0["k\(number)"] = 1 } }
-            #expect(store.contents().count == 127)
+            try store.commit { for number in 0..<126 { $0["k\(number)"] = 1 } }
+            #expect(store.contents().count == 126)
             #expect(throws: SettingsError(.transactionTooLarge, fact: "")) {
-                try store.commit { for number in 0..<128 { $0["k\(number)"] = 2 } }
+                try store.commit { for number in 0..<127 { $0["k\(number)"] = 2 } }
             }
             #expect(throws: SettingsError(.transactionTooLarge, fact: "")) {
                 try store.write(.string(String(repeating: "x", count: 2 << 20)), forKey: "large")

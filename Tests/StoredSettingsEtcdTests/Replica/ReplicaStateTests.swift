@@ -95,6 +95,29 @@ struct ReplicaStateTests {
         #expect(trial.takeCommits() == [.local(["a": 2]), .external(["a": 3])])
     }
 
+    @Test("A removal by another program just before an own commit is a gap, and the end of a fence is none")
+    func removalBeforeOwnCommit() {
+        let trial = ReplicaTrial(installed: ["x": "1"], at: 5, log: ["i"])
+        trial.state.sent.add("j")
+        trial.state.confirm("j", [StoreChange(key: "a", old: nil, new: 2)], at: 8, since: 5)
+        #expect(trial.apply([.fence(6)]) == .applied)
+        #expect(trial.apply([.put("a", "2", 8), .head(["j", "i"], 8)]) == .applied)
+        #expect(trial.apply([.delete("x", 7)]) == .gap)
+    }
+
+    @Test("A commit of this process does not overtake an assignment that was made meanwhile, but another one does")
+    func assignmentBesideCommit() throws {
+        let trial = ReplicaTrial(installed: ["a": "1"], at: 5, log: ["i"])
+        trial.state.sent.add("j")
+        _ = trial.state.assign(["a": 9])
+        trial.state.confirm("j", [StoreChange(key: "a", old: 1, new: 2)], at: 8, since: 5)
+        let batch = try #require(trial.state.pending.batches.first)
+        #expect(!trial.state.isOvertaken(batch))
+        #expect(trial.state.visible == ["a": 9])
+        _ = trial.apply([.put("a", "3", 9), .head(["k", "j", "i"], 9)])
+        #expect(trial.state.isOvertaken(batch))
+    }
+
     @Test("A range that events have overtaken is ignored")
     func overtakenRange() {
         let trial = ReplicaTrial(installed: ["a": "1"], at: 5)
@@ -109,6 +132,7 @@ struct ReplicaStateTests {
         #expect(trial.install(["b": "1"], at: 20, since: 50, cluster: cluster))
         #expect(trial.takeCommits() == [.external(["a": nil, "b": 1])])
         #expect(trial.state.revision == 20)
+        #expect(trial.state.isRestored)
         // Events after the backup are new, although their revisions are smaller than those before.
         #expect(trial.apply([.put("b", "2", 21)]) == .applied)
         #expect(trial.state.visible == ["b": 2])
@@ -140,6 +164,20 @@ struct ReplicaStateTests {
         // The replica may be newer than the answer.
         _ = trial.apply([.put("c", "1", 7)])
         #expect(trial.includes(["a": 5, "b": 5], at: 6))
+        // The fence is written by other stores, and has no value.
+        #expect(trial.includes(["a": 5, "b": 5], fence: 6, at: 6))
+    }
+
+    @Test("Older revisions of keys show that a backup was restored")
+    func comparisonWithBackup() {
+        let trial = ReplicaTrial(installed: ["a": "1", "b": "1"], at: 5)
+        _ = trial.apply([.put("a", "2", 7)])
+        // Other suites may have raised the revision beyond the known one.
+        #expect(!trial.includes(["a": 5, "b": 5], at: 9))
+        #expect(!trial.includes(["a": 7, "b": 5], at: 6, since: 7))
+        #expect(trial.includes(["a": 7, "b": 5], at: 9, since: 7))
+        // The event may have arrived after the request was answered.
+        #expect(trial.includes(["a": 5, "b": 5], at: 6, since: 5))
     }
 
     @Test("A commit of unknown outcome is found in the events, or they show that it has not happened")

@@ -93,9 +93,15 @@ final class ReplicaTrial {
         return copy.verify(with: Self.result([head], at: revision, cluster: cluster))
     }
 
-    func includes(_ revisions: [String: Int64], at revision: Int64) -> Bool {
-        let keyValues = revisions.map { EtcdEvent.put($0.key, "", $0.value).keyValue }
-        return state.includes(Self.result(keyValues, at: revision, cluster: 1))
+    func includes(
+        _ revisions: [String: Int64],
+        fence: Int64? = nil,
+        at revision: Int64,
+        since start: Int64 = 0
+    ) -> Bool {
+        var keyValues = revisions.map { EtcdEvent.put($0.key, "", $0.value).keyValue }
+        if let fence { keyValues.append(EtcdEvent.fence(fence).keyValue) }
+        return state.includes(Self.result(keyValues, at: revision, cluster: 1), since: start)
     }
 }
 
@@ -117,6 +123,10 @@ extension EtcdEvent {
 
     static func delete(_ key: String, _ revision: Int64) -> EtcdEvent {
         EtcdEvent(ReplicaTrial.layout.name(ofKey: key), "", revision, isDeletion: true)
+    }
+
+    static func fence(_ revision: Int64) -> EtcdEvent {
+        EtcdEvent(ReplicaTrial.layout.fence, "x", revision, isDeletion: false)
     }
 
     static func head(_ log: [String], _ revision: Int64) -> EtcdEvent {

@@ -49,6 +49,24 @@ struct SocketStreamTests {
         #expect(server.acceptedConnections == 1)
     }
 
+    @Test("A request does not wait for streams, however many there are")
+    func manyStreams() async throws {
+        let server = try ScriptedServer { request, answer in
+            guard request.path == "/stream" else { return answer.respond("x") }
+            answer.beginStream()
+            answer.waitForEnd()
+        }
+        defer { server.stop() }
+        var configuration = SocketTransport.Configuration()
+        configuration.maximumConnections = 2
+        let transport = try SocketTransport([server.url], configuration: configuration)
+        let streams = (1...4).map { _ in Task { try await transport.stream(Self.request()) { _ in } } }
+        await eventually("the streams have begun") { server.requests.count == 4 }
+        let response = try await transport.send(EtcdRequest(path: "/test", body: [], timeout: longestWait))
+        #expect(response.body == Array("x".utf8))
+        for stream in streams { stream.cancel() }
+    }
+
     @Test("A status other than 200 is returned with its body, which is not passed on")
     func status() async throws {
         let server = try ScriptedServer { $1.respond("{\"error\": 1}", status: 400) }

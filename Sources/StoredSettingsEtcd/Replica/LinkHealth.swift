@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Fleet.md, "A watch that shows nothing is not a connection".
+
+import StoredSettings
+
+/// What is known of the connection of a replica: its failures, and how long to wait after them.
+struct LinkHealth {
+    private var firstFailure: ContinuousClock.Instant?
+    private var reported: SettingsError?
+    private var delay = LinkHealth.shortestDelay
+    private var watchStart: ContinuousClock.Instant?
+    /// The number of watches in a row that have ended early, without a message.
+    private(set) var emptyWatches = 0
+
+    /// In seconds.
+    static let shortestDelay = 0.1
+    private static let longestDelay = 5.0
+
+    /// The number of empty watches after which a new one proves nothing.
+    private static let mostEmptyWatches = 3
+
+    /// A watch without a message that lasts longer is not empty.
+    private static let leastLifetime = Duration.seconds(5)
+
+    /// Whether the next watch may show nothing either.
+    var isDoubtful: Bool { emptyWatches >= Self.mostEmptyWatches }
+
+    // MARK: - Successes
+
+    mutating func watchBegins(_ now: ContinuousClock.Instant) {
+        watchStart = now
+    }
+
+    /// Notes that the server has created a watch.
+    ///
+    /// - Returns: Whether that shows that there is a connection.
+    mutating func watchCreated() -> Bool { !isDoubtful }
+
+    /// Notes a message of a watch, or another proof that the contents are current.
+    mutating func messageArrived() {
+        (firstFailure, watchStart, emptyWatches, delay) = (nil, nil, 0, Self.shortestDelay)
+    }
+
+    /// Returns the error that was reported and no longer holds, once.
+    mutating func takeReported() -> SettingsError? {
+        defer { reported = nil }
+        return reported
+    }
+
+    // MARK: - Failures
+
+    /// Notes the end of a watch or of another attempt.
+    mutating func attemptEnds(_ now: ContinuousClock.Instant) {
+        guard let start = watchStart else { return }
+        if now - start >= Self.leastLifetime {
+            messageArrived()
+        } else {
+            emptyWatches += 1
+        }
+        watchStart = nil
+    }
+
+    /// Notes a failure.
+    ///
+    /// - Parameters:
+    ///   - problem: The error.
+    ///   - isUrgent: Whether it is reported at once.
+    ///   - tolerance: The time after which another one is reported.
+    ///   - now: The current time.
+    /// - Returns: Whether to report the error.
+    mutating func failed(
+        _ problem: SettingsError,
+        isUrgent: Bool,
+        tolerance: Duration,
+        _ now: ContinuousClock.Instant
+    ) -> Bool {
+        let start = firstFailure ?? now
+        firstFailure = start
+        guard reported == nil, isUrgent || now - start >= tolerance else { return false }
+        reported = problem
+        return true
+    }
+
+    /// Returns the time until the next attempt, which becomes longer with every call.
+    mutating func nextDelay() -> Double {
+        defer { delay = min(delay * 2, Self.longestDelay) }
+        return delay
+    }
+}

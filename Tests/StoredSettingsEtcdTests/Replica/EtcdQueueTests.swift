@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EtcdTestSupport
+import Foundation
+import StoredSettings
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettingsEtcd
+
+@Suite("EtcdStore: assignments of several processes", .requiresEtcd, .deadlockLimit)
+struct EtcdQueueTests {
+    /// An address that refuses connections.
+    private static let noServer = "http://127.0.0.1:1"
+
+    private static func prefix() -> String { "\(UUID().uuidString)/" }
+
+    /// Lets a process assign numbers, one after the other, and kills it.
+    private static func assign(
+        _ numbers: String,
+        to keys: String,
+        _ prefix: String,
+        in directory: String,
+        url: String = noServer
+    ) async throws {
+        try await blocking {
+            let probe = try Program(
+                "etcd-probe",
+                [url, prefix, "\(directory)/replica.json", "assign", keys, numbers],
+                in: directory
+            )
+            try probe.waitForOutput("assigned \(numbers)")
+            probe.kill()
+        }
+    }
+
+    private static func store(
+        _ prefix: String,
+        in directory: String,
+        _ urls: [String]? = nil
+    ) async throws -> EtcdStore {
+        let shared = try await SharedEtcd.cluster.urls
+        return try EtcdStore(urls: urls ?? shared, prefix: prefix) { $0.replicaFile = "\(directory)/replica.json" }
+    }
+
+    @Test("The last assignment wins, also if it was made by a process that has taken over earlier ones")
+    func generations() async throws {
+        try await withTemporaryDirectory { directory in
+            let prefix = Self.prefix()
+            try await Self.assign("0,1", to: "a", prefix, in: directory)
+            try await Self.assign("9", to: "a,b", prefix, in: directory)
+            let store = try await Self.store(prefix, in: directory)
+            try await blocking {
+                try store.synchronize()
+                try store.refresh()
+            }
+            #expect(store.contents() == ["a": 9, "b": 9])
+            store.close()
+        }
+    }
+
+    @Test("Assignments of another prefix stay in the file until a store with that prefix sends them")
+    func otherPrefix() async throws {
+        try await withTemporaryDirectory { directory in
+            let (first, second) = (Self.prefix(), Self.prefix())
+            try await Self.assign("7", to: "a", first, in: directory)
+            for (prefix, expected): (String, [String: StoredValue]) in [(second, [:]), (first, ["a": 7])] {
+                let store = try await Self.store(prefix, in: directory)
+                try await blocking {
+                    try store.synchronize()
+                    try store.refresh()
+                }
+                #expect(store.contents() == expected)
+                store.close()
+            }
+        }
+    }
+
+    @Test("An assignment that was made for another cluster is dropped and reported")
+    func otherCluster() async throws {
+        try await withEtcd(options: ["--initial-cluster-token", "other"]) { cluster in
+            try await withTemporaryDirectory { directory in
+                let prefix = Self.prefix()
+                let proxy = try FaultyProxy(to: try await SharedEtcd.cluster.port())
+                defer { proxy.stop() }
+                let first = try await Self.store(prefix, in: directory, [proxy.url])
+                try await blocking { try first.refresh() }
+                proxy.refuseConnections()
+                proxy.dropConnections()
+                await eventually("the store is disconnected") { first.problem != nil }
+                #expect(try first.writeLater(["a": 1]))
+                first.close()
+                let observer = ReplicaTrial.Observer()
+                let second = try await Self.store(prefix, in: directory, cluster.urls)
+                second.setObserver(observer)
+                try await blocking {
+                    try second.synchronize()
+                    try second.refresh()
+                }
+                #expect(second.contents() == [:])
+                await eventually("the loss is reported") {
+                    observer.errors.withLock { $0.map(\.code) } == [.pendingWriteDropped]
+                }
+                second.close()
+            }
+        }
+    }
+
+    @Test("An assignment of a process that died before the answer does not replace what was written since")
+    func deathBeforeAnswer() async throws {
+        let cluster = try await SharedEtcd.cluster
+        let prefix = Self.prefix()
+        let head = ReplicaLayout(prefix: prefix).head
+        let (assigned, stored) = (BlockingGate(), BlockingGate())
+        // The contents arrive after the assignment, so its base is unknown first.
+        let forwarder = try EtcdForwarder(to: cluster) { request, answer, forwarder in
+            if request.path == "/v3/kv/range" { assigned.wait() }
+            guard request.writes(head) else { return false }
+            _ = forwarder.forward(request)
+            stored.open()
+            answer.waitForEnd()
+            return true
+        }
+        defer { forwarder.stop() }
+        try await withTemporaryDirectory { directory in
+            try await blocking {
+                let probe = try Program(
+                    "etcd-probe",
+                    [forwarder.url, prefix, "\(directory)/replica.json", "assign", "a", "1"],
+                    in: directory
+                )
+                try probe.waitForOutput("assigned 1")
+                assigned.open()
+                stored.wait()
+                probe.kill()
+                try EtcdStore(urls: cluster.urls, prefix: prefix).write(2, forKey: "a")
+            }
+            let observer = ReplicaTrial.Observer()
+            let store = try await Self.store(prefix, in: directory)
+            store.setObserver(observer)
+            try await blocking {
+                try store.synchronize()
+                try store.refresh()
+            }
+            #expect(store.contents() == ["a": 2])
+            await eventually("the loss is reported") {
+                observer.errors.withLock { $0.map(\.code) } == [.pendingWriteDropped]
+            }
+            store.close()
+        }
+    }
+
+    @Test("An assignment during the start of a store follows those of earlier processes")
+    func assignmentDuringStart() async throws {
+        try await withTemporaryDirectory { directory in
+            let prefix = Self.prefix()
+            try await Self.assign("1", to: "a", prefix, in: directory)
+            let isReading = DispatchSemaphore(value: 0)
+            let isAssigned = DispatchSemaphore(value: 0)
+            let store = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: prefix) { configuration in
+                configuration.replicaFile = "\(directory)/replica.json"
+                configuration.openReplicaFile = { path in
+                    SlowFile(LocalStores.file(at: path)) {
+                        isReading.signal()
+                        // A store that is not ready lets assignments wait.
+                        _ = isAssigned.wait(timeout: .now() + 0.2)
+                    }
+                }
+            }
+            async let start: Void = blocking { store.watch() }
+            try await blocking {
+                isReading.wait()
+                _ = try store.writeLater(["a": 2, "b": 2])
+                isAssigned.signal()
+            }
+            try await start
+            #expect(store.contents() == ["a": 2, "b": 2])
+            try await blocking {
+                try store.synchronize()
+                try store.refresh()
+            }
+            #expect(store.contents() == ["a": 2, "b": 2])
+            store.close()
+        }
+    }
+
+    @Test("A set waits only for assignments before it")
+    func endlessAssignments() async throws {
+        let store = try EtcdStore(urls: try await SharedEtcd.cluster.urls, prefix: Self.prefix())
+        let isEnded = Mutex(false)
+        async let assignments: Void = blocking {
+            var number = 0
+            while !isEnded.withLock({ $0 }) {
+                number += 1
+                _ = try store.writeLater(["a": .integer(Int128(number)), "n\(number % 2)": 1])
+            }
+        }
+        try await blocking {
+            defer { isEnded.withLock { $0 = true } }
+            for number in 1...3 { try store.write(.integer(Int128(number)), forKey: "b") }
+            try store.synchronize()
+        }
+        try await assignments
+        #expect(store.value(forKey: "b") == 3)
+        store.close()
+    }
+
+    @Test("When the transport is closed, assignments wait without a busy loop, and that is reported")
+    func closedTransport() async throws {
+        let transport = try SocketTransport(try await SharedEtcd.cluster.urls)
+        let counter = CountingTransport(transport)
+        let store = EtcdStore(counter, prefix: Self.prefix())
+        let observer = ReplicaTrial.Observer()
+        store.setObserver(observer)
+        try await blocking { try store.write(1, forKey: "a") }
+        transport.close()
+        #expect(try store.writeLater(["a": 2]))
+        await eventually("the failure is reported") {
+            observer.errors.withLock { errors in
+                errors.contains { $0.consequence.hasPrefix("the assigned values are used in this process") }
+            }
+        }
+        #expect(store.value(forKey: "a") == 2)
+        #expect(counter.transactions < 10)
+        store.close()
+    }
+}
+
+/// A store whose first read calls a closure.
+private final class SlowFile: SettingsStore {
+    private let file: any SettingsStore
+    private let isFirst = Atomic(true)
+    private let firstRead: @Sendable () -> Void
+
+    init(_ file: any SettingsStore, _ firstRead: @escaping @Sendable () -> Void) {
+        (self.file, self.firstRead) = (file, firstRead)
+    }
+
+    var persistence: SettingsPersistence { file.persistence }
+    func setObserver(_ observer: any StoreObserver) { file.setObserver(observer) }
+    func version() -> UInt64 { file.version() }
+    func withValue<Result>(forKey key: String, _ body: (StoredValue?) -> Result) -> Result {
+        file.withValue(forKey: key, body)
+    }
+    func contents() -> [String: StoredValue] {
+        if isFirst.exchange(false, ordering: .relaxed) { firstRead() }
+        return file.contents()
+    }
+    func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result { try file.commit(body) }
+    func synchronize() throws { try file.synchronize() }
+    func close() { file.close() }
+}
+
+/// A transport that counts transactions.
+private final class CountingTransport: EtcdTransport {
+    private let transport: any EtcdTransport
+    private let count = Atomic(0)
+
+    init(_ transport: any EtcdTransport) {
+        self.transport = transport
+    }
+
+    var transactions: Int { count.load(ordering: .relaxed) }
+
+    func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+        if request.path == "/v3/kv/txn" { count.add(1, ordering: .relaxed) }
+        return try await transport.send(request)
+    }
+
+    func stream(
+        _ request: EtcdRequest,
+        receive: @escaping @Sendable ([UInt8]) async throws -> Void
+    ) async throws -> EtcdResponse {
+        try await transport.stream(request, receive: receive)
+    }
+}
