@@ -116,8 +116,8 @@ extension EtcdError {
         case 14: kind = .unavailable
         default: kind = .rejected(code)
         }
-        // Canceled, unknown, deadline exceeded, internal, unavailable: the request may have been proposed before. The request
-        // that exceeds the quota is executed and answered with an error. Every other code means that etcd has refused it.
+        // Canceled, unknown, deadline exceeded, internal, unavailable: the request may have been proposed before. A request that
+        // exceeds the quota when it is executed is answered with an error, too. Every other code means that etcd has refused it.
         let mayHaveHappened = [1, 2, 4, 13, 14].contains(code) && !has("no leader") || kind == .noSpace
         self.init(kind, mayHaveHappened: mayHaveHappened, "etcd has refused the request: \(Self.printable(message))")
     }

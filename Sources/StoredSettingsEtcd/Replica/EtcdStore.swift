@@ -258,7 +258,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         }
     }
 
-    /// Waits until everything is stored on a quorum of the servers.
+    /// Waits until the assignments before the call are stored on a quorum of the servers, or were dropped.
     ///
     /// - Throws: `SettingsError` if assignments cannot be sent.
     public func synchronize() throws {

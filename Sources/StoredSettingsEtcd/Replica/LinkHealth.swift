@@ -8,37 +8,49 @@ struct LinkHealth {
     private var firstFailure: ContinuousClock.Instant?
     private var reported: SettingsError?
     private var delay = LinkHealth.shortestDelay
-    private var watchStart: ContinuousClock.Instant?
+    /// What has happened in the current watch, which has not sent a message.
+    private var (isWatching, isCreated) = (false, false)
     /// The number of watches in a row that have ended early, without a message.
     private(set) var emptyWatches = 0
 
     /// In seconds.
-    static let shortestDelay = 0.1
+    private static let shortestDelay = 0.1
     private static let longestDelay = 5.0
 
     /// The number of empty watches after which a new one proves nothing.
     private static let mostEmptyWatches = 3
 
-    /// A watch without a message that lasts longer is not empty.
-    private static let leastLifetime = Duration.seconds(5)
+    /// How long a watch without a message has to last, in seconds, so that it is not empty.
+    static let leastLifetime = 5.0
 
     /// Whether the next watch may show nothing either.
     var isDoubtful: Bool { emptyWatches >= Self.mostEmptyWatches }
 
     // MARK: - Successes
 
-    mutating func watchBegins(_ now: ContinuousClock.Instant) {
-        watchStart = now
+    mutating func watchBegins() {
+        (isWatching, isCreated) = (true, false)
     }
 
     /// Notes that the server has created a watch.
     ///
     /// - Returns: Whether that shows that there is a connection.
-    mutating func watchCreated() -> Bool { !isDoubtful }
+    mutating func watchCreated() -> Bool {
+        isCreated = true
+        return !isDoubtful
+    }
 
     /// Notes a message of a watch, or another proof that the contents are current.
     mutating func messageArrived() {
-        (firstFailure, watchStart, emptyWatches, delay) = (nil, nil, 0, Self.shortestDelay)
+        (firstFailure, isWatching, emptyWatches, delay) = (nil, false, 0, Self.shortestDelay)
+    }
+
+    /// Notes that a watch has lasted for ``leastLifetime``.
+    ///
+    /// - Returns: Whether that shows that there is a connection.
+    mutating func watchLasts() -> Bool {
+        if isCreated { messageArrived() }
+        return isCreated
     }
 
     /// Returns the error that was reported and no longer holds, once.
@@ -50,14 +62,9 @@ struct LinkHealth {
     // MARK: - Failures
 
     /// Notes the end of a watch or of another attempt.
-    mutating func attemptEnds(_ now: ContinuousClock.Instant) {
-        guard let start = watchStart else { return }
-        if now - start >= Self.leastLifetime {
-            messageArrived()
-        } else {
-            emptyWatches += 1
-        }
-        watchStart = nil
+    mutating func attemptEnds() {
+        if isWatching { emptyWatches += 1 }
+        isWatching = false
     }
 
     /// Notes a failure.

@@ -167,6 +167,13 @@ final class LocalReplica: Sendable {
         try file.commit { save(batches, .none, in: &$0) }
     }
 
+    /// The greatest number of a batch that the file has, or has had.
+    private func lastNumber(in transaction: StoreTransaction) -> Int64 {
+        if let number = transaction["number"]?.revision { return number }
+        let names = transaction.keys.filter { $0.hasPrefix("q/") }
+        return names.compactMap { SavedBatch(transaction[$0], id: $0)?.number }.max() ?? 0
+    }
+
     private func save(
         _ batches: [PendingAssignments.Batch],
         _ owner: ProcessMark,
@@ -178,7 +185,7 @@ final class LocalReplica: Sendable {
             if let known = SavedBatch(transaction[name], id: batch.id)?.number {
                 number = known
             } else {
-                number = (transaction["number"]?.revision ?? 0) + 1
+                number = lastNumber(in: transaction) + 1
                 transaction["number"] = .integer(Int128(number))
             }
             transaction[name] = SavedBatch(batch: batch, prefix: prefix, owner: owner, number: number).stored

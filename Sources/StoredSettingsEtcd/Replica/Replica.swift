@@ -139,12 +139,12 @@ final class Replica: Sendable {
             return true
         }
         guard isFirst else { return }
-        perform(effects)
         linkTask.withLock { task in
             guard !peek({ $0.isClosed }) else { return }
             task = thread.start { [self] in await ReplicaLink(self).run() }
         }
         if !peek({ $0.pending.isEmpty }) { sendPending() }
+        perform(effects)
         thread.helpIfStarved()
     }
 
@@ -156,7 +156,8 @@ final class Replica: Sendable {
         var effects = ReplicaState.Effects()
         withState(&effects) { $0.isClosed = true }
         perform(effects)
-        isStarted.store(true, ordering: .releasing)
+        // Another thread may be reading the file, whose batches are released below.
+        starting.withLock { _ in isStarted.store(true, ordering: .releasing) }
         linkTask.withLock { $0 }?.cancel()
         senderTask.withLock { $0 }?.cancel()
         release()

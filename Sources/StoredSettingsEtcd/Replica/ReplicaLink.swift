@@ -52,7 +52,7 @@ final class ReplicaLink: Sendable {
 
     private func endAttempt() {
         let isDoubtful = health.withLock { health in
-            health.attemptEnds(.now)
+            health.attemptEnds()
             return health.isDoubtful
         }
         // Changes arrive all the same, because everything is read before the next watch.
@@ -93,7 +93,7 @@ final class ReplicaLink: Sendable {
 
     /// Watches, and compares the contents with those of a quorum now and then.
     private func follow() async throws {
-        health.withLock { $0.watchBegins(.now) }
+        health.withLock { $0.watchBegins() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.watch() }
             group.addTask { try await self.compare() }
@@ -152,6 +152,9 @@ final class ReplicaLink: Sendable {
     ///
     /// This detects a dead connection, and events that were lost.
     private func compare() async throws {
+        await replica.pause(min(LinkHealth.leastLifetime, replica.configuration.comparisonInterval.seconds))
+        try Task.checkCancellation()
+        if health.withLock({ $0.watchLasts() }) { connected() }
         while true {
             await replica.pause(replica.configuration.comparisonInterval.seconds)
             try Task.checkCancellation()

@@ -195,3 +195,57 @@ struct EtcdDoubtTests {
         }
     }
 }
+
+@Suite("The health of a connection")
+struct LinkHealthTests {
+    private static let problem = SettingsError(EtcdError(.watchEnded, "the server has ended the watch"), .replicaUsed)
+
+    @Test("After three watches that showed nothing, creating another one is no connection, and a message is one")
+    func emptyWatches() {
+        var health = LinkHealth()
+        for _ in 1...3 {
+            health.watchBegins()
+            let isConnected = health.watchCreated()
+            #expect(isConnected)
+            health.attemptEnds()
+        }
+        health.watchBegins()
+        let isConnected = health.watchCreated()
+        #expect(!isConnected)
+        health.messageArrived()
+        health.attemptEnds()
+        #expect(!health.isDoubtful)
+    }
+
+    @Test("A watch that lasts is a connection if the server has created it")
+    func lastingWatch() {
+        var health = LinkHealth()
+        for _ in 1...3 {
+            health.watchBegins()
+            health.attemptEnds()
+        }
+        health.watchBegins()
+        let answers = [health.watchLasts(), health.watchCreated(), health.watchLasts()]
+        #expect(answers == [false, false, true])
+        #expect(!health.isDoubtful)
+    }
+
+    @Test("A failure is reported once until it is settled, and delays grow until a message")
+    func failures() {
+        var health = LinkHealth()
+        let now = ContinuousClock.now
+        let reports = [
+            health.failed(Self.problem, isUrgent: false, tolerance: .seconds(5), now),
+            health.failed(Self.problem, isUrgent: false, tolerance: .seconds(5), now + .seconds(5)),
+            health.failed(Self.problem, isUrgent: true, tolerance: .zero, now + .seconds(6)),
+        ]
+        #expect(reports == [false, true, false])
+        let settled = [health.takeReported(), health.takeReported()]
+        #expect(settled == [Self.problem, nil])
+        let delays = (1...3).map { _ in health.nextDelay() }
+        #expect(delays == delays.sorted() && Set(delays).count == 3)
+        health.messageArrived()
+        let delay = health.nextDelay()
+        #expect(delay == delays[0])
+    }
+}
