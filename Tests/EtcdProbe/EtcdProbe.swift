@@ -10,7 +10,8 @@ import StoredSettingsEtcd
 ///     etcd-probe URL,URL… PREFIX FILE assign KEY,KEY… NUMBER,NUMBER…
 ///     etcd-probe URL,URL… PREFIX FILE fork KEY NUMBER
 ///
-/// `FILE` is the path of the replica on the disk, or `-` for none.
+/// `FILE` is the path of the replica on the disk, or `-` for none. If the current directory has the files `user` and `password`, they
+/// are those of the user.
 @main
 struct EtcdProbe {
     static func main() {
@@ -25,6 +26,9 @@ struct EtcdProbe {
             var configuration = EtcdStore.Configuration()
             configuration.replicaFile = words[2] == "-" ? nil : words[2]
             configuration.timeout = .seconds(30)
+            if access("user", R_OK) == 0 {
+                configuration.credentials = EtcdStore.Credentials(userFile: "user", passwordFile: "password")
+            }
             let makeStore = { EtcdStore(try SocketTransport(urls), prefix: words[1], configuration: configuration) }
             let store = try makeStore()
             switch words[3] {

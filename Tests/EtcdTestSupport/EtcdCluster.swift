@@ -74,6 +74,21 @@ package final class EtcdCluster: Sendable {
         try (0..<count).map { _ in try LoopbackSocket.listening() }.map(\.port)
     }
 
+    /// Starts a cluster, and tries again if another process has taken one of its ports meanwhile.
+    package static func start(members count: Int = 1, options: [String] = []) throws -> EtcdCluster {
+        for _ in 1..<mostAttempts {
+            do {
+                return try EtcdCluster(members: count, options: options)
+            } catch is Failure {
+                // The next one has other ports.
+                continue
+            }
+        }
+        return try EtcdCluster(members: count, options: options)
+    }
+
+    private static let mostAttempts = 4
+
     private static func startGuardian(_ directory: String) throws -> (ChildProcess, LoopbackSocket) {
         let (input, output) = try LoopbackSocket.pair()
         let script =
@@ -87,7 +102,11 @@ package final class EtcdCluster: Sendable {
     /// Kills all members, and removes their data.
     package func stop() {
         for index in members.withLock({ $0.indices }) { kill(index) }
-        guardianInput.withLock { $0 = nil }
+        // The initializer may have another reference to the socket.
+        guardianInput.withLock { input in
+            input?.shutDown()
+            input = nil
+        }
         guardian.waitUntilExit()
     }
 

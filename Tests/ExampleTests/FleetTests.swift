@@ -9,7 +9,7 @@ import Testing
 @Suite("Programs of a fleet", .enabled(if: EtcdCluster.isInstalled, "etcd is not installed"))
 struct FleetTests {
     private func withEtcd(_ body: (EtcdCluster, _ home: String) async throws -> Void) async throws {
-        let cluster = try await blocking { try EtcdCluster() }
+        let cluster = try await blocking { try EtcdCluster.start() }
         let result = await withTemporaryResult { home in try await body(cluster, home) }
         try await blocking { cluster.stop() }
         try result.get()

@@ -55,7 +55,7 @@ extension Setting {
                     return reading.value
                 }
                 while let change = await subscription.storage.next(isolation: actor) {
-                    let reading = setting.box.reading(of: change.new)
+                    let reading = setting.newReading(of: change)
                     let identity = setting.box.identity(of: reading)
                     guard identity != last else { continue }
                     last = identity
@@ -132,6 +132,14 @@ extension Setting {
     /// Whether descriptions contain no value.
     var isSecret: Bool { box.metadata.traits.isSecret }
 
+    /// The value after a change.
+    ///
+    /// A change of a layer is read with the layers of now, so it needs the stored value of now: an older one beneath or above them
+    /// may be a combination that never was. The subscriber has been offered every change that is stored by now.
+    func newReading(of change: StoredValueChange) -> SettingBox<Value>.Reading {
+        box.reading(of: change.isLayered ? box.storedValue : change.new)
+    }
+
     /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.
     ///
     /// - Parameters:
@@ -139,7 +147,7 @@ extension Setting {
     ///   - last: The last value of the subscriber.
     /// - Returns: The change.
     func change(_ change: StoredValueChange, after last: LastReading<Value>) -> SettingChange<Value>? {
-        let new = box.reading(of: change.new)
+        let new = newReading(of: change)
         let known = last.note(new)
         var old = box.quietReading(of: change.old)
         // A change of a layer has no old value: the snapshot before is not known anymore. And which value was used instead of

@@ -20,43 +20,64 @@ struct EtcdFleetTests {
         ProcessInfo.processInfo.environment["STORED_SETTINGS_INCREMENTS"].flatMap(Int.init) ?? 40
     }
 
-    @Test("Increments of four processes are exact while leaders are killed and connections are disturbed")
+    /// The seed of the disturbances.
+    ///
+    /// The environment variable `STORED_SETTINGS_SEED` replaces it.
+    private static var seed: UInt64 {
+        ProcessInfo.processInfo.environment["STORED_SETTINGS_SEED"].flatMap(UInt64.init) ?? 1
+    }
+
+    /// Tokens that expire while a process waits for a leader.
+    private static let options = ["--auth-token-ttl", "2", "--bcrypt-cost", "4"]
+
+    @Test(
+        "Increments of four processes are exact while leaders die, connections fail, history is compacted, and tokens expire"
+    )
     func history() async throws {
         let count = Self.increments
-        try await withEtcd(members: 3) { cluster in
+        try await withEtcd(members: 3, options: Self.options) { cluster in
             let proxies = try (0..<3).map { try FaultyProxy(to: cluster.port($0)) }
             defer { for proxy in proxies { proxy.stop() } }
-            let observer = try EtcdStore(urls: cluster.urls, prefix: "fleet")
-            let recorder = ReplicaTrial.Observer()
-            observer.setObserver(recorder)
-            try await blocking { try observer.commit { $0["count"] = 0 } }
+            try await EtcdUserTests.enableUsers(cluster)
             try await withTemporaryDirectory { directory in
+                try "u".write(toFile: directory + "/user", atomically: false, encoding: .utf8)
+                try "secret".write(toFile: directory + "/password", atomically: false, encoding: .utf8)
+                let observer = try EtcdStore(urls: cluster.urls, prefix: "p/fleet") { configuration in
+                    configuration.credentials = EtcdStore.Credentials(
+                        userFile: directory + "/user",
+                        passwordFile: directory + "/password"
+                    )
+                }
+                let recorder = ReplicaTrial.Observer()
+                observer.setObserver(recorder)
+                try await blocking { try observer.commit { $0["count"] = 0 } }
                 let programs = try (0..<Self.clients)
                     .map { client in
                         // Each process prefers another member.
                         let urls = (0..<3).map { proxies[(client + $0) % 3].url }.joined(separator: ",")
-                        let arguments = [urls, "fleet", "-", "increments", "\(client)", "\(count)"]
+                        let arguments = [urls, "p/fleet", "-", "increments", "\(client)", "\(count)"]
                         return try Program("etcd-probe", arguments, in: directory)
                     }
                 try await blocking {
-                    var disturbance = Disturbance(cluster, proxies, seed: 1)
+                    var disturbance = Disturbance(cluster, proxies, seed: Self.seed)
                     while programs.contains(where: \.isRunning) { try disturbance.next() }
                     try disturbance.end()
                     for program in programs {
                         let output = try program.finish()
-                        #expect(output.hasPrefix("own \(count) findings []"), "\(output)")
+                        #expect(output.hasPrefix("own \(count) findings []"), "seed \(Self.seed): \(output)")
                     }
+                    #expect(disturbance.compactions > 0)
                 }
+                try await blocking { try observer.refresh() }
+                var expected: [String: StoredValue] = ["count": .integer(Int128(Self.clients * count))]
+                for client in 0..<Self.clients { expected["client/\(client)"] = .integer(Int128(count)) }
+                #expect(observer.contents() == expected, "seed \(Self.seed)")
+                // The stream of a process without own commits has never gone backwards, and has reached the end.
+                let counts = recorder.commits.withLock { $0.compactMap { $0.values["count"] ?? nil } }.map(Self.number)
+                #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 }, "seed \(Self.seed)")
+                #expect(counts.last == Self.clients * count)
+                observer.close()
             }
-            try await blocking { try observer.refresh() }
-            var expected: [String: StoredValue] = ["count": .integer(Int128(Self.clients * count))]
-            for client in 0..<Self.clients { expected["client/\(client)"] = .integer(Int128(count)) }
-            #expect(observer.contents() == expected)
-            // The stream of a process without own commits has never gone backwards, and has reached the end.
-            let counts = recorder.commits.withLock { $0.compactMap { $0.values["count"] ?? nil } }.map(Self.number)
-            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
-            #expect(counts.last == Self.clients * count)
-            observer.close()
         }
     }
 
@@ -65,13 +86,15 @@ struct EtcdFleetTests {
     }
 }
 
-/// Kills and restarts leaders, and disturbs connections, in an order that a seed determines.
+/// Kills and restarts leaders, compacts the history, and disturbs connections, in an order that a seed determines.
 private struct Disturbance {
     private let cluster: EtcdCluster
     private let proxies: [FaultyProxy]
     private var generator: SeededGenerator
     private var dead: Int?
     private var step = 0
+    /// The number of compactions that have succeeded.
+    private(set) var compactions = 0
 
     init(_ cluster: EtcdCluster, _ proxies: [FaultyProxy], seed: UInt64) {
         (self.cluster, self.proxies) = (cluster, proxies)
@@ -101,6 +124,7 @@ private struct Disturbance {
             }
         }
         switch step % 60 {
+        case 5, 30, 50: compact()
         case 20:
             dead = cluster.leader
             if let dead { cluster.kill(dead) }
@@ -108,6 +132,19 @@ private struct Disturbance {
         default: break
         }
         usleep(50_000)
+    }
+
+    /// Removes the history up to now, also the part that a process which is cut off has not received.
+    private mutating func compact() {
+        let member = dead == 0 ? 1 : 0
+        do {
+            let status = try cluster.control(["get", "p/none", "-w", "json"], user: "root:pw", member: member)
+            guard let revision = status.firstMatch(of: /"revision":(\d+)/)?.1 else { return }
+            try cluster.control(["compact", String(revision)], user: "root:pw", member: member)
+            compactions += 1
+        } catch {
+            // There is no leader at the moment.
+        }
     }
 
     private mutating func revive() throws {

@@ -31,7 +31,7 @@ extension Trait where Self == EtcdTrait {
 
 /// An etcd with one member that tests share, each with a prefix of its own.
 enum SharedEtcd {
-    private static let start = Task { try await blocking { try EtcdCluster() } }
+    private static let start = Task { try await blocking { try EtcdCluster.start() } }
 
     static var cluster: EtcdCluster {
         get async throws { try await start.value }
@@ -44,7 +44,7 @@ func withEtcd<Result>(
     options: [String] = [],
     _ body: (EtcdCluster) async throws -> Result
 ) async throws -> Result {
-    let cluster = try await blocking { try EtcdCluster(members: members, options: options) }
+    let cluster = try await blocking { try EtcdCluster.start(members: members, options: options) }
     do {
         let result = try await body(cluster)
         try await blocking { cluster.stop() }

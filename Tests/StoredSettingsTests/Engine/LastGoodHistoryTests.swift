@@ -27,7 +27,7 @@ struct LastGoodHistoryTests {
 
     private func edit(_ path: String, _ text: String, _ store: FileStore) throws {
         try path.replaceFile(with: text)
-        store.look()
+        store.lookAndWait()
     }
 
     @Test("observers and streams that begin with an unusable value receive its correction", .deadlockLimit)
@@ -92,10 +92,10 @@ struct LastGoodHistoryTests {
                 } else {
                     let stored = value.map { StoredValue.integer(Int128($0)) }
                     try other.commit { $0["limit"] = stored }
-                    store.look()
+                    store.lookAndWait()
                     if writer != "another process" {
                         try other.checkpoint()
-                        store.look()
+                        store.lookAndWait()
                     }
                 }
             }
@@ -133,7 +133,7 @@ struct LastGoodHistoryTests {
                 try other.commit { $0["other"] = value }
                 try other.checkpoint()
             }
-            store.look()
+            store.lookAndWait()
             #expect(store.contents()["limit"] == 200)
             _ = limit.value
             try limit.suite.setStoredValue(1, forKey: "a")

@@ -27,7 +27,7 @@ struct LastGoodValueTests {
         /// Edits the file as a person does, and has the store read it.
         func edit(_ path: String, _ text: String) throws {
             try path.replaceFile(with: text)
-            store.look()
+            store.lookAndWait()
         }
     }
 

@@ -5,6 +5,12 @@
 // Tests pass paths as strings.
 
 extension FileStore {
+    /// Looks at the file, and waits until its contents are current, even if another thread is already reading it.
+    func lookAndWait() {
+        look()
+        reloader.withLock { _ in }
+    }
+
     convenience init(
         path: String,
         system: SystemCalls = SystemCalls(),
