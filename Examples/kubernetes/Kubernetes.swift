@@ -21,12 +21,18 @@ struct ServerSettings: Sendable {
 struct Kubernetes {
     static func main() async {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        var failure: (any Error)?
         do {
             try await run(in: directory)
+        } catch {
+            failure = error
+        }
+        do {
             try FileManager.default.removeItem(atPath: directory)
         } catch {
-            Console.fail("kubernetes: \(error)")
+            failure = failure ?? error
         }
+        if let failure { Console.fail("kubernetes: \(failure)") }
     }
 
     private static func run(in directory: String) async throws {

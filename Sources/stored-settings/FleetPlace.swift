@@ -2,6 +2,7 @@
 
 import StoredSettings
 import StoredSettingsEtcd
+import Synchronization
 
 /// A suite that the processes of a fleet share in etcd.
 struct FleetPlace: ToolPlace {
@@ -57,6 +58,7 @@ struct FleetPlace: ToolPlace {
     let word: String
     let suite: SettingsSuite
     private let prefix: String
+    private let reporter = ConnectedReporter()
 
     /// How long a command waits for a server before it fails.
     private static let timeout = Duration.seconds(5)
@@ -69,7 +71,7 @@ struct FleetPlace: ToolPlace {
         prefix = options.prefix.isEmpty ? "settings/\(word)/" : options.prefix
         // A command uses no replica on the disk: what it prints is what the servers have.
         var configuration = EtcdStore.Configuration()
-        configuration.timeout = Self.timeout
+        (configuration.timeout, configuration.requestTimeout) = (Self.timeout, Self.timeout)
         if !options.userFile.isEmpty {
             configuration.credentials = EtcdStore.Credentials(
                 userFile: options.userFile,
@@ -79,7 +81,7 @@ struct FleetPlace: ToolPlace {
         do {
             let transport = try SocketTransport(options.servers.split(separator: ",").map(String.init))
             let store = EtcdStore(transport, prefix: prefix, configuration: configuration)
-            suite = SettingsSuite(store: store, name: word)
+            suite = SettingsSuite(store: store, name: word, reporter: reporter)
         } catch {
             throw CommandFailure.usage("\(error)", fix: "Correct the addresses after --etcd")
         }
@@ -88,6 +90,7 @@ struct FleetPlace: ToolPlace {
     func refresh() throws {
         do {
             try suite.refresh()
+            reporter.begin()
         } catch let error as SettingsError {
             let code = error.code == .serverRefused ? CommandExit.noPermission : CommandExit.unavailable
             throw CommandFailure(code, error.message)
@@ -102,5 +105,26 @@ struct FleetPlace: ToolPlace {
             "there is no value with the prefix \(prefix) in etcd. Nothing is created. Check the name of the suite and the "
                 + "prefix, or set a value, which creates the suite."
         )
+    }
+}
+
+/// Reports failures on standard error once a command has reached a server.
+///
+/// Until then, the command itself fails with the reason.
+private final class ConnectedReporter: SettingsReporter {
+    private let hasBegun = Atomic(false)
+
+    func begin() {
+        hasBegun.store(true, ordering: .releasing)
+    }
+
+    func report(_ error: SettingsError) {
+        guard hasBegun.load(ordering: .acquiring) else { return }
+        StandardErrorReporter.shared.report(error)
+    }
+
+    func reportRecovery(from error: SettingsError) {
+        guard hasBegun.load(ordering: .acquiring) else { return }
+        StandardErrorReporter.shared.reportRecovery(from: error)
     }
 }

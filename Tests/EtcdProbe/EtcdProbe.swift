@@ -187,6 +187,7 @@ private final class Checker: Sendable {
                 let isOlder = last.contains { Increments.number(contents[$0.key]) < Increments.number($0.value) }
                 if isOlder { note("a state is older than the one before") }
                 last = contents
+                // The pace of the reads, not a wait.
                 usleep(1_000)
             }
             end.signal()

@@ -62,13 +62,18 @@ final class ChildProcess: Sendable {
     /// Whether the process runs.
     var isRunning: Bool { wait(WNOHANG) == nil }
 
-    /// Waits for the end of the process.
+    /// The time after which a process that is expected to end is killed.
+    private static let patience = Duration.seconds(600)
+
+    /// Waits for the end of the process, and kills it if it does not end in ten minutes.
     ///
     /// - Returns: Its exit code; 128 or more after a signal.
     @discardableResult
     func waitUntilExit() -> CInt {
+        let deadline = ContinuousClock.now + Self.patience
         while true {
             if let code = wait(WNOHANG) { return code }
+            if ContinuousClock.now > deadline { send(SIGKILL) }
             usleep(1_000)
         }
     }

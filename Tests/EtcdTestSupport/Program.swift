@@ -48,9 +48,11 @@ package final class Program: Sendable {
         }
     }
 
-    /// Waits until the program has printed a text.
+    /// Waits until the program has printed a text, for ten minutes.
     package func waitForOutput(_ expected: String) throws {
+        let deadline = ContinuousClock.now + .seconds(600)
         while !text.contains(expected) {
+            guard ContinuousClock.now < deadline else { throw Failure(description: "only this is printed: \(text)") }
             guard process.isRunning else { throw Failure(description: "the program has ended: \(text)") }
             usleep(1_000)
         }

@@ -70,6 +70,21 @@ struct FleetTests {
         }
     }
 
+    @Test(
+        "stored-settings fails with one message when no server can be reached",
+        arguments: [["list"], ["set", "a", "1"]]
+    )
+    func unreachableTool(command: [String]) async throws {
+        try await withTemporaryDirectory { home in
+            let arguments = ["--etcd", "http://127.0.0.1:1", "acme"] + command
+            let program = try ExampleProgram("stored-settings", arguments, home: home)
+            #expect(await program.exitCode() == 69)
+            let lines = try program.errors.split(separator: "\n")
+            #expect(lines.count == 1)
+            #expect(lines.first?.contains("127.0.0.1:1 cannot be connected") == true)
+        }
+    }
+
     @Test("stored-settings shows and changes a suite in etcd", .deadlockLimit)
     func tool() async throws {
         try await withEtcd { cluster, home in

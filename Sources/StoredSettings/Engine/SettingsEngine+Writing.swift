@@ -11,6 +11,7 @@ extension SettingsEngine {
         if TransactionScope.current == nil { prepareRequirements() }
         return try commit { transaction in
             let result = try scope.run {
+                guard hasRequirements.load(ordering: .acquiring) else { return try body(&transaction) }
                 // With the pending writes, which were checked before.
                 let before = transaction
                 let result = try body(&transaction)

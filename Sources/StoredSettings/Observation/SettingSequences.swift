@@ -140,6 +140,22 @@ extension Setting {
         box.reading(of: change.isLayered ? box.storedValue : change.new)
     }
 
+    /// The value before a change.
+    ///
+    /// - Parameters:
+    ///   - change: The change.
+    ///   - known: The last value of the subscriber.
+    /// - Returns: The value.
+    private func oldReading(of change: StoredValueChange, _ known: SettingBox<Value>.Reading?)
+        -> SettingBox<Value>.Reading
+    {
+        // A change of a layer has no old value: the snapshot before is not known anymore.
+        if change.isLayered, let known { return known }
+        let reading = box.quietReading(of: change.old)
+        // Which value was used instead of an unusable one, others may have changed since.
+        return reading.isOfUnusable ? known ?? reading : reading
+    }
+
     /// The change of this setting's value that follows from a change of the stored value; `nil` when the value is equal.
     ///
     /// - Parameters:
@@ -149,10 +165,7 @@ extension Setting {
     func change(_ change: StoredValueChange, after last: LastReading<Value>) -> SettingChange<Value>? {
         let new = newReading(of: change)
         let known = last.note(new)
-        var old = box.quietReading(of: change.old)
-        // A change of a layer has no old value: the snapshot before is not known anymore. And which value was used instead of
-        // an unusable one, others may have changed since.
-        if change.isLayered || old.isOfUnusable { old = known ?? old }
+        let old = oldReading(of: change, known)
         guard box.identity(of: old) != box.identity(of: new) else { return nil }
         let isSecret = isSecret || old.isFromSecretFile || new.isFromSecretFile
         return SettingChange(old: old.value, new: new.value, origin: change.origin, isSecret: isSecret)

@@ -31,7 +31,7 @@ extension EtcdStore {
         public var comparisonInterval = Duration.seconds(60)
 
         /// The maximum time of one request.
-        var requestTimeout = Duration.seconds(10)
+        package var requestTimeout = Duration.seconds(10)
         /// Opens the file at ``replicaFile``.
         var openReplicaFile: @Sendable (String) -> any SettingsStore = LocalStores.file(at:)
         /// How long to try to find out the outcome of a commit whose answer was lost.

@@ -131,6 +131,7 @@ private struct Disturbance {
         case 40: try revive()
         default: break
         }
+        // The pace of the disturbances, not a wait.
         usleep(50_000)
     }
 
