@@ -84,7 +84,7 @@ struct TerminalTests {
             )
             await eventually("the editor runs") { terminal.text().contains("editing") }
             try terminal.type("\u{3}")
-            #expect(await program.exitCode() == 0)
+            #expect(await program.exitCode() == 0, "\(terminal.text())")
             #expect(try "\(home)/com.example.tool/settings.json".fileContents.contains("\"retries\": 7"))
             #expect(try leftDirectories(in: home) == [])
         }

@@ -30,11 +30,15 @@ extension SystemCalls {
         var copies: [UnsafeMutablePointer<CChar>?] = words.map { $0.withCString { strdup($0) } } + [nil]
         defer { for copy in copies { free(copy) } }
 
-        // Otherwise, a signal would end this process, and leave the files that the command uses.
+        // Otherwise, a signal would end this process, and leave the files that the command uses. A handler that does nothing
+        // is not enough: a thread that runs late would call the one that has been restored by then.
         let ignored = isInteractive ? [SIGINT, SIGQUIT] : []
         var handlers = SignalHandlers()
         defer { handlers.restore() }
-        handlers.install({ _ in }, for: ignored)
+        handlers.install(SIG_IGN, for: ignored)
+        var ignoredHere = sigset_t()
+        sigemptyset(&ignoredHere)
+        for number in handlers.numbers { sigaddset(&ignoredHere, number) }
         ForwardedSignals.begin(&handlers, for: SignalHandlers.ending.filter { !ignored.contains($0) })
 
         #if canImport(Darwin)
@@ -42,14 +46,15 @@ extension SystemCalls {
         #else
         var attributes = posix_spawnattr_t()
         #endif
-        // The calling thread may block signals, and the command would inherit that. The calls fill the structures, and do not
-        // retain the pointers.
+        // The calling thread may block signals, and the command would inherit that, and signals that are ignored. The calls
+        // fill or copy the structures, and do not retain the pointers.
         var noSignals = sigset_t()
         sigemptyset(&noSignals)
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         posix_spawnattr_setsigmask(&attributes, &noSignals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        posix_spawnattr_setsigdefault(&attributes, &ignoredHere)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
         var process: pid_t = 0
         _ = try call(.open, "/bin/sh") {

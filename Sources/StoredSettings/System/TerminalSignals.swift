@@ -21,7 +21,7 @@ struct SignalHandlers {
     var numbers: [CInt] { previous.map(\.number) }
 
     /// Installs a handler for some signals, except for those that the process ignores.
-    mutating func install(_ handler: @escaping @convention(c) (CInt) -> Void, for numbers: [CInt]) {
+    mutating func install(_ handler: (@convention(c) (CInt) -> Void)?, for numbers: [CInt]) {
         for number in numbers {
             var old = sigaction()
             // The call fills the structure, and does not retain the pointer.
