@@ -168,10 +168,9 @@ extension Setting {
 
     func write(_ stored: StoredValue?) throws {
         do {
-            let keys = box.key.storedKeys
-            try suite.checkUnmanaged(keys.all)
-            if engine.isStoredUnderOldKey(keys) {
-                try engine.write(keys.edits(stored))
+            try suite.checkUnmanaged(box.key.storedKeys.all)
+            if isStoredUnderOldKey {
+                try engine.write(box.key.storedKeys.edits(stored))
             } else {
                 try engine.write(stored, forKey: key)
             }
@@ -183,11 +182,15 @@ extension Setting {
     func writeWithoutWaiting(_ stored: StoredValue?) throws -> Bool {
         do {
             try suite.checkUnmanaged(box.key.storedKeys.all)
-            guard !engine.isStoredUnderOldKey(box.key.storedKeys) else { return false }
+            guard !isStoredUnderOldKey else { return false }
             return try engine.writeWithoutWaiting(stored, forKey: key)
         } catch {
             throw unsaved(error)
         }
+    }
+
+    private var isStoredUnderOldKey: Bool {
+        !box.key.storedKeys.old.isEmpty && engine.isStoredUnderOldKey(box.key.storedKeys)
     }
 
     private func unsaved(_ error: any Error) -> SettingsError {
@@ -205,15 +208,14 @@ extension Setting {
 
     /// Stores a value, or removes it, and reports a failure.
     private func assign(_ stored: StoredValue?) {
-        let keys = box.key.storedKeys
         do {
-            try suite.checkUnmanaged(keys.all)
+            try suite.checkUnmanaged(box.key.storedKeys.all)
         } catch {
             let error = unsaved(error)
             return engine.afterTransaction { report(error, as: .managed) }
         }
-        if engine.isStoredUnderOldKey(keys) {
-            engine.assign(keys.edits(stored)) { report($0, as: .writeFailed) }
+        if isStoredUnderOldKey {
+            engine.assign(box.key.storedKeys.edits(stored)) { report($0, as: .writeFailed) }
         } else {
             engine.assign(stored, forKey: key) { report($0, as: .writeFailed) }
         }

@@ -133,6 +133,11 @@ public final class SettingKey<Value: Sendable>: AnySettingKey, @unchecked Sendab
     var conversion: SettingConversion<Value> { definition.functions.conversion }
     var validator: Validator<Value> { definition.functions.validator }
 
+    /// Throws an error if a value is not valid.
+    ///
+    /// Every set calls this. A copy of the validator would make it find the metadata of a generic type first.
+    func validate(_ value: Value) throws { try definition.functions.validator.check?(value) }
+
     /// The fingerprint of the definition; `nil` for a setting that is not shared with another definition.
     var fingerprint: SettingFingerprint? {
         let (conversion, validator) = (definition.conversionFingerprint, definition.validatorFingerprint)

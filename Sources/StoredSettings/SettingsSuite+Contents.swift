@@ -216,10 +216,12 @@ extension SettingsSuite {
     }
 
     /// Throws ``SettingsError`` if one of some keys is managed.
-    func checkUnmanaged(_ keys: [String]) throws(SettingsError) {
+    ///
+    /// The keys are evaluated only if the suite has managed values.
+    func checkUnmanaged(_ keys: @autoclosure () -> [String]) throws(SettingsError) {
         guard let files = layers?.files, files.hasManaged else { return }
         files.lookIfUnwatched()
-        if let error = files.snapshot.managedError(forKeys: keys) { throw naming(error) }
+        if let error = files.snapshot.managedError(forKeys: keys()) { throw naming(error) }
     }
 
     private func naming<Result>(_ body: () throws -> Result) throws -> Result {

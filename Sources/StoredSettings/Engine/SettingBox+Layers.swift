@@ -118,7 +118,7 @@ extension SettingBox {
         let source = document.source
         do {
             let value = try convert(stored)
-            try key.validator(value)
+            try key.validate(value)
             return LayerReading(layer: layer, source: source, result: .success(value), stored: stored)
         } catch {
             var problem = shown(error, as: .invalidValue)

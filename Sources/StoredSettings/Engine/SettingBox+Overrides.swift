@@ -88,20 +88,20 @@ extension SettingBox {
             guard isBoolean, !last.isAttached, !last.isKey else { throw error }
             return try validated(.bool(true))
         }
-        try key.validator(value)
+        try key.validate(value)
         return value
     }
 
     /// Converts and checks a text, as that of an environment variable.
     func value(ofText text: String) throws -> Value {
         let value = try decoded([text])
-        try key.validator(value)
+        try key.validate(value)
         return value
     }
 
     private func validated(_ storedValue: StoredValue) throws -> Value {
         let value = try key.conversion.decode(storedValue)
-        try key.validator(value)
+        try key.validate(value)
         return value
     }
 

@@ -270,7 +270,7 @@ extension SettingBox {
     func decode(_ stored: StoredValue) throws -> Value {
         do {
             let value = try convert(stored)
-            try key.validator(value)
+            try key.validate(value)
             return value
         } catch {
             throw naming(shown(error, as: .invalidValue), as: .invalidValue)
@@ -328,7 +328,7 @@ extension SettingBox {
     func encode(_ value: Value) throws -> StoredValue? {
         do {
             guard !key.name.isEmpty else { throw SettingsError.emptyKey }
-            try key.validator(value)
+            try key.validate(value)
             return try key.conversion.encode(value)
         } catch {
             var error = naming(shown(error, as: .unstorable), as: .unstorable)

@@ -3,7 +3,7 @@
 /// A check of a setting's values.
 struct Validator<Value: Sendable>: Sendable {
     /// `nil` where every value is valid.
-    private let check: (@Sendable (Value) throws -> Void)?
+    let check: (@Sendable (Value) throws -> Void)?
     /// The description of the valid values, apart from those that a closure rejects; `nil` where it rejects all others.
     let valid: ValidDescription?
 
@@ -62,10 +62,6 @@ struct Validator<Value: Sendable>: Sendable {
         return Validator<Value?>(valid) { value in
             if let value { try check(value) }
         }
-    }
-
-    func callAsFunction(_ value: Value) throws {
-        try check?(value)
     }
 
     private static func check(

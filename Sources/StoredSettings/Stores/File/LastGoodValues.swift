@@ -14,10 +14,29 @@ struct LastGoodValues {
         var isComplete: Bool
     }
 
+    /// The last change of a key.
     private struct Change {
-        /// `nil` if the value was removed.
-        var value: StoredValue?
-        var history: History
+        /// The value after it; `nil` if it was removed.
+        private(set) var value: StoredValue?
+        /// The values before it, oldest first.
+        private var earlier: [StoredValue] = []
+        private var isComplete = true
+
+        init(to value: StoredValue?) {
+            self.value = value
+        }
+
+        var history: History { History(values: earlier.reversed(), isComplete: isComplete) }
+
+        mutating func note(_ old: StoredValue, replacedBy new: StoredValue?) {
+            if value != old {
+                earlier.removeAll(keepingCapacity: true)
+                isComplete = false
+            }
+            if earlier.count == LastGoodValues.maximumHistory { earlier.removeFirst() }
+            earlier.append(old)
+            value = new
+        }
     }
 
     private struct Retained {
@@ -43,22 +62,24 @@ struct LastGoodValues {
 
     private mutating func note(_ change: StoreChange) {
         if !retained.isEmpty { retained[change.key] = nil }
-        var history = History(values: [], isComplete: true)
+        if changes.count >= Self.maximumCount, changes[change.key] == nil { changes.removeAll() }
         if let old = change.old {
-            let known = changes[change.key].flatMap { $0.value == old ? $0.history : nil }
-            history = known ?? History(values: [], isComplete: false)
-            history.values.insert(old, at: 0)
-            if history.values.count > Self.maximumHistory { history.values.removeLast() }
+            changes[change.key, default: Change(to: nil)].note(old, replacedBy: change.new)
+        } else {
+            changes[change.key] = Change(to: change.new)
         }
-        if changes.count >= Self.maximumCount { changes.removeAll() }
-        changes[change.key] = Change(value: change.new, history: history)
     }
 
     /// Notes that this process has set or removed a value.
     ///
     /// A value that it sets is usable by the setting that sets it. So this is fast while nothing is known about the key.
+    @inline(__always)
     mutating func noteOwn(_ key: String, from old: StoredValue?, to new: StoredValue?) {
         guard new == nil || !changes.isEmpty || !retained.isEmpty else { return }
+        noteOwnIfKnown(key, from: old, to: new)
+    }
+
+    private mutating func noteOwnIfKnown(_ key: String, from old: StoredValue?, to new: StoredValue?) {
         if new == nil || changes[key] != nil {
             note(StoreChange(key: key, old: old, new: new))
         } else if !retained.isEmpty {
