@@ -7,6 +7,7 @@ import StoredSettingsEtcd
 /// A process of a fleet that tests run beside others.
 ///
 ///     etcd-probe URL,URL… PREFIX FILE increments CLIENT COUNT
+///     etcd-probe URL,URL… PREFIX FILE history CLIENT 0
 ///     etcd-probe URL,URL… PREFIX FILE assign KEY,KEY… NUMBER,NUMBER…
 ///     etcd-probe URL,URL… PREFIX FILE fork KEY NUMBER
 ///
@@ -33,6 +34,7 @@ struct EtcdProbe {
             let store = try makeStore()
             switch words[3] {
             case "increments": try Increments(store, client: words[4]).run(number)
+            case "history": try HistoryProbe(store, client: words[4]).run()
             case "assign": try assign(numbers, to: words[4].split(separator: ",").map(String.init), in: store)
             case "fork": try Child(of: store, makeStore).run(words[4], number)
             default: exit(2)

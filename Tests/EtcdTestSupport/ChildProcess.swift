@@ -21,8 +21,15 @@ final class ChildProcess: Sendable {
     ///   - directory: The current directory.
     ///   - input: The descriptor of the standard input; `nil` for none.
     ///   - output: The path of a file for the standard output; `nil` for none.
+    ///   - errors: The path of a file for the standard error; `nil` for none.
     /// - Throws: An error when the process cannot be started.
-    init(_ arguments: [String], in directory: String, input: CInt? = nil, output: String? = nil) throws {
+    init(
+        _ arguments: [String],
+        in directory: String,
+        input: CInt? = nil,
+        output: String? = nil,
+        errors: String? = nil
+    ) throws {
         let words = ["/bin/sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", directory] + arguments
         // Each copy is freed below, after the system has copied it into the new process.
         var copies: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
@@ -40,7 +47,7 @@ final class ChildProcess: Sendable {
             posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         }
         posix_spawn_file_actions_addopen(&actions, 1, output ?? "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 2, errors ?? "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         // Foundation notices the end of its processes by descriptors that no other process may inherit.
         for descriptor in 3..<min(getdtablesize(), Self.mostDescriptors) {
             posix_spawn_file_actions_addclose(&actions, descriptor)

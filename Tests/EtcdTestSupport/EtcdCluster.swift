@@ -172,8 +172,10 @@ package final class EtcdCluster: Sendable {
         for index in members.withLock({ $0.indices }) {
             while true {
                 guard let process = members.withLock({ $0[index].process }) else { break }
-                if get("/health", of: index)?.contains("\"true\"") == true { break }
+                // A member whose port another etcd has taken ends, and that one answers.
+                let isHealthy = get("/health", of: index)?.contains("\"true\"") == true
                 guard process.isRunning else { throw Failure(description: "member \(index) has ended") }
+                if isHealthy { break }
                 guard Date() < deadline else { throw Failure(description: "member \(index) is not ready") }
                 Thread.sleep(forTimeInterval: 0.02)
             }
@@ -244,35 +246,82 @@ package final class EtcdCluster: Sendable {
             throw Failure(description: "etcdctl is not installed")
         }
         let output = directory.appendingPathComponent("\(UUID().uuidString).out")
+        let errors = output.appendingPathExtension("errors")
+        // `etcdctl` gives up after 5 s by default, and etcd executes the command all the same. A member of a busy machine needs longer.
         let words =
             ["/usr/bin/env", "ETCDCTL_API=3", program, "--endpoints", "http://127.0.0.1:\(port(index))"]
-            + (user.map { ["--user", $0] } ?? []) + arguments
-        let process = try ChildProcess(words, in: directory.path, output: output.path)
+            + ["--dial-timeout", "60s", "--command-timeout", "60s"] + (user.map { ["--user", $0] } ?? []) + arguments
+        let process = try ChildProcess(words, in: directory.path, output: output.path, errors: errors.path)
         guard process.waitUntilExit() == 0 else {
-            throw Failure(description: "etcdctl \(arguments.first ?? "") has failed")
+            let reason = try String(contentsOf: errors, encoding: .utf8)
+            throw Failure(description: "etcdctl \(arguments.prefix(2)) has failed: \(reason.suffix(300))")
         }
         return try String(contentsOf: output, encoding: .utf8)
     }
 
+    /// The errors of `etcdctl` after which a command may have been executed.
+    private static let unknownOutcomes = ["timed out", "deadline exceeded", "leader", "unavailable", "Unavailable"]
+
+    /// The errors of a command that creates users, when it is repeated after it was executed.
+    private static let repetitions = ["already exists", "user name is empty"]
+
+    /// Runs commands that create users, and repeats each whose outcome is unknown.
+    ///
+    /// etcd answers with an error after 7 s when the disks are busy, and can execute the command all the same.
+    ///
+    /// - Throws: ``Failure`` when a command is refused.
+    package func configureUsers(_ commands: [[String]]) throws {
+        for command in commands {
+            var attempt = 0
+            while true {
+                do {
+                    try control(command)
+                    break
+                } catch let failure as Failure {
+                    let has = { (words: [String]) in words.contains { failure.description.contains($0) } }
+                    if attempt > 0, has(Self.repetitions) { break }
+                    attempt += 1
+                    guard attempt < Self.mostRepetitions, has(Self.unknownOutcomes) else { throw failure }
+                }
+            }
+        }
+    }
+
+    private static let mostRepetitions = 20
+
     // MARK: - Backups
 
     /// Writes a backup of a member.
-    package func saveBackup(_ name: String = "backup", user: String? = nil) throws {
-        try control(["snapshot", "save", name], user: user)
+    package func saveBackup(_ name: String = "backup", user: String? = nil, member index: Int = 0) throws {
+        try control(["snapshot", "save", name], user: user, member: index)
     }
 
-    /// Replaces the data of a cluster with one member by a backup, and starts it.
-    package func restoreBackup(_ name: String = "backup") throws {
-        kill(0)
-        try FileManager.default.removeItem(at: directory.appendingPathComponent("m0"))
-        let peer = members.withLock { "http://127.0.0.1:\($0[0].peerPort)" }
-        try control(
-            [
-                "snapshot", "restore", name, "--name", "m0", "--data-dir", "m0",
-                "--initial-cluster", "m0=\(peer)", "--initial-advertise-peer-urls", peer,
-            ]
-        )
-        try start(0)
+    /// Kills all members, replaces their data by a backup, and starts them on the same addresses.
+    ///
+    /// - Parameters:
+    ///   - name: The backup.
+    ///   - token: The token of the new cluster. With another one than before, its identifier is another one, too.
+    ///   - prepare: Called while all members are stopped.
+    /// - Throws: ``Failure`` when the backup cannot be restored.
+    package func restoreBackup(
+        _ name: String = "backup",
+        token: String = "etcd-cluster",
+        whileStopped prepare: () -> Void = {}
+    ) throws {
+        let peers = members.withLock { $0.map { "http://127.0.0.1:\($0.peerPort)" } }
+        for index in peers.indices { kill(index) }
+        prepare()
+        let all = peers.enumerated().map { "m\($0.offset)=\($0.element)" }.joined(separator: ",")
+        for (index, peer) in peers.enumerated() {
+            try FileManager.default.removeItem(at: directory.appendingPathComponent("m\(index)"))
+            try control(
+                [
+                    "snapshot", "restore", name, "--name", "m\(index)", "--data-dir", "m\(index)",
+                    "--initial-cluster", all, "--initial-cluster-token", token, "--initial-advertise-peer-urls", peer,
+                ]
+            )
+        }
+        for index in peers.indices { try start(index) }
         try waitUntilReady()
     }
 }

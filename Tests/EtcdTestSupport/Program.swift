@@ -40,7 +40,8 @@ package final class Program: Sendable {
         throw Failure(description: "there is no executable '\(name)' beside the tests")
     }
 
-    private var text: String {
+    /// What the program has printed.
+    package var text: String {
         do {
             return try String(contentsOfFile: output, encoding: .utf8)
         } catch {

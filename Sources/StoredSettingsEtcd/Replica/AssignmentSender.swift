@@ -59,7 +59,7 @@ struct AssignmentSender {
             case .committed(let id, let revision):
                 if let revision {
                     replica.update { state in
-                        state.confirm(id, changes, at: revision, since: base.revision, isAssignment: true)
+                        state.confirm(id, changes, at: revision, since: base.start, isAssignment: true)
                     }
                 }
                 return end(batch, isStored: true, at: revision)

@@ -222,7 +222,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
             switch try replica.thread.run({ try await committer.send(changes, on: base, attempt: number) }) {
             case .committed(let id, let revision):
                 if let revision {
-                    replica.withState(&effects) { $0.confirm(id, changes, at: revision, since: base.revision) }
+                    replica.withState(&effects) { $0.confirm(id, changes, at: revision, since: base.start) }
                 }
                 return result
             case .unchanged: return result

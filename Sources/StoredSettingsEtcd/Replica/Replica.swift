@@ -165,16 +165,20 @@ final class Replica: Sendable {
 
     /// Replaces the contents by those that a quorum has now, unless events have brought newer ones.
     func refresh() async throws(EtcdError) {
-        let start = peek { $0.revision }
-        var result = try await client.contents(of: layout.range)
-        // A disturbed connection can deliver the answer to an earlier request. So a backup that was restored, and whatever else is
-        // unlikely, is read twice.
-        if !peek({ $0.isFollowed(by: result, since: start) }) {
-            result = try await client.contents(of: layout.range)
-        }
-        update { state in
-            // Events have brought the contents of the result, or newer ones.
-            if !state.install(result, since: start) { return }
+        while true {
+            let start = peek { $0.start }
+            var result = try await client.contents(of: layout.range)
+            // A disturbed connection can deliver the answer to an earlier request. So a backup that was restored, and whatever
+            // else is unlikely, is read twice.
+            if !peek({ $0.isFollowed(by: result, since: start) }) {
+                result = try await client.contents(of: layout.range)
+            }
+            let isRestoredMeanwhile = update { state in
+                // Otherwise, events have brought the contents of the result, or newer ones.
+                !state.install(result, since: start) && state.restorations != start.restorations
+            }
+            // Another task has found a restored backup. This result may be older than the backup.
+            if !isRestoredMeanwhile { return }
         }
     }
 

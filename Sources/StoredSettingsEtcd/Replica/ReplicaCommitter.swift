@@ -10,11 +10,13 @@ struct ReplicaCommitter {
         var values: [String: StoredValue]
         /// The keys in etcd that are another form of a key, see ``ReplicaContents``.
         var hidden: [String: Set<[UInt8]>]
-        var revision: Int64
+        var start: ReplicaState.Start
         var log: CommitLog
         var headBytes: [UInt8]?
         var headRevision: Int64
         var clusterID: UInt64?
+
+        var revision: Int64 { start.revision }
     }
 
     enum Result: Hashable {
@@ -56,7 +58,7 @@ struct ReplicaCommitter {
             return Base(
                 values: state.stored,
                 hidden: state.contents.hidden,
-                revision: state.revision,
+                start: state.start,
                 log: state.log,
                 headBytes: state.headBytes,
                 headRevision: state.headRevision,
@@ -82,7 +84,9 @@ struct ReplicaCommitter {
             let check = EtcdTransaction(if: conditions, then: [readHead], else: [readHead])
             do throws(EtcdError) {
                 let result = try await replica.client.execute(check, isIdempotent: true)
-                if result.succeeded, result.header.clusterID == base.clusterID { return .unchanged }
+                // A restored backup can have the same head, and lack values that another program has written.
+                let isSameHistory = result.header.clusterID == base.clusterID && result.header.revision >= base.revision
+                if result.succeeded, isSameHistory { return .unchanged }
                 return try await awaitChanges(with: result, since: base, attempt)
             } catch {
                 return try await notSent(error, attempt)

@@ -103,11 +103,17 @@ final class ReplicaLink: Sendable {
     }
 
     private func watch() async throws {
-        let start = replica.peek { $0.revision + 1 }
-        try await replica.client.watch(replica.layout.range, from: start) { [self] message in
+        let start = replica.peek { $0.start }
+        try await replica.client.watch(replica.layout.range, from: start.revision + 1) { [self] message in
+            // The events of another history do not continue the contents of a restored backup.
+            guard replica.peek({ $0.restorations == start.restorations }) else { throw MissedEvents() }
             switch message {
             case .created(let header):
                 guard replica.peek({ $0.clusterID == header.clusterID }) else { throw MissedEvents() }
+                // Either the member lags behind, or a backup was restored, whose next changes the watch would not show.
+                if header.revision < start.revision {
+                    guard try await resume() else { throw MissedEvents() }
+                }
                 if health.withLock({ $0.watchCreated() }) { connected() }
             case .events(let events, let header):
                 guard await apply(events, header) else {
@@ -159,7 +165,7 @@ final class ReplicaLink: Sendable {
             await replica.pause(replica.configuration.comparisonInterval.seconds)
             try Task.checkCancellation()
             let range = replica.layout.range
-            let start = replica.peek { $0.revision }
+            let start = replica.peek { $0.start }
             let result = try await replica.client.range(EtcdRangeRequest(range, isKeysOnly: true))
             let isSame = await replica.wait(for: replica.configuration.requestTimeout.seconds) { state in
                 state.includes(result, since: start)

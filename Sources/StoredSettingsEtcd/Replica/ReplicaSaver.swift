@@ -34,7 +34,7 @@ final class ReplicaSaver: Sendable {
     }
 
     private func isChanged(_ replica: Replica) -> Bool {
-        replica.peek { $0.revision } != savedRevision.load(ordering: .relaxed)
+        replica.peek { $0.isRestored || $0.revision != savedRevision.load(ordering: .relaxed) }
     }
 
     private func save(_ replica: Replica) {
@@ -55,7 +55,7 @@ final class ReplicaSaver: Sendable {
     /// Stores the replica if it has changed.
     func saveNow(_ replica: Replica) throws {
         let (contents, isRestored) = replica.peek { (SavedReplica($0, replica.layout), $0.isRestored) }
-        guard let contents, contents.revision != savedRevision.load(ordering: .relaxed) else { return }
+        guard let contents, isRestored || contents.revision != savedRevision.load(ordering: .relaxed) else { return }
         try local.save(contents, isRestored: isRestored)
         noteSaved(contents.revision)
         var effects = ReplicaState.Effects()

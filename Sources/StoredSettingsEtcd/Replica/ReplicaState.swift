@@ -29,6 +29,8 @@ struct ReplicaState {
     private(set) var clusterID: UInt64?
     /// The revision of the last change of a key of the prefix that was noticed.
     private(set) var lastChange: Int64 = 0
+    /// The number of times that contents were replaced by those of a restored backup or of another cluster.
+    private(set) var restorations = 0
     /// The log at ``revision``, and the revision that has written it.
     private(set) var log = CommitLog()
     private(set) var headBytes: [UInt8]?
@@ -68,18 +70,28 @@ struct ReplicaState {
 
     var stored: [String: StoredValue] { contents.values }
 
+    /// What the contents were when a request was sent, with which its answer is compared.
+    struct Start: Hashable {
+        var revision: Int64
+        var restorations = 0
+    }
+
+    var start: Start { Start(revision: revision, restorations: restorations) }
+
     // MARK: - Whole contents
 
     /// Replaces the contents by those of etcd, with the difference as one commit.
     ///
     /// - Parameters:
     ///   - result: All keys of the prefix, read with the agreement of a quorum.
-    ///   - start: ``revision`` when the request was sent.
-    /// - Returns: `false` if events have overtaken the result, which is then ignored.
-    mutating func install(_ result: EtcdRangeResult, since start: Int64) -> Bool {
+    ///   - start: ``start`` when the request was sent.
+    /// - Returns: `false` if the result is ignored, because events have overtaken it, or because a backup was restored meanwhile.
+    mutating func install(_ result: EtcdRangeResult, since start: Start) -> Bool {
+        // The result may be that of the time before the backup, whose revisions say nothing about its age.
+        guard start.restorations == restorations else { return false }
         let isSameCluster = clusterID == nil || clusterID == result.header.clusterID
         // A revision below that of the start belongs to a cluster whose data were replaced by a backup.
-        let isRestored = !isSameCluster || result.header.revision < start
+        let isRestored = !isSameCluster || result.header.revision < start.revision
         guard isRestored || result.header.revision >= revision else { return false }
         let (earlierLog, earlier) = (log, stored)
         let head = result.keyValues.first { $0.key == layout.head }
@@ -89,6 +101,7 @@ struct ReplicaState {
         (revision, floor, clusterID) = (result.header.revision, result.header.revision, result.header.clusterID)
         (isVerified, isHistoryLost, hasContents) = (true, false, true)
         self.isRestored = self.isRestored || isRestored
+        if isRestored { restorations += 1 }
         lastChange = result.keyValues.map(\.modRevision).max() ?? 0
         let isOwn = sent.noteRange(log, after: earlierLog)
         let changes = [StoreChange](from: earlier, to: stored)
@@ -130,10 +143,10 @@ struct ReplicaState {
     ///
     /// - Parameters:
     ///   - result: The keys, read with the agreement of a quorum.
-    ///   - start: ``revision`` when the request was sent.
+    ///   - start: ``start`` when the request was sent.
     /// - Returns: Whether they have. Otherwise, events are lost, or the data of etcd were replaced.
-    func includes(_ result: EtcdRangeResult, since start: Int64) -> Bool {
-        guard clusterID == result.header.clusterID, result.header.revision >= start else { return false }
+    func includes(_ result: EtcdRangeResult, since start: Start) -> Bool {
+        guard clusterID == result.header.clusterID, result.header.revision >= start.revision else { return false }
         let hasHead = headBytes == nil || result.keyValues.contains { $0.key == layout.head }
         return contents.include(result) && (hasHead || headRevision > result.header.revision)
     }
@@ -142,12 +155,11 @@ struct ReplicaState {
     ///
     /// - Parameters:
     ///   - result: All keys of the prefix.
-    ///   - start: ``revision`` when the request was sent.
+    ///   - start: ``start`` when the request was sent.
     /// - Returns: Whether they plainly follow those of the replica.
-    func isFollowed(by result: EtcdRangeResult, since start: Int64) -> Bool {
-        guard clusterID == nil || clusterID == result.header.clusterID, result.header.revision >= start else {
-            return false
-        }
+    func isFollowed(by result: EtcdRangeResult, since start: Start) -> Bool {
+        guard clusterID == nil || clusterID == result.header.clusterID, result.header.revision >= start.revision
+        else { return false }
         let head = result.keyValues.first { $0.key == layout.head }
         let hasValues = result.keyValues.contains { layout.key(named: $0.key) != nil }
         return CommitLog(head?.value ?? []).continues(log) && (hasValues || stored.isEmpty)
@@ -230,17 +242,19 @@ struct ReplicaState {
     ///   - id: The identifier of the commit.
     ///   - edits: Its changes.
     ///   - revision: Its revision.
-    ///   - base: The revision on which it is based.
+    ///   - base: The contents on which it is based. A commit to a cluster whose data were replaced by a backup is lost with them.
     ///   - isAssignment: Whether it has stored assignments. Otherwise, those that were made meanwhile follow it.
     mutating func confirm(
         _ id: CommitLog.ID,
         _ edits: [StoreChange],
         at revision: Int64,
-        since base: Int64,
+        since base: Start,
         isAssignment: Bool = false
     ) {
         sent.forget(id)
-        guard revision > self.revision, self.revision >= base else { return }
+        guard base.restorations == restorations, revision > self.revision, self.revision >= base.revision else {
+            return
+        }
         log = log.adding(id)
         (headBytes, headRevision) = (log.bytes, revision)
         (self.revision, lastChange) = (revision, revision)

@@ -12,11 +12,11 @@ struct EtcdUserTests {
     /// Creates a user who may use the prefix `p/`, and requires users from then on.
     static func enableUsers(_ cluster: EtcdCluster) async throws {
         try await blocking {
-            for command in [
+            try cluster.configureUsers([
                 ["user", "add", "root:pw"], ["user", "grant-role", "root", "root"], ["role", "add", "r"],
                 ["role", "grant-permission", "r", "--prefix=true", "readwrite", "p/"], ["user", "add", "u:secret"],
                 ["user", "grant-role", "u", "r"], ["auth", "enable"],
-            ] { try cluster.control(command) }
+            ])
         }
     }
 

@@ -87,17 +87,18 @@ struct EtcdFleetTests {
 }
 
 /// Kills and restarts leaders, compacts the history, and disturbs connections, in an order that a seed determines.
-private struct Disturbance {
+struct Disturbance {
     private let cluster: EtcdCluster
     private let proxies: [FaultyProxy]
+    private let user: String?
     private var generator: SeededGenerator
     private var dead: Int?
     private var step = 0
     /// The number of compactions that have succeeded.
     private(set) var compactions = 0
 
-    init(_ cluster: EtcdCluster, _ proxies: [FaultyProxy], seed: UInt64) {
-        (self.cluster, self.proxies) = (cluster, proxies)
+    init(_ cluster: EtcdCluster, _ proxies: [FaultyProxy], seed: UInt64, user: String? = "root:pw") {
+        (self.cluster, self.proxies, self.user) = (cluster, proxies, user)
         generator = SeededGenerator(seed: seed)
     }
 
@@ -137,11 +138,10 @@ private struct Disturbance {
 
     /// Removes the history up to now, also the part that a process which is cut off has not received.
     private mutating func compact() {
-        let member = dead == 0 ? 1 : 0
         do {
-            let status = try cluster.control(["get", "p/none", "-w", "json"], user: "root:pw", member: member)
+            let status = try cluster.control(["get", "p/none", "-w", "json"], user: user, member: member)
             guard let revision = status.firstMatch(of: /"revision":(\d+)/)?.1 else { return }
-            try cluster.control(["compact", String(revision)], user: "root:pw", member: member)
+            try cluster.control(["compact", String(revision)], user: user, member: member)
             compactions += 1
         } catch {
             // There is no leader at the moment.
@@ -152,6 +152,12 @@ private struct Disturbance {
         if let dead { try cluster.start(dead) }
         dead = nil
     }
+
+    /// A member that runs.
+    var member: Int { dead == 0 ? 1 : 0 }
+
+    /// Notes that all members were started again.
+    mutating func noteRestart() { dead = nil }
 
     mutating func end() throws {
         for proxy in proxies { proxy.heal() }

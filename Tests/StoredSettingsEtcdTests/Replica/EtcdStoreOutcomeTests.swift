@@ -171,13 +171,11 @@ struct EtcdStoreOutcomeTests {
     func credentials() async throws {
         try await withEtcd { cluster in
             try await blocking {
-                for arguments in [
+                try cluster.configureUsers([
                     ["user", "add", "root:secret"], ["user", "grant-role", "root", "root"], ["role", "add", "acme"],
                     ["role", "grant-permission", "acme", "--prefix=true", "readwrite", "acme/"],
                     ["user", "add", "acme:geheim"], ["user", "grant-role", "acme", "acme"], ["auth", "enable"],
-                ] {
-                    try cluster.control(arguments)
-                }
+                ])
             }
             try await withTemporaryDirectory { directory in
                 try "acme\n".write(toFile: "\(directory)/user", atomically: true, encoding: .utf8)

@@ -68,7 +68,7 @@ struct ReplicaStateTests {
                 #expect(trial.state.sent.outcome(of: "j") == .committed(at: 8))
                 #expect(trial.takeCommits() == [])
             }
-            trial.state.confirm("j", edits, at: 8, since: 5)
+            trial.state.confirm("j", edits, at: 8, since: .init(revision: 5))
             #expect(trial.apply(events) == .applied)
             #expect(trial.takeCommits() == [.local(["a": 2])])
             #expect(trial.state.revision == 8)
@@ -90,7 +90,7 @@ struct ReplicaStateTests {
         // The sender takes too long.
         trial.state.sent.abandon("j")
         #expect(trial.apply(events) == .applied)
-        trial.state.confirm("j", [StoreChange(key: "a", old: nil, new: 2)], at: 6, since: 5)
+        trial.state.confirm("j", [StoreChange(key: "a", old: nil, new: 2)], at: 6, since: .init(revision: 5))
         #expect(trial.state.visible == ["a": 3])
         #expect(trial.takeCommits() == [.local(["a": 2]), .external(["a": 3])])
     }
@@ -99,7 +99,7 @@ struct ReplicaStateTests {
     func removalBeforeOwnCommit() {
         let trial = ReplicaTrial(installed: ["x": "1"], at: 5, log: ["i"])
         trial.state.sent.add("j")
-        trial.state.confirm("j", [StoreChange(key: "a", old: nil, new: 2)], at: 8, since: 5)
+        trial.state.confirm("j", [StoreChange(key: "a", old: nil, new: 2)], at: 8, since: .init(revision: 5))
         #expect(trial.apply([.fence(6)]) == .applied)
         #expect(trial.apply([.put("a", "2", 8), .head(["j", "i"], 8)]) == .applied)
         #expect(trial.apply([.delete("x", 7)]) == .gap)
@@ -110,7 +110,7 @@ struct ReplicaStateTests {
         let trial = ReplicaTrial(installed: ["a": "1"], at: 5, log: ["i"])
         trial.state.sent.add("j")
         _ = trial.state.assign(["a": 9])
-        trial.state.confirm("j", [StoreChange(key: "a", old: 1, new: 2)], at: 8, since: 5)
+        trial.state.confirm("j", [StoreChange(key: "a", old: 1, new: 2)], at: 8, since: .init(revision: 5))
         let batch = try #require(trial.state.pending.batches.first)
         #expect(!trial.state.isOvertaken(batch))
         #expect(trial.state.visible == ["a": 9])
@@ -136,6 +136,31 @@ struct ReplicaStateTests {
         // Events after the backup are new, although their revisions are smaller than those before.
         #expect(trial.apply([.put("b", "2", 21)]) == .applied)
         #expect(trial.state.visible == ["b": 2])
+    }
+
+    @Test("An answer that was requested before a restored backup was noticed is ignored", arguments: [1, 2])
+    func answerOfLostFuture(cluster: UInt64) {
+        let trial = ReplicaTrial(installed: ["a": "1"], at: 50)
+        #expect(trial.install(["b": "1"], at: 20, since: 50, cluster: cluster))
+        #expect(trial.apply([.put("b", "2", 21)]) == .applied)
+        // The same contents, requested by another task; and those before the backup.
+        #expect(!trial.install(["b": "1"], at: 20, since: 50, cluster: cluster))
+        #expect(!trial.install(["a": "2"], at: 55, since: 50))
+        #expect(trial.state.visible == ["b": 2])
+        #expect(trial.install(["b": "3"], at: 22, since: 21, cluster: cluster, restorations: 1))
+        #expect(trial.state.visible == ["b": 3])
+    }
+
+    @Test("A commit that is acknowledged before a restored backup, and applied after it, is lost")
+    func commitOfLostFuture() {
+        let trial = ReplicaTrial(installed: ["a": "1"], at: 50, log: ["i"])
+        let base = trial.state.start
+        trial.state.sent.add("j")
+        trial.install(["a": "0"], at: 20, since: 50)
+        #expect(trial.apply([.put("b", "1", 50)]) == .applied)
+        trial.state.confirm("j", [StoreChange(key: "a", old: 1, new: 2)], at: 51, since: base)
+        #expect(trial.state.visible == ["a": 0, "b": 1])
+        #expect(trial.state.revision == 50)
     }
 
     @Test("The watch is resumed only if the head shows that the replica is a past state")
@@ -188,7 +213,7 @@ struct ReplicaStateTests {
         let events: [EtcdEvent] = [.head(["j", "i"], 6), .head(["k", "j", "i"], 7)]
         #expect(trial.apply(events) == .own("j"))
         #expect(trial.state.sent.outcome(of: "j") == .committed(at: 6))
-        trial.state.confirm("j", [], at: 6, since: 5)
+        trial.state.confirm("j", [], at: 6, since: .init(revision: 5))
         #expect(trial.apply(events) == .applied)
         #expect(trial.state.sent.outcome(of: "x") == .unseen)
         trial.install([:], at: 9, log: ["l", "k", "j", "i"])

@@ -78,11 +78,15 @@ final class ReplicaTrial {
         at revision: Int64,
         log: [String] = [],
         since start: Int64 = 0,
-        cluster: UInt64 = 1
+        cluster: UInt64 = 1,
+        restorations: Int = 0
     ) -> Bool {
         var keyValues = values.map { EtcdEvent.put($0.key, $0.value, revision).keyValue }
         if !log.isEmpty { keyValues.append(EtcdEvent.head(log, revision).keyValue) }
-        return state.install(Self.result(keyValues, at: revision, cluster: cluster), since: start)
+        return state.install(
+            Self.result(keyValues, at: revision, cluster: cluster),
+            since: ReplicaState.Start(revision: start, restorations: restorations)
+        )
     }
 
     func apply(_ events: [EtcdEvent]) -> ReplicaState.Progress { state.apply(events) }
@@ -101,6 +105,7 @@ final class ReplicaTrial {
     ) -> Bool {
         var keyValues = revisions.map { EtcdEvent.put($0.key, "", $0.value).keyValue }
         if let fence { keyValues.append(EtcdEvent.fence(fence).keyValue) }
+        let start = ReplicaState.Start(revision: start)
         return state.includes(Self.result(keyValues, at: revision, cluster: 1), since: start)
     }
 }
