@@ -35,7 +35,7 @@ extension EtcdStore {
         /// Opens the file at ``replicaFile``.
         var openReplicaFile: @Sendable (String) -> any SettingsStore = LocalStores.file(at:)
         /// How long to try to find out the outcome of a commit whose answer was lost.
-        var settlingTime = Duration.seconds(30)
+        package var settlingTime = Duration.seconds(30)
 
         /// Creates the default configuration.
         public init() {}

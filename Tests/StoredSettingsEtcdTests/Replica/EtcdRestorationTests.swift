@@ -14,7 +14,7 @@ struct EtcdRestorationTests {
 
     /// The number of increments of each process in each of the three phases.
     private static var increments: Int {
-        ProcessInfo.processInfo.environment["STORED_SETTINGS_INCREMENTS"].flatMap(Int.init) ?? 10
+        ProcessInfo.processInfo.environment["STORED_SETTINGS_INCREMENTS"].flatMap(Int.init) ?? 8
     }
 
     private static var seed: UInt64 {
