@@ -131,3 +131,22 @@ struct ReplicaContents {
             .allSatisfy { names.contains($0) || revisions[$0] ?? 0 > result.header.revision }
     }
 }
+
+extension ReplicaState {
+    /// What the contents were when a request was sent, with which its answer is compared.
+    struct Start: Hashable {
+        var revision: Int64
+        var restorations = 0
+    }
+
+    /// What to do after the lock is released.
+    struct Effects {
+        var deliveries: [StoreDelivery] = []
+        /// Retained until the lock is released, because an observer may hold objects of the user.
+        var observers: [any StoreObserver] = []
+        var errors: [SettingsError] = []
+        var recoveries: [SettingsError] = []
+
+        var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && errors.isEmpty && recoveries.isEmpty }
+    }
+}

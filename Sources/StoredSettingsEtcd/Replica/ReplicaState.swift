@@ -7,17 +7,6 @@ import StoredSettings
 ///
 /// The methods run under the lock of ``Replica``. What has to happen after the lock is released is added to ``effects``.
 struct ReplicaState {
-    /// What to do after the lock is released.
-    struct Effects {
-        var deliveries: [StoreDelivery] = []
-        /// Retained until the lock is released, because an observer may hold objects of the user.
-        var observers: [any StoreObserver] = []
-        var errors: [SettingsError] = []
-        var recoveries: [SettingsError] = []
-
-        var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && errors.isEmpty && recoveries.isEmpty }
-    }
-
     private let layout: ReplicaLayout
 
     /// The values in etcd as of ``revision``.
@@ -69,12 +58,6 @@ struct ReplicaState {
     }
 
     var stored: [String: StoredValue] { contents.values }
-
-    /// What the contents were when a request was sent, with which its answer is compared.
-    struct Start: Hashable {
-        var revision: Int64
-        var restorations = 0
-    }
 
     var start: Start { Start(revision: revision, restorations: restorations) }
 
