@@ -43,6 +43,8 @@ final class CheckpointSchedule: Sendable {
     /// The failed checkpoints since the last successful one.
     private struct Failures {
         var count = 0
+        /// The number of failures for which the delay has been doubled; it begins anew when the cause may be gone.
+        var delayCount = 0
         var nextAttempt = ContinuousClock.now
         /// The causes that have been reported.
         var causes: Set<String> = []
@@ -76,6 +78,20 @@ final class CheckpointSchedule: Sendable {
         return failures.withLock { $0.map { .now < $0.nextAttempt } ?? false }
     }
 
+    /// The time of the last checkpoint that this process knows, in nanoseconds since 1970; 0 for none.
+    private let lastKnownCheckpoint = Atomic<UInt64>(0)
+
+    /// Returns the time in the journal, or the last known one: the journal has none while a checkpoint replaces the file, and after that
+    /// has failed.
+    func lastCheckpoint(at time: UInt64?) -> UInt64? {
+        if let time { lastKnownCheckpoint.store(time, ordering: .relaxed) }
+        let known = lastKnownCheckpoint.load(ordering: .relaxed)
+        return known == 0 ? nil : known
+    }
+
+    /// The number of failed checkpoints since the last successful one.
+    var failureCount: Int { failures.withLock { $0?.count ?? 0 } }
+
     /// Notes that a checkpoint has failed.
     ///
     /// - Returns: Whether this is the first failure for this reason since the last successful checkpoint.
@@ -84,8 +100,9 @@ final class CheckpointSchedule: Sendable {
         return failures.withLock { failures in
             var new = failures ?? Failures()
             defer { failures = new }
-            let delay = Self.retryDelay * (1 << min(new.count, 6))
+            let delay = Self.retryDelay * (1 << min(new.delayCount, 6))
             new.count += 1
+            new.delayCount += 1
             new.nextAttempt = .now + min(delay, Self.longestRetryDelay)
             // The path of a draft differs each time.
             let call = (error.underlying as? SystemError).map { "\($0.call) \($0.number)" }
@@ -102,7 +119,7 @@ final class CheckpointSchedule: Sendable {
     /// Makes another attempt due, because the cause of the failure may be gone.
     func retryNow() {
         failures.withLock { failures in
-            failures?.count = 0
+            failures?.delayCount = 0
             failures?.nextAttempt = .now
         }
     }

@@ -73,7 +73,14 @@ struct PlacedFile: Equatable {
     /// When the file that a header names was changed last; 0 while it is being put in place.
     static func change(in page: SharedPage) -> UInt64 { page[changeWord] }
 
-    /// The same with the time of the last change that was read before.
+    /// The same as a time; `nil` when the header names no file that is in place.
+    static func timeOfLastChange(in page: SharedPage) -> UInt64? {
+        let change = change(in: page)
+        // Smaller numbers stand for a file that is missing.
+        return change > 2 ? change : nil
+    }
+
+    /// Whether a file is unchanged, with the time of the last change that was read before.
     func isUnchanged(_ status: FileStatus?, since change: UInt64) -> Bool {
         fingerprint == Self.fingerprint(of: status) && change == Self.lastChange(of: status)
     }
