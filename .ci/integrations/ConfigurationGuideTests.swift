@@ -55,19 +55,22 @@ struct ConfigurationGuideTests {
 
     @Test("a watcher receives each new value, and no value twice")
     func watching() async throws {
-        let suite = SettingsSuite.inMemory(["limit": 1])
+        let suite = SettingsSuite.inMemory(["limit": 0])
         let received = try await SettingsProvider(suite)
             .watchValue(forKey: "limit", type: .int) { updates in
+                // This change is reported, although the first value includes it already.
+                try suite.setStoredValue(1, forKey: "limit")
                 var received: [ConfigContent?] = []
                 for await update in updates {
                     received.append(try update.get().value?.content)
                     switch received.count {
-                    case 1: try suite.setStoredValue(2, forKey: "limit")
-                    case 2:
-                        // The second of these changes is one for the watcher of a snapshot, and the first is none.
-                        try suite.setStoredValue(2, forKey: "limit")
-                        try suite.setStoredValue(0, forKey: "other")
-                        try suite.reset("limit")
+                    case 1:
+                        // Later, so that it is not one with the change before.
+                        _ = Task {
+                            try await Task.sleep(for: .milliseconds(100))
+                            try suite.setStoredValue(2, forKey: "limit")
+                        }
+                    case 2: try suite.reset("limit")
                     default: return received
                     }
                 }
