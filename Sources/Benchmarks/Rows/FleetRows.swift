@@ -40,6 +40,9 @@ private struct Fleet: Sendable {
             let setting = Setting("number", default: 0, suite: suite)
             try setting.set(1)
             var number = 1
+            // etcd also sends an own set to the watch of the suite.
+            var head: [UInt8]?
+            let watch = Task { try await client.watch(EtcdKeyRange(prefix: bytes("watched/")), from: 0) { _ in } }
             return Trial(
                 subject: .each("set") {
                     number += 1
@@ -47,16 +50,25 @@ private struct Fleet: Sendable {
                 },
                 comparisons: [
                     .init(
-                        .timingItself("a transaction of the same size") {
+                        .timingItself("its transaction alone, with a watch") {
+                            number += 1
+                            let start = Clock.now()
+                            head = try await transactLikeSet(client, number, after: head)
+                            return Double(Clock.now() - start)
+                        },
+                        .atMostAbove(100e3)
+                    ),
+                    .init(
+                        .timingItself("the smallest transaction, without a watch") {
                             number += 1
                             let start = Clock.now()
                             try await transact(client, number)
                             return Double(Clock.now() - start)
-                        },
-                        .atMostAbove(100e3)
-                    )
+                        }
+                    ),
                 ]
             ) {
+                watch.cancel()
                 try await end(suite, store)
             }
         }
@@ -81,7 +93,7 @@ private struct Fleet: Sendable {
                 },
                 comparisons: [
                     .init(
-                        .timingItself("a transaction of the same size") {
+                        .timingItself("the smallest transaction, without a watch") {
                             let start = Clock.now()
                             try await transact(client, number)
                             return Double(Clock.now() - start)
@@ -107,9 +119,41 @@ private struct Fleet: Sendable {
         return { count in BlackHole.sum(count) { settings.int } }
     }
 
-    /// Executes a transaction as a set does: it compares and writes a head, and writes a value.
+    private func bytes(_ name: String) -> [UInt8] { Array((prefix + name).utf8) }
+
+    /// Executes the transaction of a set: it compares the prefix and the head, writes a value and the head, and reads the head.
+    ///
+    /// - Parameters:
+    ///   - client: The client.
+    ///   - number: A number that differs from the last one.
+    ///   - oldHead: The head that the last transaction has written; `nil` if there was none.
+    /// - Returns: The new head, which is as long as the identifiers of 16 commits.
+    /// - Throws: `EtcdError` or ``Failure``.
+    private func transactLikeSet(
+        _ client: EtcdClient,
+        _ number: Int,
+        after oldHead: [UInt8]?
+    ) async throws -> [UInt8] {
+        let (value, head) = (bytes("watched/value"), bytes("watched/head"))
+        let newHead = Array("\(number)".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 220)
+        let transaction = EtcdTransaction(
+            if: [
+                EtcdCompare(EtcdKeyRange(prefix: bytes("watched/")), .less, .modRevision(.max)),
+                EtcdCompare(head, .equal, oldHead.map(EtcdCompare.Target.value) ?? .version(0)),
+            ],
+            then: [
+                .put(value, Array("\(number)".utf8)),
+                .put(head, newHead),
+                .range(EtcdRangeRequest(EtcdKeyRange(key: head))),
+            ]
+        )
+        guard try await client.execute(transaction).succeeded else { throw Failure("the transaction has failed") }
+        return newHead
+    }
+
+    /// Executes a transaction that writes a value and another key if a condition is met.
     private func transact(_ client: EtcdClient, _ number: Int) async throws {
-        let keys = ["head", "value"].map { Array("\(prefix)client/\($0)".utf8) }
+        let keys = [bytes("client/head"), bytes("client/value")]
         let transaction = EtcdTransaction(
             if: [EtcdCompare(keys[0], .greater, .modRevision(-1))],
             then: keys.map { .put($0, Array("\(number)".utf8)) }

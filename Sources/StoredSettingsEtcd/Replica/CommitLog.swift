@@ -26,7 +26,16 @@ struct CommitLog: Hashable, Sendable {
         ids = words.prefix(Self.capacity).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    var bytes: [UInt8] { Array(ids.joined(separator: " ").utf8) }
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        // An identifier has at most 13 digits.
+        bytes.reserveCapacity(ids.count * 14)
+        for id in ids {
+            if !bytes.isEmpty { bytes.append(UInt8(ascii: " ")) }
+            bytes += id.utf8
+        }
+        return bytes
+    }
 
     var last: ID? { ids.first }
 

@@ -212,10 +212,13 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         while true {
             let isFirst = attempt == 0
             try WaitLimit.check()
-            let base = try replica.thread.run(limited: true) {
-                if isFirst { try await replica.waitForPending(or: .nothingChanged) }
-                return try await committer.base()
-            }
+            let current = isFirst ? committer.baseWithoutWaiting : nil
+            let base =
+                try current
+                ?? replica.thread.run(limited: true) {
+                    if isFirst { try await replica.waitForPending(or: .nothingChanged) }
+                    return try await committer.base()
+                }
             let (changes, result) = try body(base.values)
             let number = attempt
             if isFirst { try WaitLimit.check() }

@@ -55,15 +55,15 @@ struct ReplicaCommitter {
         }
         return try replica.peek { state in
             guard !state.isClosed else { throw SettingsError.storeClosed }
-            return Base(
-                values: state.stored,
-                hidden: state.contents.hidden,
-                start: state.start,
-                log: state.log,
-                headBytes: state.headBytes,
-                headRevision: state.headRevision,
-                clusterID: state.clusterID
-            )
+            return Base(state)
+        }
+    }
+
+    /// The result of ``base()``, if there is nothing to wait for, not even for assignments.
+    var baseWithoutWaiting: Base? {
+        replica.start()
+        return replica.peek { state in
+            state.isVerified && !state.isClosed && state.pending.isEmpty ? Base(state) : nil
         }
     }
 
@@ -301,5 +301,19 @@ extension EtcdTransactionResult {
     /// The result of the last operation, if it is a range.
     fileprivate var range: EtcdRangeResult? {
         if case .range(let range)? = operations.last { range } else { nil }
+    }
+}
+
+extension ReplicaCommitter.Base {
+    fileprivate init(_ state: ReplicaState) {
+        self.init(
+            values: state.stored,
+            hidden: state.contents.hidden,
+            start: state.start,
+            log: state.log,
+            headBytes: state.headBytes,
+            headRevision: state.headRevision,
+            clusterID: state.clusterID
+        )
     }
 }

@@ -44,7 +44,12 @@ final class ReplicaThread: TaskExecutor {
     /// The interval at which a caller with a limit checks it, in seconds.
     private static let pause = 0.002
 
-    /// Runs an operation, and blocks the calling thread until it ends.
+    /// Runs a job of another executor on one of the threads.
+    fileprivate func run(_ job: UnownedJob, of executor: some TaskExecutor) {
+        scheduler.soon { job.runSynchronously(on: executor.asUnownedTaskExecutor()) }
+    }
+
+    /// Runs an operation on the calling thread, which waits for its end.
     ///
     /// - Parameters:
     ///   - isLimited: Whether the operation is canceled when the caller must not wait any longer.
@@ -55,47 +60,96 @@ final class ReplicaThread: TaskExecutor {
         limited isLimited: Bool = false,
         _ operation: @escaping @Sendable () async throws -> Result
     ) throws -> Result {
-        let outcome = Outcome<Result>()
-        let task = start {
+        let caller = CallingThread(self)
+        let outcome = Locked<Swift.Result<Result, any Error>?>(nil)
+        let task = Task.detached(executorPreference: caller) {
+            let result: Swift.Result<Result, any Error>
             do {
-                outcome.set(.success(try await operation()))
+                result = .success(try await operation())
             } catch {
-                outcome.set(.failure(error))
+                result = .failure(error)
             }
+            outcome.withLock { $0 = result }
+            caller.finish()
         }
         let isPolling = isLimited && WaitLimit.isSet
         while true {
             scheduler.helpIfStarved()
             let isShort = isPolling || scheduler.isStarved
-            if let result = outcome.wait(for: isShort ? Self.pause : 3_600) { return try result.get() }
+            caller.runJobs(for: isShort ? Self.pause : 3_600)
+            if let result = outcome.withLock({ $0 }) {
+                caller.leave()
+                return try result.get()
+            }
             guard isPolling else { continue }
             do {
                 try WaitLimit.check()
             } catch {
                 task.cancel()
+                caller.leave()
                 throw error
             }
         }
     }
 }
 
-/// The result of a task for which a thread waits.
+/// A thread that runs the jobs of the task for which it waits.
 ///
-/// Unchecked: `result` is accessed only while the lock of `signal` is held.
-private final class Outcome<Value: Sendable>: @unchecked Sendable {
+/// So a set neither starts a thread for its task nor is woken by one: it waits for the socket alone.
+///
+/// Unchecked: the variables are accessed only while the lock of `signal` is held.
+private final class CallingThread: TaskExecutor, @unchecked Sendable {
+    private let others: ReplicaThread
     private let signal = ThreadSignal()
-    private var result: Result<Value, any Error>?
+    private var jobs: [UnownedJob] = []
+    private var isFinished = false
+    private var hasLeft = false
 
-    func set(_ result: Result<Value, any Error>) {
-        signal.withLock { self.result = result }
+    /// - Parameter others: The threads that run the jobs when the thread no longer waits.
+    init(_ others: ReplicaThread) {
+        self.others = others
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let isAccepted = signal.withLock {
+            guard !hasLeft else { return false }
+            jobs.append(job)
+            return true
+        }
+        if isAccepted {
+            signal.signal()
+        } else {
+            others.run(job, of: self)
+        }
+    }
+
+    /// Ends the wait, because the task has a result.
+    func finish() {
+        signal.withLock { isFinished = true }
         signal.signal()
     }
 
-    func wait(for seconds: Double) -> Result<Value, any Error>? {
+    /// Runs the jobs that have arrived, or waits for the next ones and for the result of the task.
+    ///
+    /// - Parameter seconds: The maximum time to wait.
+    func runJobs(for seconds: Double) {
         signal.withLock {
-            if result == nil { signal.wait(until: .now + .seconds(seconds)) }
-            return result
+            if jobs.isEmpty, !isFinished { signal.wait(until: .now + .seconds(seconds)) }
         }
+        for job in takeJobs() { job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    /// Leaves all further jobs to other threads.
+    func leave() {
+        signal.withLock { hasLeft = true }
+        for job in takeJobs() { others.run(job, of: self) }
+    }
+
+    private func takeJobs() -> [UnownedJob] {
+        var taken: [UnownedJob] = []
+        signal.withLock { swap(&taken, &jobs) }
+        return taken
     }
 }
 
