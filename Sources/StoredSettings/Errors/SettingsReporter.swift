@@ -13,8 +13,8 @@ public protocol SettingsReporter: AnyObject, Sendable {
     /// - Parameter error: The fact, the consequence and the fix.
     func report(_ error: SettingsError)
 
-    /// Receives a failure that was reported before and is settled: the unusable value was replaced or removed, or the file
-    /// can be read again.
+    /// Receives a failure that was reported before and is settled: the unusable value was replaced or removed, the file
+    /// can be read again, or it was written after all.
     ///
     /// - Parameter error: The failure as it was reported.
     func reportRecovery(from error: SettingsError)

@@ -26,8 +26,10 @@ struct CheckpointScheduleTests {
         #expect(!schedule.isBackingOff)
         #expect(!schedule.noteFailure(error), "it was reported before")
         #expect(schedule.isBackingOff)
-        schedule.noteSuccess()
+        schedule.noteReport(error)
+        #expect(schedule.noteSuccess().map(\.fact) == ["the disk is full"])
         #expect(!schedule.isBackingOff)
+        #expect(schedule.noteSuccess().isEmpty)
         #expect(schedule.noteFailure(error))
     }
 
@@ -105,6 +107,28 @@ struct CheckpointScheduleTests {
             await eventually("the corrected file is read") { store.value(forKey: "a") == 1 }
             #expect(!store.schedule.isBackingOff)
             store.close()
+        }
+    }
+
+    @Test("a failed checkpoint is reported as settled when the file is written, and again when another one fails")
+    func settled() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, system: faults.system)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            for number in 1...2 {
+                faults.fail(.rename, with: ENOSPC)
+                try suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                await eventually("the failure is reported") { reporter.errors.count == number }
+                #expect(reporter.recoveries.count == number - 1)
+                faults.stop()
+                store.schedule.retryNow()
+                await eventually("the file is written") { reporter.recoveries.count == number }
+                #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
+                #expect(try JSONReader.readObject(Array(path.fileContents.utf8))["a"] == .integer(Int128(number)))
+            }
+            suite.finish()
+            #expect(reporter.recoveries.count == 2)
         }
     }
 

@@ -46,8 +46,10 @@ final class CheckpointSchedule: Sendable {
         /// The number of failures for which the delay has been doubled; it begins anew when the cause may be gone.
         var delayCount = 0
         var nextAttempt = ContinuousClock.now
-        /// The causes that have been reported.
+        /// The causes that have been noted.
         var causes: Set<String> = []
+        /// The errors that have been reported.
+        var reported: [SettingsError] = []
     }
 
     private let failures = Locked<Failures?>(nil)
@@ -96,8 +98,8 @@ final class CheckpointSchedule: Sendable {
     ///
     /// - Returns: Whether this is the first failure for this reason since the last successful checkpoint.
     func noteFailure(_ error: SettingsError) -> Bool {
-        isFailing.store(true, ordering: .relaxed)
-        return failures.withLock { failures in
+        failures.withLock { failures in
+            isFailing.store(true, ordering: .relaxed)
             var new = failures ?? Failures()
             defer { failures = new }
             let delay = Self.retryDelay * (1 << min(new.delayCount, 6))
@@ -110,10 +112,21 @@ final class CheckpointSchedule: Sendable {
         }
     }
 
-    /// Notes that a checkpoint has succeeded.
-    func noteSuccess() {
-        failures.withLock { $0 = nil }
-        isFailing.store(false, ordering: .relaxed)
+    /// Notes that a failure was reported, before anything else can settle it.
+    func noteReport(_ error: SettingsError) {
+        failures.withLock { $0?.reported.append(error) }
+    }
+
+    /// Notes that the changes are in the file, written by this process or another one.
+    ///
+    /// - Returns: The failures that were reported since the last time, and are settled now.
+    func noteSuccess() -> [SettingsError] {
+        guard isFailing.load(ordering: .relaxed) else { return [] }
+        return failures.withLock { failures in
+            defer { failures = nil }
+            isFailing.store(false, ordering: .relaxed)
+            return failures?.reported ?? []
+        }
     }
 
     /// Makes another attempt due, because the cause of the failure may be gone.

@@ -24,7 +24,7 @@ struct Checkpoints {
         do {
             let lock = try acquireLock(patience)
             try Checkpointer.run(store, lock, patience: patience)
-            schedule.noteSuccess()
+            noteSuccess()
         } catch let error as OutdatedCopyError {
             throw error.error
         } catch {
@@ -41,6 +41,12 @@ struct Checkpoints {
 
     private func report(_ error: SettingsError) {
         store.perform(Effects(errors: [error]))
+    }
+
+    /// Notes that the changes are in the file, and reports that earlier failures are settled.
+    private func noteSuccess() {
+        let settled = schedule.noteSuccess()
+        if !settled.isEmpty { store.perform(Effects(recoveries: settled)) }
     }
 }
 
@@ -98,10 +104,10 @@ extension Checkpoints {
         // A set from here on schedules another checkpoint.
         schedule.isScheduled.store(false, ordering: .relaxed)
         do {
-            guard !isCheckpointed else { return }
+            guard !isCheckpointed else { return noteSuccess() }
             guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return schedule(isOwn: false) }
             try Checkpointer.run(store, lock, patience: Patience())
-            schedule.noteSuccess()
+            noteSuccess()
             if !isCheckpointed { schedule(isOwn: false) }
         } catch {
             noteFailure(error)
@@ -119,6 +125,7 @@ extension Checkpoints {
             if !isCopyOutdated {
                 error.consequence = "the changes are safe in the journal, and the settings file is written later"
             }
+            schedule.noteReport(error)
             report(error)
         }
         guard !schedule.isScheduled.exchange(true, ordering: .relaxed) else { return }
