@@ -62,6 +62,13 @@ struct CommitLog: Hashable, Sendable {
         return zip(ids[index...], earlier.ids).allSatisfy { $0 == $1 }
     }
 
+    /// Whether this log is certainly that of another history, because commits of an earlier log are missing between others.
+    ///
+    /// A log that shares no identifier with the earlier one may have lost those of its history.
+    func isForked(from earlier: CommitLog) -> Bool {
+        !continues(earlier) && (isComplete || ids.contains { earlier.contains($0) })
+    }
+
     /// Returns an identifier that no other commit has.
     static func makeID() -> ID {
         String(UInt64.random(in: 0 ... .max), radix: 36)

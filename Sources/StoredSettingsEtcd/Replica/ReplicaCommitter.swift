@@ -274,10 +274,15 @@ struct ReplicaCommitter {
             try await replica.refresh()
             return .committed(id, at: nil)
         }
-        if case .committed(let revision) = replica.peek({ $0.sent.outcome(of: id) }) {
-            return .committed(id, at: revision)
-        }
         let isKnown = !log.contains(id) && log.continues(base.log)
+        if case .committed(let revision) = replica.peek({ $0.sent.outcome(of: id) }) {
+            let isLost = evidence.isFence && (isKnown || log.isForked(from: base.log))
+            guard isLost else { return .committed(id, at: revision) }
+            // The event has arrived, and the head that was read later does not have the commit: a backup was restored between them.
+            replica.update { $0.beginHistory() }
+            try await replica.refresh()
+            return .overtaken
+        }
         // The events that the watch has received since decide.
         let seconds = isKnown ? Self.patience : replica.configuration.timeout.seconds
         _ = await replica.wait(for: seconds) { state in

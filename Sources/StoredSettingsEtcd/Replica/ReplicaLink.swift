@@ -105,7 +105,6 @@ final class ReplicaLink: Sendable {
     private func watch() async throws {
         let start = replica.peek { $0.start }
         try await replica.client.watch(replica.layout.range, from: start.revision + 1) { [self] message in
-            // The events of another history do not continue the contents of a restored backup.
             guard replica.peek({ $0.restorations == start.restorations }) else { throw MissedEvents() }
             switch message {
             case .created(let header):
@@ -116,7 +115,7 @@ final class ReplicaLink: Sendable {
                 }
                 if health.withLock({ $0.watchCreated() }) { connected() }
             case .events(let events, let header):
-                guard await apply(events, header) else {
+                guard try await apply(events, header, start) else {
                     replica.update { $0.forgetHistory() }
                     throw MissedEvents()
                 }
@@ -137,13 +136,26 @@ final class ReplicaLink: Sendable {
 
     /// Applies the events of a message.
     ///
+    /// - Parameters:
+    ///   - events: The events.
+    ///   - header: The header of the message.
+    ///   - start: What the contents were when the watch began.
     /// - Returns: Whether no event is missing.
-    private func apply(_ events: [EtcdEvent], _ header: EtcdHeader) async -> Bool {
+    /// - Throws: ``MissedEvents`` if the events belong to a history that a backup has replaced.
+    private func apply(
+        _ events: [EtcdEvent],
+        _ header: EtcdHeader,
+        _ start: ReplicaState.Start
+    ) async throws -> Bool {
         while true {
-            let progress = replica.update { state in
-                state.clusterID == header.clusterID ? state.apply(events) : .gap
+            let progress: ReplicaState.Progress? = replica.update { state in
+                // The events of another history do not continue the contents of a restored backup, also while they wait for
+                // the sender of a commit.
+                guard state.restorations == start.restorations else { return nil }
+                return state.clusterID == header.clusterID ? state.apply(events) : .gap
             }
             switch progress {
+            case nil: throw MissedEvents()
             case .applied: return true
             case .gap: return false
             case .own(let id):

@@ -18,7 +18,7 @@ struct ReplicaState {
     private(set) var clusterID: UInt64?
     /// The revision of the last change of a key of the prefix that was noticed.
     private(set) var lastChange: Int64 = 0
-    /// The number of times that contents were replaced by those of a restored backup or of another cluster.
+    /// The number of times that contents were replaced by others that are not known to continue them.
     private(set) var restorations = 0
     /// The log at ``revision``, and the revision that has written it.
     private(set) var log = CommitLog()
@@ -76,7 +76,7 @@ struct ReplicaState {
         // A revision below that of the start belongs to a cluster whose data were replaced by a backup.
         let isRestored = !isSameCluster || result.header.revision < start.revision
         guard isRestored || result.header.revision >= revision else { return false }
-        let (earlierLog, earlier) = (log, stored)
+        let (earlierLog, earlier, hadContents) = (log, stored, hasContents)
         let head = result.keyValues.first { $0.key == layout.head }
         contents = ReplicaContents(layout, result.keyValues)
         (headBytes, headRevision) = (head?.value, head?.modRevision ?? 0)
@@ -84,7 +84,8 @@ struct ReplicaState {
         (revision, floor, clusterID) = (result.header.revision, result.header.revision, result.header.clusterID)
         (isVerified, isHistoryLost, hasContents) = (true, false, true)
         self.isRestored = self.isRestored || isRestored
-        if isRestored { restorations += 1 }
+        // The revision of a restored backup may have grown beyond the known one. Too many missed commits look the same.
+        if isRestored || (hadContents && !log.continues(earlierLog)) { restorations += 1 }
         lastChange = result.keyValues.map(\.modRevision).max() ?? 0
         let isOwn = sent.noteRange(log, after: earlierLog)
         let changes = [StoreChange](from: earlier, to: stored)
@@ -152,8 +153,12 @@ struct ReplicaState {
     mutating func distrust() { isVerified = false }
 
     /// Requires that the whole contents are read, because events are lost.
-    mutating func forgetHistory() {
-        (isVerified, isHistoryLost) = (false, true)
+    mutating func forgetHistory() { (isVerified, isHistoryLost) = (false, true) }
+
+    /// Ignores everything that was requested before, because a backup was restored although the head may be the same.
+    mutating func beginHistory() {
+        restorations += 1
+        forgetHistory()
     }
 
     // MARK: - Events
