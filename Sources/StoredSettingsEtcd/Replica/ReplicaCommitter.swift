@@ -275,11 +275,15 @@ struct ReplicaCommitter {
             return .committed(id, at: nil)
         }
         let isKnown = !log.contains(id) && log.continues(base.log)
+        let isForked = evidence.isFence && !log.contains(id) && log.isForked(from: base.log)
         if case .committed(let revision) = replica.peek({ $0.sent.outcome(of: id) }) {
-            let isLost = evidence.isFence && (isKnown || log.isForked(from: base.log))
-            guard isLost else { return .committed(id, at: revision) }
-            // The event has arrived, and the head that was read later does not have the commit: a backup was restored between them.
+            guard isForked || evidence.isFence && isKnown else { return .committed(id, at: revision) }
+            // The head that was read after the event does not have the commit: a backup was restored between them.
             replica.update { $0.beginHistory() }
+            try await replica.refresh()
+            return .overtaken
+        }
+        if isForked {
             try await replica.refresh()
             return .overtaken
         }
