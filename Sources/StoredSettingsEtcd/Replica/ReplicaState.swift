@@ -156,10 +156,7 @@ struct ReplicaState {
     mutating func forgetHistory() { (isVerified, isHistoryLost) = (false, true) }
 
     /// Ignores everything that was requested before, because a backup was restored although the head may be the same.
-    mutating func beginHistory() {
-        restorations += 1
-        forgetHistory()
-    }
+    mutating func beginHistory() { (restorations, isVerified, isHistoryLost) = (restorations + 1, false, true) }
 
     // MARK: - Events
 

@@ -31,9 +31,14 @@ struct RestorationPromiseTests {
         observer.commits.withLock { $0.contains { $0.values["a"] == .some(value) } }
     }
 
-    /// A store whose last commit, `a` = 2, is lost when the backup is restored. In the backup, `a` is 1.
+    /// A store whose last commit, `a` = 2, is lost when the backup is restored.
+    ///
+    /// In the backup, `a` is 1. The watch of the store has begun, so that nothing but the test makes further requests.
     private static func lostCommit(_ etcd: MemoryEtcd) async throws -> (EtcdStore, MemoryEtcd.Contents) {
         let store = store(etcd)
+        try await blocking { try store.refresh() }
+        etcd.put("p/k/a", "0")
+        await eventually("the watch has begun") { store.value(forKey: "a") == 0 }
         let backup = try await blocking {
             try store.commit { $0["a"] = 1 }
             let backup = etcd.contents
@@ -144,7 +149,9 @@ struct RestorationPromiseTests {
             try etcd.execute(request)
             let id = CommitLog(Array((etcd.value(of: "p/head") ?? "").utf8)).last ?? ""
             // The event waits for its sender.
-            _ = await replica.wait(for: longestWait.seconds) { $0.sent.outcome(of: id) == .committed(at: etcd.revision) }
+            _ = await replica.wait(for: longestWait.seconds) {
+                $0.sent.outcome(of: id) == .committed(at: etcd.revision)
+            }
             etcd.restore(backup, grownTo: growth > 0 ? etcd.revision + growth : nil)
             throw MemoryEtcd.lostConnection
         }
@@ -184,7 +191,10 @@ struct RestorationPromiseTests {
         store.close()
     }
 
-    @Test("Contents that were requested before the restoration, and arrive after it, are requested again", arguments: [0, 2])
+    @Test(
+        "Contents that were requested before the restoration, and arrive after it, are requested again",
+        arguments: [0, 2]
+    )
     func oldAnswer(growth: Int64) async throws {
         let etcd = MemoryEtcd()
         let (store, backup) = try await Self.lostCommit(etcd)

@@ -54,7 +54,11 @@ final class MemoryEtcd: EtcdTransport {
 
     private let state = Mutex(State())
 
-    static let lostConnection = EtcdTransportError(.connectionLost, mayHaveArrived: true, reason: "the connection is lost")
+    static let lostConnection = EtcdTransportError(
+        .connectionLost,
+        mayHaveArrived: true,
+        reason: "the connection is lost"
+    )
 
     // MARK: - Control
 
@@ -242,7 +246,8 @@ final class MemoryEtcd: EtcdTransport {
             }
         }
         if writes { notify(&state) }
-        return "{\(header(state.contents)),\"succeeded\":\(succeeded),\"responses\":[\(responses.joined(separator: ","))]}"
+        let list = responses.joined(separator: ",")
+        return "{\(header(state.contents)),\"succeeded\":\(succeeded),\"responses\":[\(list)]}"
     }
 }
 
