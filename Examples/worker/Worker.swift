@@ -38,7 +38,7 @@ struct Worker {
         let worker = Worker()
         let catalog = SettingsCatalog(worker.settings)
         if let code = await SettingsCommand(catalog).runIfNamed() { exit(code) }
-        try catalog.validate()
+        if let code = catalog.exitCodeIfInvalid() { exit(code) }
         try await worker.run()
     }
 

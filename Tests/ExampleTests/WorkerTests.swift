@@ -40,7 +40,8 @@ struct WorkerTests {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             try "\(directory)/settings.json".overwriteFile(with: #"{ "interval": 0 }"#)
             let worker = try ExampleProgram("worker", home: home)
-            #expect(await worker.exitCode() != 0)
+            #expect(await worker.exitCode() == 78)
+            #expect(!worker.isEndedBySignal)
             #expect(try worker.lines.isEmpty)
             #expect(try worker.errors.contains("interval"))
         }

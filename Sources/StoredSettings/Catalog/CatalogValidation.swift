@@ -48,6 +48,26 @@ extension SettingsCatalog {
         guard problems.errors.isEmpty else { throw SettingsValidationError(problems: problems.errors) }
     }
 
+    /// Validates like ``validate(unknownKeys:)``, and writes the problems to standard error instead of throwing them.
+    ///
+    /// ```swift
+    /// if let code = SettingsCatalog(ServerSettings()).exitCodeIfInvalid() { exit(code) }
+    /// ```
+    ///
+    /// An error that `main` throws ends the process with a signal and a backtrace, like a defect of the program.
+    ///
+    /// - Parameter unknownKeys: What unknown keys and variables mean.
+    /// - Returns: The exit code 78, which sysexits.h names `EX_CONFIG`, if there is a problem; otherwise `nil`.
+    public func exitCodeIfInvalid(unknownKeys: UnknownKeys = .reject) -> Int32? {
+        do {
+            try validate(unknownKeys: unknownKeys)
+            return nil
+        } catch {
+            SystemCalls.writeToStandardError("\(error)\n")
+            return CommandExit.configuration
+        }
+    }
+
     /// Returns what ``validate(unknownKeys:)`` throws and reports.
     ///
     /// - Parameter unknownKeys: What unknown keys and variables mean.
