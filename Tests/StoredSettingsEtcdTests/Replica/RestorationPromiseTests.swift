@@ -140,6 +140,9 @@ struct RestorationPromiseTests {
             }
             return result
         }
+        _ = try await committer.base()
+        etcd.put("p/k/w", "1")
+        await eventually("the watch has begun") { replica.peek { $0.stored["w"] } == 1 }
         _ = try await set(nil, 1)
         let backup = etcd.contents
         if isForked { _ = try await set(1, 2) }
