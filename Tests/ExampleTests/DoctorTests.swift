@@ -149,7 +149,7 @@ struct DoctorTests {
         try await withSuite { home, file in
             if damage.isPending {
                 try await withoutCheckpoints(of: file) {
-                    _ = try await run(["acme", "set", "port=4711", "more=1"], home: home)
+                    _ = try await run(["acme", "set", "port=\(secretPort)", "more=1"], home: home)
                 }
             }
             try damage.damage(file)
@@ -164,7 +164,7 @@ struct DoctorTests {
             #expect(await text.exitCode() == 78)
             #expect(try text.lines.contains { $0.contains(damage.fact) })
             for output in [result.text, try text.lines.joined(), try text.errors] {
-                #expect(!output.contains("s3cret") && !output.contains("4711"))
+                #expect(!output.contains("s3cret") && !output.contains(secretPort))
             }
             #expect(try snapshot(of: home + "/acme") == before)
         }
@@ -251,7 +251,7 @@ struct DoctorTests {
             let repaired = try await doctor(["acme", "--repair"], home: home)
             #expect(repaired.code == 0)
             #expect(repaired.repairs.count == 1)
-            #expect(try await value(home) == "4711")
+            #expect(try await value(home) == secretPort)
         }
     }
 
@@ -329,7 +329,7 @@ struct DoctorTests {
             let result = try await doctor(["acme", "--repair"], home: home)
             #expect(!result.repairs.isEmpty)
             #expect(!result.findings.contains { $0["fact"]?.contains(damage.fact) == true }, "\(result.findings)")
-            #expect(try await value(home) == "4711")
+            #expect(try await value(home) == secretPort)
             #expect(try await doctor(["acme"], home: home).code == 0)
         }
     }
@@ -359,11 +359,11 @@ struct DoctorTests {
                 #expect(try (file + ".broken-\(number)").fileContents == broken)
                 #expect(result.facts["kept broken files"]?.contains("settings.json.broken-\(number)") == true)
                 #expect(try file.fileContents.contains("\"later\": \"x\(number)\""))
-                #expect(try await value(home) == "4711")
+                #expect(try await value(home) == secretPort)
             }
             try remove(file)
             #expect(try await doctor(["acme", "--restore"], home: home).repairs.count == 1)
-            #expect(try file.fileContents.contains("4711"))
+            #expect(try file.fileContents.contains(secretPort))
         }
     }
 
@@ -425,6 +425,9 @@ private func doctor(_ arguments: [String], home: String) async throws -> Diagnos
     )
 }
 
+/// A value that no other number in the output can contain, such as the free bytes of the disk.
+private let secretPort = "471147114711471"
+
 @discardableResult
 private func run(_ arguments: [String], home: String) async throws -> [String] {
     let program = try ExampleProgram("stored-settings", arguments, home: home)
@@ -441,7 +444,7 @@ private func value(_ home: String) async throws -> String {
 /// Runs a body with a suite that was written, and the path of its file.
 private func withSuite(_ body: (_ home: String, _ file: String) async throws -> Void) async throws {
     try await withTemporaryDirectory { home in
-        try await run(["acme", "set", "port=4711", "token=s3cret"], home: home)
+        try await run(["acme", "set", "port=\(secretPort)", "token=s3cret"], home: home)
         try await body(home, home + "/acme/settings.json")
     }
 }

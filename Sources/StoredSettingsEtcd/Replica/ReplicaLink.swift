@@ -131,9 +131,6 @@ final class ReplicaLink: Sendable {
         connected()
     }
 
-    /// How long to wait for the sender of an own commit whose events have arrived, in seconds.
-    private static let patienceWithSender = 1.0
-
     /// Applies the events of a message.
     ///
     /// - Parameters:
@@ -159,7 +156,8 @@ final class ReplicaLink: Sendable {
             case .applied: return true
             case .gap: return false
             case .own(let id):
-                let isApplied = await replica.wait(for: Self.patienceWithSender) { !$0.sent.contains(id) }
+                let patience = replica.configuration.senderPatience.seconds
+                let isApplied = await replica.wait(for: patience) { !$0.sent.contains(id) }
                 if Task.isCancelled { return true }
                 if !isApplied { replica.update { $0.sent.abandon(id) } }
             }

@@ -18,6 +18,7 @@ struct RestorationPromiseTests {
         configuration.requestTimeout = longestWait
         configuration.settlingTime = longestWait
         configuration.firstReadTimeout = longestWait
+        configuration.senderPatience = longestWait
         // The comparison would detect the backup in the end.
         configuration.comparisonInterval = .seconds(100_000)
         return configuration
@@ -37,6 +38,7 @@ struct RestorationPromiseTests {
     private static func lostCommit(_ etcd: MemoryEtcd) async throws -> (EtcdStore, MemoryEtcd.Contents) {
         let store = store(etcd)
         try await blocking { try store.refresh() }
+        await eventually("the watch is created") { etcd.watches > 0 }
         etcd.put("p/k/a", "0")
         await eventually("the watch has begun") { store.value(forKey: "a") == 0 }
         let backup = try await blocking {
@@ -141,6 +143,7 @@ struct RestorationPromiseTests {
             return result
         }
         _ = try await committer.base()
+        await eventually("the watch is created") { etcd.watches > 0 }
         etcd.put("p/k/w", "1")
         await eventually("the watch has begun") { replica.peek { $0.stored["w"] } == 1 }
         _ = try await set(nil, 1)

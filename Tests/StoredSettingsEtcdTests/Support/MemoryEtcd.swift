@@ -131,7 +131,10 @@ final class MemoryEtcd: EtcdTransport {
             let start = (create["start_revision"] as? String).flatMap { Int64($0) } ?? 0
             continuation.yield("{\"result\":{\(Self.header(state.contents)),\"created\":true}}\n")
             let known = state.contents.events.filter { $0.revision >= start && range.contains($0.name) }
-            for event in known { continuation.yield(Self.line([event.json], state.contents)) }
+            // All events of a revision are in one message.
+            for events in Dictionary(grouping: known, by: \.revision).sorted(by: { $0.key < $1.key }) {
+                continuation.yield(Self.line(events.value.map(\.json), state.contents))
+            }
             state.watches.append(Watch(range: range, lines: continuation))
         }
         for await line in lines { try await receive(Array(line.utf8)) }
