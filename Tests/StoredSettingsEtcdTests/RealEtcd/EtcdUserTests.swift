@@ -110,16 +110,22 @@ struct EtcdUserTests {
         }
     }
 
-    /// Sets a key until that succeeds: on a busy machine, even a new token can expire before it is used.
-    private static func put(_ value: String, _ client: EtcdClient, _ what: Comment) async {
+    /// Sets a key until that succeeds: on a busy machine, even a new token can expire before it is used, and a short timeout
+    /// can pass.
+    ///
+    /// - Returns: The revision.
+    @discardableResult
+    private static func put(_ value: String, _ client: EtcdClient, _ what: Comment) async -> Int64 {
+        var revision: Int64 = 0
         await eventually(what) {
             do {
-                try await client.put("p/a", value)
+                revision = try await client.put("p/a", value)
                 return true
             } catch {
                 return false
             }
         }
+        return revision
     }
 
     /// Requests a token without the client.
@@ -137,10 +143,10 @@ struct EtcdUserTests {
             let old = try await plain.range(EtcdRangeRequest(EtcdKeyRange("p/a"))).header
             try await Self.enableUsers(cluster)
             let client = try Self.client(cluster, timeout: .seconds(3))
-            try await client.put("p/a", "backup")
+            await Self.put("backup", client, "the value of the backup is stored")
             try await blocking { try cluster.saveBackup(user: "root:pw") }
             var last: Int64 = 0
-            for number in 0..<50 { last = try await client.put("p/a", "\(number)") }
+            for number in 0..<50 { last = await Self.put("\(number)", client, "a later value is stored") }
             try await blocking { try cluster.restoreBackup() }
             // Observed: etcd does not answer a request whose token has a greater index than its log, until the request
             // times out. The client then forgets the token.
@@ -155,8 +161,9 @@ struct EtcdUserTests {
             #expect((range?.header.revision ?? last) < last)
             // Observed: the cluster has the same identifier if it is restored with the same members and token.
             #expect(range?.header.clusterID == old.clusterID)
+            let patient = try Self.client(cluster)
             let future = await EtcdClientTests.error {
-                _ = try await client.range(EtcdRangeRequest(EtcdKeyRange("p/a"), revision: last))
+                _ = try await patient.range(EtcdRangeRequest(EtcdKeyRange("p/a"), revision: last))
             }
             #expect(future?.code == .futureRevision)
         }
