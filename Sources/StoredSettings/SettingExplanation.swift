@@ -10,7 +10,7 @@ public struct SettingsLayer: Sendable, Hashable, CustomStringConvertible {
 
     /// The suite's store, including assignments that are not saved yet.
     public static let store = SettingsLayer(description: "store")
-    /// An earlier value of the suite's store, because the stored one is unusable.
+    /// An earlier value of the suite's store, because the stored one is unusable, or does not meet a requirement.
     public static let lastGood = SettingsLayer(description: "last good value")
     /// The defaults of the suite's store: values registered with `UserDefaults`.
     public static let fallback = SettingsLayer(description: "fallback")
@@ -31,7 +31,8 @@ extension Setting {
         var problem = overrides.problems().first
         let stored = box.storedValue
         do {
-            if let value = try stored.map(box.decode) { candidates.append(Candidate(layer: .store, value: value)) }
+            let layer = engine.isHeld(box.key.storedKeys) ? SettingsLayer.lastGood : .store
+            if let value = try stored.map(box.decode) { candidates.append(Candidate(layer: layer, value: value)) }
         } catch {
             if candidates.isEmpty { problem = problem ?? box.unreadable(error) }
             if let lastGood = stored.flatMap({ box.lastGoodReading(insteadOf: $0) }) {

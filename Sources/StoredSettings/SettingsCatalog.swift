@@ -54,8 +54,10 @@ extension SettingsCatalog {
     /// - A set, an update or a transaction after which it would not be met throws
     ///   ``SettingsError/Code/requirementNotMet``, and changes nothing. Change several values in one transaction if each
     ///   change alone would not meet it.
-    /// - If it is not met because a person has edited the file, or another program has changed a value, the values are used as
-    ///   they are, and ``Setting/explain()`` names the problem. Call `validate` again when a stream delivers new values.
+    /// - If it is not met because a person has edited the file, or another program has changed a value, the last values that
+    ///   meet it stay in use, and the stored ones are left as they are. A new process takes those values from the last good
+    ///   copy, or uses the defaults. The reporter receives an error, and ``Setting/explain()`` names the problem. The values
+    ///   are used as they are if not even the defaults meet the requirement.
     ///
     /// The requirement applies to all settings of the suite with these keys, for as long as the suite is used in this
     /// process. It is checked with the values that the program uses, including overrides.
@@ -90,7 +92,9 @@ extension SettingsCatalog {
         guard let owner else { return }
         // The engine owns the boxes, and must not own itself through the suites of the settings.
         let boxes = (repeat (each settings).box)
-        let prepare: @Sendable () -> Void = { _ = (repeat (each boxes).findLastGoodValue()) }
+        let prepare: @Sendable ((StoredKeys) -> StoredValue?) -> Void = { stored in
+            repeat (each boxes).findLastGoodValue(insteadOf: stored((each boxes).key.storedKeys))
+        }
         let condition = Requirement(requirement, keys, owner, prepare: prepare) { stored in
             try isMet(repeat (each boxes).checkedValue(of: stored((each boxes).key.storedKeys)))
         }

@@ -19,12 +19,15 @@ public struct SettingsTransaction {
     private let layers: LayerSnapshot?
     /// Whether managed keys may be changed.
     private let isManaging: Bool
+    /// The values that are used instead of stored ones that do not meet a requirement.
+    private let held: [String: StoredValue?]
 
     init(_ store: StoreTransaction, suite: SettingsSuite, layers: LayerSnapshot? = nil, isManaging: Bool = false) {
         self.store = store
         self.suite = suite
         self.layers = layers
         self.isManaging = isManaging
+        held = suite.engine.checkedHeldValues
     }
 
     /// Returns the changes, unless a subscript has failed.
@@ -59,10 +62,15 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` when the stored value cannot be decoded, or with ``SettingsError/Code/otherSuite``.
     public func value<Value>(of setting: Setting<Value>) throws -> Value {
         try check(setting)
-        let stored = setting.box.key.storedKeys.value { store[$0] }
+        let stored = setting.box.key.storedKeys.value(usedValue)
         if stored == nil, let base = setting.box.baseReading { return base.value }
         let own = stored ?? suite.engine.store.fallback(forKey: setting.key)
         return try own.map(setting.box.decode) ?? setting.defaultValue
+    }
+
+    private func usedValue(forKey key: String) -> StoredValue? {
+        guard let used = held[key], !store.isEdited(key) else { return store[key] }
+        return used
     }
 
     /// Stores a value when the transaction ends.
@@ -80,7 +88,7 @@ extension SettingsTransaction {
     /// A base or a default that the closure leaves unchanged is not stored.
     mutating func update<Value>(_ setting: Setting<Value>, _ body: (inout Value) throws -> Void) throws -> Value {
         var value = try self.value(of: setting)
-        let isStored = setting.box.key.storedKeys.value { store[$0] } != nil
+        let isStored = setting.box.key.storedKeys.value(usedValue) != nil
         let before = isStored ? nil : setting.box.encoded(value)
         try body(&value)
         if let before, before == setting.box.encoded(value) { return value }

@@ -8,6 +8,12 @@ final class Requirement: Sendable {
     /// The stored values of the settings, in their order.
     typealias Combination = [StoredValue?]
 
+    /// What a requirement and its repeated declaration have in common.
+    struct ID: Hashable {
+        let text: String
+        let keys: [String]
+    }
+
     let text: String
     let keys: [StoredKeys]
     private let suite: String
@@ -15,7 +21,7 @@ final class Requirement: Sendable {
     /// Finds the last good values that are used instead of unusable ones, and may read a file for that.
     ///
     /// A check under a lock uses those that were found. The caller holds no lock.
-    let prepare: @Sendable () -> Void
+    private let findLastGoodValues: @Sendable ((StoredKeys) -> StoredValue?) -> Void
 
     /// Creates a requirement.
     ///
@@ -23,18 +29,31 @@ final class Requirement: Sendable {
     ///   - text: The requirement, in words.
     ///   - keys: The keys of the settings.
     ///   - suite: The suite of the settings.
-    ///   - prepare: Finds the last good values of the settings: see ``prepare``.
+    ///   - prepare: Finds the last good values of the settings, as ``prepare(_:)``.
     ///   - isMet: Returns whether the values meet the requirement that the settings have for some stored values. It runs user
     ///     code, so it is called under no lock, except by a transaction that has changed one of the values.
     init(
         _ text: String,
         _ keys: [StoredKeys],
         _ suite: SettingsSuite,
-        prepare: @escaping @Sendable () -> Void,
+        prepare: @escaping @Sendable ((StoredKeys) -> StoredValue?) -> Void,
         isMet: @escaping @Sendable ((StoredKeys) -> StoredValue?) throws -> Bool
     ) {
-        (self.text, self.keys, self.prepare, self.isMet) = (text, keys, prepare, isMet)
+        (self.text, self.keys, findLastGoodValues, self.isMet) = (text, keys, prepare, isMet)
         self.suite = suite.name
+    }
+
+    var id: ID { ID(text: text, keys: keys.map(\.current)) }
+
+    /// Finds the last good values that are used instead of unusable ones, and may read a file for that.
+    ///
+    /// A check under a lock uses those that were found. The caller holds no lock.
+    ///
+    /// - Parameter stored: Returns the stored value of a key.
+    func prepare(_ stored: (String) -> StoredValue?) {
+        withoutActuallyEscaping(stored) { stored in
+            findLastGoodValues { $0.value(stored) }
+        }
     }
 
     /// Returns the stored values of the settings.
@@ -78,8 +97,7 @@ struct RequirementTable {
 
     /// Adds a requirement, in place of one with the same text for the same settings.
     mutating func insert(_ requirement: Requirement) {
-        let names = requirement.keys.map(\.current)
-        all.removeAll { $0.text == requirement.text && $0.keys.map(\.current) == names }
+        all.removeAll { $0.id == requirement.id }
         all.append(requirement)
         byKey = [:]
         for requirement in all {
@@ -110,39 +128,68 @@ extension SettingsEngine {
     func requirementErrors(for keys: [String]) -> [SettingsError] {
         let requirements = requirements(for: keys)
         guard !requirements.isEmpty else { return [] }
-        for requirement in requirements { requirement.prepare() }
         // Of one moment: a transaction may change several of them.
-        let contents = contents()
+        let (stored, used) = (uncheckedContents(), contents())
         return requirements.compactMap { requirement in
-            do {
-                try requirement.check(requirement.combination { contents[$0] })
-                return nil
-            } catch {
-                var error = SettingsError.wrapping(error, as: .requirementNotMet)
-                error.consequence = "the values are used as they are"
-                if let store = store as? any LocatingStore {
-                    error.location =
-                        requirement.keys.lazy.flatMap(\.all).compactMap { store.location(ofValueForKey: $0) }.first
-                }
-                return naming(error, suite: error.suite ?? "")
-            }
+            requirement.prepare { stored[$0] }
+            let names = requirement.keys.flatMap(\.all)
+            return error(
+                of: requirement,
+                with: { stored[$0] },
+                isReplaced: names.contains { stored[$0]?.storedAsJSON != used[$0]?.storedAsJSON }
+            )
         }
     }
 
-    /// Adds a requirement, which later changes have to meet.
+    /// The error of a requirement that stored values do not meet; `nil` if they do.
+    ///
+    /// - Parameters:
+    ///   - requirement: The requirement.
+    ///   - stored: Returns the stored value of a key.
+    ///   - isReplaced: Whether other values are used, which meet the requirement.
+    /// - Returns: The error.
+    func error(
+        of requirement: Requirement,
+        with stored: (String) -> StoredValue?,
+        isReplaced: Bool
+    ) -> SettingsError? {
+        do {
+            try requirement.check(requirement.combination(stored))
+            return nil
+        } catch {
+            var error = SettingsError.wrapping(error, as: .requirementNotMet)
+            error.consequence =
+                isReplaced
+                ? "the last values that meet it are used, or the defaults, and the stored values are left as they are"
+                : "the values are used as they are"
+            if let store = store as? any LocatingStore {
+                error.location =
+                    requirement.keys.lazy.flatMap(\.all).compactMap { store.location(ofValueForKey: $0) }.first
+            }
+            return naming(error, suite: error.suite ?? "")
+        }
+    }
+
+    /// Adds a requirement, which the stored values and later changes have to meet.
     func add(_ requirement: Requirement) {
         let old = requirementTable.withLock { table in
             defer { table.insert(requirement) }
             return table
         }
         hasRequirements.store(true, ordering: .releasing)
+        // After the store has read its contents, which are no change then.
+        withValue(forKey: "") { _, state in
+            state.held.restrict(requirement.keys.flatMap(\.all))
+            self.invalidate()
+        }
         _ = consume old
     }
 
     /// Finds the last good values for all requirements, before a check under a lock.
     func prepareRequirements() {
         guard hasRequirements.load(ordering: .acquiring) else { return }
-        for requirement in requirementTable.withLock(\.all) { requirement.prepare() }
+        let contents = contents()
+        for requirement in requirementTable.withLock(\.all) { requirement.prepare { contents[$0] } }
     }
 
     /// Throws ``SettingsError`` if changed contents do not meet a requirement.
@@ -176,14 +223,17 @@ extension SettingsEngine {
         _ keys: [String]
     ) throws -> [String: StoredValue?] {
         let requirements = requirements(for: keys)
-        for requirement in requirements { requirement.prepare() }
         var before: [String: StoredValue?] = [:]
+        var after: [String: StoredValue?] = [:]
         do {
             // Of one moment. They are released before the commit, which would have to copy them.
-            let contents = contents()
-            for key in requirements.flatMap(\.keys).flatMap(\.all) { before.updateValue(contents[key], forKey: key) }
+            let (contents, held) = checkedContents()
+            for key in requirements.flatMap(\.keys).flatMap(\.all) {
+                before.updateValue(contents[key], forKey: key)
+                after.updateValue(held[key] ?? contents[key], forKey: key)
+            }
         }
-        var after = before
+        for requirement in requirements { requirement.prepare { after[$0] ?? nil } }
         for (key, value) in edits where before[key] != nil { after.updateValue(value, forKey: key) }
         for requirement in requirements { try requirement.check(requirement.combination { after[$0] ?? nil }) }
         return before
@@ -192,8 +242,8 @@ extension SettingsEngine {
 
 extension SettingBox {
     /// Finds the last good value if the stored one is unusable, and reports nothing.
-    func findLastGoodValue() {
-        guard let stored = storedValue else { return }
+    func findLastGoodValue(insteadOf stored: StoredValue?) {
+        guard let stored else { return }
         do {
             _ = try decode(stored)
         } catch {

@@ -69,9 +69,9 @@ extension SettingsEngine {
         for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
             let requirements = requirements(for: CollectionOfOne(key))
             guard !requirements.isEmpty else { continue }
-            for requirement in requirements { requirement.prepare() }
-            let stored = store.contents()
-            let contents = state.withLock { $0.pendingWrites.applied(to: stored) }
+            let stored = readingChecked { store.contents() }
+            let contents = state.withLock { $0.pendingWrites.applied(to: $0.held.applied(to: stored)) }
+            for requirement in requirements { requirement.prepare { contents[$0] } }
             do {
                 for requirement in requirements { try requirement.check(requirement.combination { contents[$0] }) }
                 checked.versions[key] = version

@@ -16,8 +16,14 @@ extension SettingsEngine {
                 let before = transaction
                 let result = try body(&transaction)
                 let after = transaction
-                let changed = after.edited.map(\.key).filter { after[$0] != before[$0] }
-                try checkRequirements(for: changed, from: { before[$0] }, to: { after[$0] })
+                let changed = Set(after.edited.map(\.key).filter { after[$0] != before[$0] })
+                // Values that do not meet a requirement are not used.
+                let held = checkedHeldValues
+                try checkRequirements(
+                    for: changed,
+                    from: { held[$0] ?? before[$0] },
+                    to: { changed.contains($0) ? after[$0] : held[$0] ?? after[$0] }
+                )
                 return result
             }
             try transaction.checkStorable()
@@ -240,6 +246,7 @@ extension SettingsEngine {
             let delivery = state.withLock { state -> StoreDelivery? in
                 guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
                 pendingWritesChanged()
+                state.held.noteLocalChange()
                 return offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
             }
             if let delivery { deliveries.append(delivery) }
@@ -260,8 +267,10 @@ extension SettingsEngine {
             state.withLock { state in
                 guard let entry = state.pendingWrites.remove(key, upTo: version) else { return StoreDelivery.none }
                 pendingWritesChanged()
+                state.held.noteLocalChange()
                 // Another process may have stored a value since, which was hidden until now.
-                let changes = PendingWrites.change(ofKey: key, from: entry.value, to: stored).map { [$0] } ?? []
+                let new = state.value(forKey: key, over: stored)
+                let changes = PendingWrites.change(ofKey: key, from: entry.value, to: new).map { [$0] } ?? []
                 return state.subscribers.offer(StoreCommit(changes: changes, origin: .external))
             }
         }
@@ -274,6 +283,7 @@ extension SettingsEngine {
         let delivery = withValue(forKey: key) { old, state in
             state.pendingWrites.keep(value, forKey: key)
             self.pendingWritesChanged()
+            state.held.noteLocalChange()
             let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
             return self.offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
         }

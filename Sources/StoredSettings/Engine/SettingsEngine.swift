@@ -44,6 +44,7 @@ final class SettingsEngine: Sendable {
 
     struct State {
         var pendingWrites: PendingWrites
+        var held = HeldValues()
         var subscribers = SubscriberTable()
         var reporters: [any SettingsReporter] = []
         var isFinished = false
@@ -128,16 +129,16 @@ extension SettingsEngine {
         forKey key: String,
         _ versionStamp: VersionStamp
     ) -> (value: StoredValue?, version: VersionStamp.Version) {
-        store.withValue(forKey: key) { stored in
-            state.withLock { state in
-                (state.pendingWrites.value(forKey: key, over: stored), versionStamp.version)
+        readingChecked {
+            store.withValue(forKey: key) { stored in
+                state.withLock { state in (state.value(forKey: key, over: stored), versionStamp.version) }
             }
         }
     }
 
     /// The newest value of a key, saved or pending.
     func value(forKey key: String) -> StoredValue? {
-        withValue(forKey: key) { value, _ in value }
+        readingChecked { withValue(forKey: key) { value, _ in value } }
     }
 
     /// Whether the value of a key could not be saved yet.
@@ -147,18 +148,39 @@ extension SettingsEngine {
 
     /// The newest values of all keys, saved or pending.
     func contents() -> [String: StoredValue] {
+        readingChecked {
+            let contents = store.contents()
+            return state.withLock { $0.pendingWrites.applied(to: $0.held.applied(to: contents)) }
+        }
+    }
+
+    /// The newest values of all keys, and those that are used instead because the others do not meet a requirement.
+    func checkedContents() -> (stored: [String: StoredValue], held: [String: StoredValue?]) {
+        readingChecked {
+            let contents = store.contents()
+            return state.withLock { state in
+                let held = state.held.checked.filter { !state.pendingWrites.contains($0.key) }
+                return (state.pendingWrites.applied(to: contents), held)
+            }
+        }
+    }
+
+    /// The newest values of all keys, saved or pending, whether they meet the requirements or not.
+    func uncheckedContents() -> [String: StoredValue] {
         let contents = store.contents()
         return state.withLock { $0.pendingWrites.applied(to: contents) }
     }
 
     /// Reads a value and changes the engine's state before any later change can be recorded.
+    ///
+    /// The value of another process is held until its requirements are checked.
     func withValue<Result: Sendable>(
         forKey key: String,
         _ body: @Sendable (StoredValue?, inout State) -> Result
     ) -> Result {
         store.withValue(forKey: key) { stored in
             state.withLock { state in
-                body(state.pendingWrites.value(forKey: key, over: stored), &state)
+                body(state.value(forKey: key, over: stored), &state)
             }
         }
     }
@@ -173,8 +195,7 @@ extension SettingsEngine {
     func addSubscriber(_ subscriber: some ChangeSubscriber, forKey key: String) -> (
         id: SubscriberID, value: StoredValue?
     ) {
-        store.watch()
-        watchLayers()
+        prepareSubscription()
         let (id, value, isFinished) = withValue(forKey: key) { value, state in
             (state.subscribers.insert(subscriber, forKey: key), value, state.isFinished)
         }
@@ -184,14 +205,21 @@ extension SettingsEngine {
 
     /// Adds a subscriber for some keys, or for every key, which receives every change from now on.
     func addSubscriber(_ subscriber: some ChangeSubscriber, forKeys keys: [String]? = nil) -> SubscriberID {
-        store.watch()
-        watchLayers()
+        prepareSubscription()
         // A read of any key: a store that has not read its contents yet would report all of them as changes.
         let (id, isFinished) = withValue(forKey: "") { _, state in
             (state.subscribers.insert(subscriber, forKeys: keys), state.isFinished)
         }
         if isFinished { subscriber.finish() }
         return id
+    }
+
+    private func prepareSubscription() {
+        store.watch()
+        watchLayers()
+        guard hasRequirements.load(ordering: .acquiring) else { return }
+        // So that the first value is one that was checked.
+        _ = value(forKey: "")
     }
 
     /// Adds a suite of which this one is a layer, and which receives every change from now on.
@@ -211,13 +239,30 @@ extension SettingsEngine {
     }
 }
 
+extension SettingsEngine.State {
+    /// The value that readers see.
+    func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
+        pendingWrites.value(forKey: key, over: held.value(forKey: key, over: stored))
+    }
+
+    /// A commit as readers and subscribers see it.
+    fileprivate mutating func masking(_ commit: StoreCommit) -> PendingWrites.Visible {
+        guard held.isRestricting else { return pendingWrites.masking(commit) }
+        let pending = Set(commit.changes.map(\.key).filter(pendingWrites.contains))
+        var visible = pendingWrites.masking(commit)
+        if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
+        return visible
+    }
+}
+
 extension SettingsEngine: StoreObserver {
     func record(_ commit: StoreCommit) -> StoreDelivery {
         state.withLock { state in
-            let visible = state.pendingWrites.masking(commit)
+            let visible = state.masking(commit)
             if visible.isPendingChanged { pendingWritesChanged() }
             var delivery = offer(visible.commit, to: state.subscribers)
             delivery.recorder = self
+            delivery.isCheckDue = state.held.isCheckDue
             delivery.errors = visible.dropped.map { .pendingWriteDropped($0) }
             return delivery
         }

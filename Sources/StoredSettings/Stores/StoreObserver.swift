@@ -99,6 +99,8 @@ protocol DeliveryReceiver: AnyObject, Sendable {
 public struct StoreDelivery: Sendable {
     var subscribers: [any DeliveryReceiver] = []
     var origin = SettingChangeOrigin.local
+    /// Whether the recorder has to check requirements, which may notify more subscribers.
+    var isCheckDue = false
     /// The failures that the recorder reports.
     var errors: [SettingsError] = []
     /// The observer that recorded the commit.
@@ -113,7 +115,7 @@ public struct StoreDelivery: Sendable {
     ///
     /// Call it once, without holding a lock.
     public func perform() {
-        guard !subscribers.isEmpty || !errors.isEmpty else { return }
+        guard !subscribers.isEmpty || !errors.isEmpty || isCheckDue else { return }
         // The code of the user, and the tasks that it starts, may wait for longer than the caller.
         WaitLimit.runWithout {
             for subscriber in subscribers {
@@ -122,6 +124,7 @@ public struct StoreDelivery: Sendable {
             for error in errors {
                 recorder?.report(error)
             }
+            if isCheckDue, let engine = recorder as? SettingsEngine { engine.checkIfDue() }
         }
     }
 }

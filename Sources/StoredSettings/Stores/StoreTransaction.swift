@@ -42,6 +42,9 @@ public struct StoreTransaction: Sendable {
         }
     }
 
+    /// Whether a value was assigned to a key, which may equal the stored one.
+    func isEdited(_ key: String) -> Bool { place(of: key) != nil }
+
     private func place(of key: String) -> Int? {
         edits.count > Self.fewEdits ? places[key] : edits.firstIndex { $0.key == key }
     }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "A change from outside is used when its requirements are met".
+
+/// The stored values that are not used because they do not meet a requirement, with the values that are used instead.
+///
+/// Readers and subscribers see the values of this table in place of the stored ones, beneath the pending writes. A change by
+/// another process is held until its requirements were checked, which happens under no lock.
+struct HeldValues {
+    /// The value that is used instead of the stored one.
+    struct Entry {
+        var used: StoredValue?
+        /// Whether the stored value was checked.
+        ///
+        /// Otherwise it is used as soon as it is found to meet all requirements.
+        var isChecked: Bool
+    }
+
+    private(set) var entries: [String: Entry] = [:]
+    /// The keys of all requirements.
+    private var restricted: Set<String> = []
+    /// Changes with everything that the result of a check depends on.
+    private(set) var version: UInt64 = 0
+    /// Whether the requirements have to be checked.
+    private(set) var isCheckDue = false
+    /// The number of checks that have ended.
+    private var checks: UInt64 = 0
+    /// The errors that were reported, by the requirement.
+    private var reports: [Requirement.ID: SettingsError] = [:]
+
+    var progress: CheckProgress { CheckProgress(word: checks << 1 | (isCheckDue ? 1 : 0)) }
+
+    /// Whether there are requirements.
+    var isRestricting: Bool { !restricted.isEmpty }
+
+    func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
+        guard let entry = entries[key] else { return stored }
+        return entry.used
+    }
+
+    func applied(to contents: [String: StoredValue]) -> [String: StoredValue] {
+        entries.reduce(into: contents) { $0[$1.key] = $1.value.used }
+    }
+
+    /// The values that are used instead of stored ones that were checked.
+    var checked: [String: StoredValue?] {
+        entries.filter(\.value.isChecked).mapValues(\.used)
+    }
+
+    /// Adds the keys of a requirement, which is checked before the next read.
+    mutating func restrict(_ keys: some Sequence<String>) {
+        restricted.formUnion(keys)
+        (version, isCheckDue) = (version + 1, true)
+    }
+
+    /// Notes that a value of this process has changed, which may meet a requirement that was not met before.
+    mutating func noteLocalChange() {
+        guard isRestricting else { return }
+        version += 1
+        if !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
+    }
+
+    /// Replaces the changes of a commit by those that readers and subscribers see.
+    ///
+    /// - Parameters:
+    ///   - commit: The commit.
+    ///   - visible: The changes that are visible above the pending writes.
+    ///   - wasPending: Whether a pending write has hidden the stored value of a key before.
+    /// - Returns: Whether a value is used that readers do not know.
+    mutating func mask(
+        _ commit: StoreCommit,
+        _ visible: inout [StoreChange],
+        wasPending: (String) -> Bool
+    ) -> Bool {
+        let changes = commit.changes.filter { restricted.contains($0.key) }
+        guard !changes.isEmpty else { return false }
+        var shown = Dictionary(uniqueKeysWithValues: visible.map { ($0.key, $0) })
+        var isChanged = false
+        for change in changes {
+            let key = change.key
+            let entry = entries.removeValue(forKey: key)
+            var before = entry.map(\.used) ?? change.old
+            if wasPending(key) { before = shown[key].map(\.old) ?? change.new }
+            isChanged = isChanged || entry != nil
+            if commit.origin == .external {
+                shown[key] = nil
+                guard PendingWrites.change(ofKey: key, from: before, to: change.new) != nil else { continue }
+                entries[key] = Entry(used: before, isChecked: false)
+                isChanged = true
+            } else if entry != nil, !wasPending(key) {
+                shown[key] = PendingWrites.change(ofKey: key, from: before, to: change.new)
+            }
+        }
+        visible = shown.values.sorted { $0.key < $1.key }
+        version += 1
+        if commit.origin == .external || !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
+        return isChanged
+    }
+
+    /// Ends a check.
+    ///
+    /// - Parameters:
+    ///   - used: The values that are used instead of the stored ones.
+    ///   - errors: The requirements that the stored values do not meet.
+    /// - Returns: The errors to report, and the reported ones that are settled.
+    mutating func endCheck(
+        _ used: [String: StoredValue?],
+        _ errors: [Requirement.ID: SettingsError]
+    ) -> (new: [SettingsError], settled: [SettingsError]) {
+        entries = used.mapValues { Entry(used: $0, isChecked: true) }
+        (version, isCheckDue, checks) = (version + 1, false, checks &+ 1)
+        let new = errors.filter { reports[$0.key] == nil }
+        let settled = reports.filter { errors[$0.key] == nil }
+        reports = reports.filter { errors[$0.key] != nil }.merging(new) { first, _ in first }
+        return (new.values.sorted { $0.fact < $1.fact }, settled.values.sorted { $0.fact < $1.fact })
+    }
+}
+
+/// How many checks of the requirements have ended, and whether another one is due.
+struct CheckProgress: Equatable {
+    let word: UInt64
+
+    var isCheckDue: Bool { word & 1 == 1 }
+}

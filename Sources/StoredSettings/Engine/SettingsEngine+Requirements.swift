@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "A change from outside is used when its requirements are met".
+
+import Synchronization
+
+extension SettingsEngine {
+    /// Whether the current thread is checking the requirements, and so reads values that are held.
+    @TaskLocal private static var isChecking = false
+
+    /// The number of times that a check begins again because a value has changed meanwhile.
+    private static let mostChecks = 100
+
+    /// Reads values, after the requirements on changes of other processes were checked.
+    ///
+    /// - Parameter read: Reads values. It may run more than once.
+    /// - Returns: The result of the last run.
+    func readingChecked<Result>(_ read: () -> Result) -> Result {
+        for _ in 0..<Self.mostChecks {
+            let before = state.checkProgress
+            let result = read()
+            // Reading can record a change of another process, and end with the check of it.
+            let after = state.checkProgress
+            if after == before, !after.isCheckDue { return result }
+            // A transaction sees the stored values, and its caller holds the lock.
+            guard !Self.isChecking, TransactionScope.current == nil else { return result }
+            if after.isCheckDue { checkRequirements() }
+        }
+        return read()
+    }
+
+    /// Whether the stored value of a setting is not used because it does not meet a requirement.
+    func isHeld(_ keys: StoredKeys) -> Bool {
+        let held = checkedContents().held
+        return keys.all.contains { held[$0] != nil }
+    }
+
+    /// The values that are used instead of stored ones that were checked.
+    var checkedHeldValues: [String: StoredValue?] {
+        guard hasRequirements.load(ordering: .acquiring) else { return [:] }
+        return state.withLock { $0.held.checked }
+    }
+
+    /// Checks all requirements, if a value has changed since the last check, and reports those that are not met.
+    ///
+    /// It runs code of the user, so the caller holds no lock.
+    func checkRequirements() {
+        Self.$isChecking.withValue(true) {
+            for _ in 0..<Self.mostChecks {
+                let version = state.withLock { $0.held.version }
+                // Reading can record changes of other processes.
+                let stored = store.contents()
+                let (held, pending) = state.withLock { ($0.held, $0.pendingWrites) }
+                guard held.isCheckDue else { return }
+                guard held.version == version else { continue }
+                let check = RequirementCheck(requirementTable.withLock(\.all), stored, held, pending, of: self)
+                if end(check, since: held.version) { return }
+            }
+        }
+    }
+
+    /// Checks the requirements after a change that may concern them was recorded.
+    func checkIfDue() {
+        // A check that is running begins again.
+        guard state.checkProgress.isCheckDue, !Self.isChecking else { return }
+        afterTransaction { [self] in checkRequirements() }
+    }
+
+    /// Uses the result of a check, and notifies the subscribers of the values that change.
+    ///
+    /// - Returns: `false` if a value has changed since the check began.
+    private func end(_ check: RequirementCheck, since version: UInt64) -> Bool {
+        let outcome = store.withValue(forKey: "") { _ in
+            state.withLock { state -> (StoreDelivery, new: [SettingsError], settled: [SettingsError])? in
+                guard state.held.version == version else { return nil }
+                let keys = Set(check.used.keys).union(state.held.entries.keys)
+                let changes = keys.compactMap { key -> StoreChange? in
+                    guard !state.pendingWrites.contains(key) else { return nil }
+                    let old = state.held.value(forKey: key, over: check.stored[key])
+                    return PendingWrites.change(ofKey: key, from: old, to: check.used[key] ?? check.stored[key])
+                }
+                let (new, settled) = state.held.endCheck(check.used, check.errors)
+                self.invalidate()
+                let commit = StoreCommit(changes: changes.sorted { $0.key < $1.key }, origin: .external)
+                return (state.subscribers.offer(commit), new, settled)
+            }
+        }
+        guard let (delivery, new, settled) = outcome else { return false }
+        retainUsedValues(of: check)
+        afterTransaction { delivery.perform() }
+        for error in settled { reportRecovery(from: error) }
+        for error in new { report(error) }
+        return true
+    }
+
+    /// Retains the values that are used, for processes that begin while the others are stored.
+    private func retainUsedValues(of check: RequirementCheck) {
+        guard let store = store as? any RecoveringStore else { return }
+        for case (let key, let used?) in check.used {
+            // A secret that was replaced must not survive on the disk.
+            if let stored = check.stored[key], !isSecret(key) { store.retain(used, insteadOf: stored, forKey: key) }
+        }
+    }
+}
+
+/// Which stored values are used, and which are replaced because they do not meet a requirement.
+struct RequirementCheck {
+    let stored: [String: StoredValue]
+    /// The values that are used instead of stored ones.
+    private(set) var used: [String: StoredValue?] = [:]
+    /// The requirements that the stored values do not meet.
+    private(set) var errors: [Requirement.ID: SettingsError] = [:]
+
+    private let held: HeldValues
+    private let pending: PendingWrites
+
+    init(
+        _ requirements: [Requirement],
+        _ stored: [String: StoredValue],
+        _ held: HeldValues,
+        _ pending: PendingWrites,
+        of engine: SettingsEngine
+    ) {
+        (self.stored, self.held, self.pending) = (stored, held, pending)
+        var unmet: [Requirement] = []
+        for requirement in requirements {
+            requirement.prepare(value)
+            if !isMet(requirement, value) { unmet.append(requirement) }
+        }
+        replaceValues(requirements, in: engine.store as? any RecoveringStore)
+        for requirement in unmet {
+            let isReplaced = isMet(requirement, value)
+            errors[requirement.id] = engine.error(of: requirement, with: pendingOrStored, isReplaced: isReplaced)
+        }
+    }
+
+    /// The value that is used.
+    private func value(forKey key: String) -> StoredValue? {
+        pending.value(forKey: key, over: used[key] ?? stored[key])
+    }
+
+    private func pendingOrStored(forKey key: String) -> StoredValue? {
+        pending.value(forKey: key, over: stored[key])
+    }
+
+    private func isMet(_ requirement: Requirement, _ value: (String) -> StoredValue?) -> Bool {
+        do {
+            try requirement.check(requirement.combination(value))
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Replaces values until all requirements are met that can be.
+    ///
+    /// Values that were replaced for one requirement may not meet another one that has been met.
+    private mutating func replaceValues(_ requirements: [Requirement], in store: (any RecoveringStore)?) {
+        for _ in requirements {
+            var isReplaced = false
+            for requirement in requirements where !isMet(requirement, value) {
+                isReplaced = replaceValues(of: requirement, in: store) || isReplaced
+            }
+            guard isReplaced else { return }
+        }
+    }
+
+    /// Replaces the values of a requirement by the last ones that meet it, or by none, so that the defaults are used.
+    ///
+    /// - Returns: Whether there are such values.
+    private mutating func replaceValues(of requirement: Requirement, in store: (any RecoveringStore)?) -> Bool {
+        let candidates: [(String) -> StoredValue?] = [
+            { [held, stored] in held.value(forKey: $0, over: stored[$0]) },
+            { [stored] in store?.copiedLastGoodValue(forKey: $0) ?? stored[$0] },
+            { _ in nil },
+        ]
+        for candidate in candidates {
+            let new = { [pending] in pending.value(forKey: $0, over: candidate($0)) }
+            requirement.prepare(new)
+            guard isMet(requirement, new) else { continue }
+            for key in requirement.keys.flatMap(\.all) {
+                let value = candidate(key)
+                used[key] = value == stored[key] ? nil : .some(value)
+            }
+            return true
+        }
+        return false
+    }
+}

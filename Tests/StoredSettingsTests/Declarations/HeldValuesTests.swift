@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "A change from outside is used when its requirements are met".
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Requirements on edited files, and on changes of other programs")
+struct HeldValuesTests {
+    private let reporter = RecordingReporter()
+
+    private struct Pool {
+        let suite: SettingsSuite
+        @DefaultStorage var least: Int
+        @DefaultStorage var most: Int
+        @DefaultStorage var limit: Int
+        let catalog: SettingsCatalog
+
+        init(_ suite: SettingsSuite) {
+            self.suite = suite
+            _least = DefaultStorage(wrappedValue: 1, key: "least", suite: suite, in: 0...1_000)
+            _most = DefaultStorage(wrappedValue: 10, key: "most", suite: suite, in: 0...1_000)
+            _limit = DefaultStorage(wrappedValue: 900, key: "limit", suite: suite)
+            catalog = SettingsCatalog(_least, _most, _limit)
+            catalog.require("least is at most most", $least, $most) { $0 <= $1 }
+            catalog.require("most is at most limit", $most, $limit) { $0 <= $1 }
+        }
+
+        var values: [Int] { [least, most] }
+    }
+
+    private struct Process {
+        let path: String
+        let store: FileStore
+        let pool: Pool
+
+        init(_ path: String, _ reporter: RecordingReporter) {
+            self.path = path
+            // On a busy machine, a test may hold the lock for longer than a process should.
+            let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+            store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
+            pool = Pool(SettingsSuite(store: store, reporter: reporter))
+        }
+
+        /// Replaces the file, and notices it.
+        func edit(_ text: String) throws {
+            try path.replaceFile(with: text)
+            store.look()
+        }
+    }
+
+    /// Runs a body with a process in whose file `least` is 5 and `most` is 40.
+    private func withProcess(_ body: (Process) async throws -> Void) async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let process = Process(directory + "/settings.json", reporter)
+            try process.pool.$least.set(5)
+            try process.pool.$most.set(40)
+            try process.pool.suite.checkpoint()
+            try await body(process)
+            process.store.close()
+        }
+    }
+
+    private static let unmet = "{\n  \"least\": 30,\n  \"most\": 3\n}"
+
+    @Test(
+        "values of an edit that do not meet a requirement are not used, explained, reported once, and listed by validate"
+    )
+    func edited() async throws {
+        try await withProcess { process in
+            let pool = process.pool
+            #expect(pool.values == [5, 40])
+            try process.edit(Self.unmet)
+            #expect(pool.values == [5, 40])
+            #expect(pool.suite.snapshot() == ["least": 5, "most": 40])
+            let explanation = pool.$most.explain()
+            #expect(explanation.layer == .lastGood)
+            let error = try #require(explanation.problem)
+            #expect(error.code == .requirementNotMet)
+            #expect(error.location?.line == 2)
+            #expect(error.consequence.contains("the last values that meet it are used"))
+            #expect(pool.catalog.findProblems().errors.map(\.message) == [error.message])
+            #expect(reporter.errors.map(\.message) == [error.message])
+            try process.edit(Self.unmet.replacing("30", with: "31"))
+            #expect(pool.values == [5, 40])
+            #expect(reporter.errors.count == 1)
+            #expect(try process.path.fileContents == Self.unmet.replacing("30", with: "31"))
+        }
+    }
+
+    @Test("a second edit that meets the requirements together with the first one makes both values valid")
+    func corrected() async throws {
+        try await withProcess { process in
+            try process.edit(#"{"least": 60, "most": 40}"#)
+            #expect(process.pool.values == [5, 40])
+            try process.edit(#"{"least": 60, "most": 70}"#)
+            #expect(process.pool.values == [60, 70])
+            #expect(process.pool.$least.explain().problem == nil)
+            #expect(reporter.errors.count == 1)
+            #expect(reporter.recoveries.map(\.code) == [.requirementNotMet])
+        }
+    }
+
+    @Test(
+        "a set is checked with the values that are used, and makes stored values valid that meet the requirements with it"
+    )
+    func set() async throws {
+        try await withProcess { process in
+            let pool = process.pool
+            try process.edit(Self.unmet)
+            #expect(throws: SettingsError(.requirementNotMet, fact: "")) { try pool.$least.set(41) }
+            try pool.$least.set(6)
+            #expect(pool.values == [6, 40])
+            #expect(process.store.contents() == ["least": 6, "most": 3])
+            #expect(reporter.recoveries.isEmpty)
+            try pool.$least.set(2)
+            #expect(pool.values == [2, 3])
+            #expect(reporter.recoveries.map(\.code) == [.requirementNotMet])
+        }
+    }
+
+    @Test("updates and transactions work on the values that are used")
+    func updated() async throws {
+        try await withProcess { process in
+            let pool = process.pool
+            try process.edit(Self.unmet)
+            #expect(throws: SettingsError(.requirementNotMet, fact: "")) { try pool.$least.update { $0 += 36 } }
+            try pool.$most.update { $0 += 1 }
+            #expect(process.store.contents() == ["least": 30, "most": 41])
+            // Now both stored values are valid.
+            #expect(pool.values == [30, 41])
+            try pool.suite.checkpoint()
+            try process.edit(Self.unmet)
+            try pool.suite.transaction {
+                #expect($0[pool.$least] == 30)
+                #expect($0[pool.$most] == 41)
+                #expect($0[storedValueFor: "most"] == 3)
+                $0[pool.$least] = 7
+                #expect($0[pool.$least] == 7)
+            }
+            #expect(pool.values == [7, 41])
+        }
+    }
+
+    @Test("streams and observers receive only values that meet the requirements, those of one edit together")
+    func observed() async throws {
+        try await withProcess { process in
+            let pool = process.pool
+            let seen = Mutex<[[Int]]>([])
+            let observations = [pool.$least, pool.$most]
+                .map { setting in
+                    setting.observe { _ in seen.withLock { $0.append(pool.values) } }
+                }
+            try process.edit(Self.unmet)
+            try process.edit(#"{"least": 60, "most": 70}"#)
+            await eventually("both changes are delivered") { seen.withLock { $0.count } == 2 }
+            #expect(seen.withLock { $0 } == [[60, 70], [60, 70]])
+            withExtendedLifetime(observations) {}
+        }
+    }
+
+    @Test("values that were replaced for one requirement meet the others, too")
+    func chained() async throws {
+        try await withProcess { process in
+            let pool = process.pool
+            // The new limit would be too low for the value of `most` that is used instead of 3.
+            try process.edit(#"{"least": 30, "most": 3, "limit": 20}"#)
+            #expect(pool.values + [pool.limit] == [5, 40, 900])
+            try process.edit(#"{"least": 2, "most": 3, "limit": 20}"#)
+            #expect(pool.values + [pool.limit] == [2, 3, 20])
+        }
+    }
+
+    @Test(
+        "a new process uses the last good copy, also after a checkpoint, and then the defaults",
+        arguments: [true, false]
+    )
+    func restarted(hasCopy: Bool) async throws {
+        try await withProcess { process in
+            try process.edit(Self.unmet)
+            #expect(process.pool.values == [5, 40])
+            try process.pool.suite.setStoredValue(1, forKey: "other")
+            try process.pool.suite.checkpoint()
+            if !hasCopy { try FileManager.default.removeItem(atPath: process.path + ".last-good") }
+            let later = Process(process.path, reporter)
+            #expect(later.pool.values == (hasCopy ? [5, 40] : [1, 10]))
+            #expect(later.store.contents()["most"] == 3)
+            later.store.close()
+        }
+    }
+
+    @Test("without any values that meet it, the values are used as they are")
+    func impossible() async throws {
+        try await withProcess { process in
+            let pool = process.pool
+            #expect(pool.values == [5, 40])
+            pool.catalog.require("impossible", pool.$least, pool.$most) { _, _ in false }
+            #expect(pool.values == [5, 40])
+            #expect(reporter.errors.map(\.consequence) == ["the values are used as they are"])
+            #expect(pool.$most.explain().layer == .store)
+        }
+    }
+
+    @Test("the first read after a change by another program returns it if it meets the requirements")
+    func firstRead() async throws {
+        try await withProcess { process in
+            let other = Process(process.path, reporter)
+            for value in 50...60 {
+                try other.pool.$most.set(value)
+                #expect(process.pool.most == value)
+                try other.pool.$most.set(value + 100)
+                #expect(process.pool.suite.snapshot()["most"] == .integer(Int128(value + 100)))
+                try other.pool.$most.set(value + 200)
+                var stream = process.pool.$most.values.makeAsyncIterator()
+                #expect(await stream.next() == value + 200)
+            }
+            other.store.close()
+        }
+    }
+
+    @Test("an increment by another program between a check and an update is not lost")
+    func increments() async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/settings.json"
+            let processes = [Process(path, reporter), Process(path, reporter)]
+            await withTaskGroup(of: Void.self) { group in
+                for process in processes {
+                    group.addTask {
+                        await onThread {
+                            for _ in 1...300 {
+                                #expect(throws: Never.self) { try process.pool.$most.update { $0 += 1 } }
+                            }
+                        }
+                    }
+                }
+            }
+            for process in processes {
+                #expect(process.store.contents()["most"] == 610)
+                #expect(process.pool.most == 610)
+                process.store.close()
+            }
+        }
+    }
+}
