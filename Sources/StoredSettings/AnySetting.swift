@@ -33,6 +33,26 @@ public struct AnySetting: Sendable {
     /// The name of the type of the values, such as `Int` or `Optional<LogLevel>`.
     public var typeName: String { base.typeName }
 
+    /// The name of the flag on the command line, without the two dashes, such as `log-level`; `nil` if the suite does not read
+    /// the command line, or the key has no letters and digits.
+    ///
+    /// It follows from the key, unless ``SettingTraits/flag`` is another one.
+    public var flag: String? {
+        name(in: .commandLine).map { String($0.dropFirst(2)) }
+    }
+
+    /// The name of the environment variable, such as `ACME_LOG_LEVEL`; `nil` if the suite does not read the environment, or the
+    /// key has no letters and digits.
+    ///
+    /// It follows from the prefix of the suite's variables and the key, unless ``SettingTraits/environmentVariable`` is another
+    /// one. If the suite has several prefixes, it is the variable that takes precedence.
+    public var environmentVariable: String? { name(in: .environment) }
+
+    /// The name in the first override of a layer.
+    private func name(in layer: SettingsLayer) -> String? {
+        suite.layers?.overrides.first { $0.layer == layer }.flatMap { names(in: $0).current }
+    }
+
     /// The valid values as they are written in source, such as `1...65535`, or as a list, such as `text, json`; `nil` when
     /// all are valid, or only a closure decides.
     public var validValues: String? { base.valid?.text }
@@ -69,7 +89,11 @@ public struct AnySetting: Sendable {
     /// - Parameter text: The text, in the form of a flag's value.
     /// - Throws: ``SettingsError`` when the text is no valid value.
     public func check(text: String) throws {
-        _ = try base.storedValue(ofText: text)
+        do {
+            _ = try base.storedValue(ofText: text)
+        } catch let error as SettingsError {
+            throw error.ofTypedText(consequence: "the setting does not accept it")
+        }
     }
 
     /// Removes the stored value, and throws if that fails.
@@ -134,7 +158,7 @@ public struct AnySetting: Sendable {
     func text(of current: CurrentValue) -> String? {
         // A stored null is the `nil` of an optional type.
         guard let value = current.value, value != .null else { return nil }
-        return isSecret || current.isFromSecretFile ? SettingTraits.redactedText : base.text(of: value)
+        return isSecret || current.isFromSecretFile ? SettingTraits.redactedText : base.text(of: base.written(value))
     }
 }
 
@@ -192,9 +216,15 @@ package protocol CatalogSetting: Sendable {
     func check(_ stored: StoredValue) throws
     func remove() throws
     func reset()
+    /// Returns a value as a person would write it; scripts receive ``text(of:)`` of the value itself.
+    func written(_ stored: StoredValue) -> StoredValue
     func text(of value: StoredValue) -> String
     func findProblems() -> [SettingsError]
     func makeStoredValues() -> any StoredValueIterator
+}
+
+extension CatalogSetting {
+    package func written(_ stored: StoredValue) -> StoredValue { stored }
 }
 
 /// The value of a setting at one moment.

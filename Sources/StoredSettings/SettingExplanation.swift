@@ -107,7 +107,7 @@ extension Setting {
         let isSecret = box.key.metadata.traits.isSecret || candidate.layer == .secretFile
         do {
             guard let stored = try box.key.conversion.encode(candidate.value) else { return "nil" }
-            return isSecret ? SettingTraits.redactedText : stored.description
+            return isSecret ? SettingTraits.redactedText : box.key.conversion.written(stored).description
         } catch {
             return isSecret ? SettingTraits.redactedText : "\(candidate.value)"
         }

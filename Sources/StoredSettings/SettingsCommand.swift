@@ -27,12 +27,20 @@ public struct SettingsCommand: Sendable {
     /// - Parameters:
     ///   - catalog: The settings.
     ///   - name: The name of the command, as people type it after the name of the program.
-    public init(_ catalog: SettingsCatalog, name: String = "config") {
-        self.init(catalog, name: name, console: .process)
+    ///   - program: The name of the program in help, messages and completion scripts; `nil` for that of the executable. Give
+    ///     it if people start the program by another name.
+    public init(_ catalog: SettingsCatalog, name: String = "config", program: String? = nil) {
+        self.init(catalog, name: name, program: program, console: .process)
     }
 
-    package init(_ catalog: SettingsCatalog, name: String = "config", console: CommandConsole) {
-        self.init(CommandSettings(catalog), CommandProgram(executable: console.program, name: name), console)
+    package init(
+        _ catalog: SettingsCatalog,
+        name: String = "config",
+        program: String? = nil,
+        console: CommandConsole
+    ) {
+        let program = CommandProgram(executable: program ?? console.program, name: name)
+        self.init(CommandSettings(catalog), program, console)
     }
 
     /// Creates a command.

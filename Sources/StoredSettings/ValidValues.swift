@@ -76,7 +76,7 @@ extension ValidValues {
     /// The valid values, if they are listed; `nil` for other types.
     var list: [Value]? { self as? [Value] ?? (self as? any ListedValues)?.anyList as? [Value] }
 
-    /// The valid values as they are written in source.
+    /// The valid values as they are written in source; limits that are durations as they are written in overrides.
     var sourceText: String {
         (self as? any LimitedValues)?.sourceText ?? "\(self)"
     }
@@ -101,25 +101,30 @@ private protocol LimitedValues {
 
 extension ClosedRange: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: upperBound) }
-    fileprivate var sourceText: String { "\(self)" }
+    fileprivate var sourceText: String { "\(written(lowerBound))...\(written(upperBound))" }
 }
 
 extension Range: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: upperBound, isUpperExcluded: true) }
-    fileprivate var sourceText: String { "\(self)" }
+    fileprivate var sourceText: String { "\(written(lowerBound))..<\(written(upperBound))" }
 }
 
 extension PartialRangeFrom: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: nil) }
-    fileprivate var sourceText: String { "\(lowerBound)..." }
+    fileprivate var sourceText: String { "\(written(lowerBound))..." }
 }
 
 extension PartialRangeThrough: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound) }
-    fileprivate var sourceText: String { "...\(upperBound)" }
+    fileprivate var sourceText: String { "...\(written(upperBound))" }
 }
 
 extension PartialRangeUpTo: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound, isUpperExcluded: true) }
-    fileprivate var sourceText: String { "..<\(upperBound)" }
+    fileprivate var sourceText: String { "..<\(written(upperBound))" }
+}
+
+/// Returns the limit of a range, for people.
+private func written<Bound>(_ bound: Bound) -> String {
+    (bound as? Duration).map(DurationText.written) ?? "\(bound)"
 }

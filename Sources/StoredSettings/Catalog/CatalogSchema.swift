@@ -51,7 +51,7 @@ extension AnySetting {
             schema = ["enum": .array(choices.map(\.storedAsJSON))]
         }
         if let limits = base.valid?.limits { schema = schema.limited(by: limits) }
-        if !isSecret, let value = base.defaultStoredValue { schema["default"] = value }
+        if !isSecret, let value = base.defaultStoredValue { schema["default"] = base.written(value) }
         let help = help.sentences
         if !help.isEmpty { schema["description"] = .string(help) }
         if let deprecation = traits.deprecation {

@@ -59,6 +59,8 @@ extension Setting: CatalogSetting {
         }
     }
 
+    package func written(_ stored: StoredValue) -> StoredValue { box.key.conversion.written(stored) }
+
     package func text(of value: StoredValue) -> String {
         // A setting of any stored value reads JSON first.
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
@@ -71,17 +73,26 @@ extension Setting: CatalogSetting {
             .compactMap { reading in
                 if case .failure(let error) = reading.result { error } else { nil }
             }
-        guard let stored = box.storedValue else { return problems }
+        let overrideCount = problems.count
         do {
-            _ = try box.decode(stored)
+            if let stored = box.storedValue { _ = try box.decode(stored) }
         } catch {
-            var error = box.unreadable(error)
-            let layer = summary.layer
-            let used = [.default, .lastGood].contains(layer) ? "the \(layer)" : "the value of the \(layer)"
-            error.consequence = "\(used) is used, and the stored value is left as it is"
-            problems.append(error)
+            problems.append(box.unreadable(error))
+        }
+        guard !problems.isEmpty else { return [] }
+        // The program may stop because of these errors.
+        let used = "if the program continues, \(phraseOfValueInUse) is used"
+        for index in problems.indices {
+            problems[index].consequence =
+                index < overrideCount ? used : "\(used), and the stored value is left as it is"
         }
         return problems
+    }
+
+    private var phraseOfValueInUse: String {
+        let explanation = explain()
+        if let source = explanation.source { return "the value of \(source)" }
+        return explanation.layer == .store ? "the stored value" : "the \(explanation.layer)"
     }
 
     package func makeStoredValues() -> any StoredValueIterator {

@@ -94,7 +94,7 @@ extension SampleEntry {
         let line = facts.compactMap { $0 }.joined(separator: "; ")
         if !line.isEmpty { comments.append(line) }
         name = setting.key
-        let value = setting.isSecret ? nil : setting.base.defaultStoredValue
+        let value = setting.isSecret ? nil : setting.base.defaultStoredValue.map(setting.base.written)
         self.value = value ?? .null
         isActive = value != nil
     }

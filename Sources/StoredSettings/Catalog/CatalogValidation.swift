@@ -96,7 +96,7 @@ extension SettingsCatalog {
             errors += suite.engine.requirementErrors(for: settings(of: suite).map(\.key))
             let contents = suite.engine.contents()
             if let problem = suite.engine.store.problem {
-                errors.append(suite.naming(problem))
+                errors.append(suite.naming(problem.ifContinued))
             } else {
                 let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
                 unknown += suite.unknownKeys(in: contents, among: keys).map { (suite, $0) }
@@ -104,7 +104,7 @@ extension SettingsCatalog {
         }
         for suite in suites {
             guard let snapshot = suite.layers?.snapshot else { continue }
-            errors += snapshot.problems.map(suite.naming)
+            errors += snapshot.problems.map { suite.naming($0.ifContinued) }
             let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
             unknown += snapshot.documents.flatMap { suite.unknownKeys(in: $0, among: keys) }.map { (suite, $0) }
         }
@@ -151,6 +151,15 @@ extension SettingsCatalog {
                     return (suite, error)
                 }
         }
+    }
+}
+
+extension SettingsError {
+    /// The error with a consequence that is true also when the program stops because of it.
+    fileprivate var ifContinued: SettingsError {
+        var error = self
+        if !consequence.isEmpty { error.consequence = "if the program continues, \(consequence)" }
+        return error
     }
 }
 

@@ -86,7 +86,7 @@ package struct CommandFailure: Error {
     package init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let error as SettingsError: self.init(CommandExit.code(of: error), error.message)
+        case let error as SettingsError: self.init(CommandExit.code(of: error), error.inCommand.message)
         // The reader of the output has seen enough.
         case let error as SystemError where error.number == Errno.brokenPipe && error.call == .write:
             self.init(CommandExit.success)
@@ -106,5 +106,15 @@ package struct CommandFailure: Error {
     /// - Returns: The failure.
     package static func usage(_ fact: String, fix: String) -> CommandFailure {
         CommandFailure(CommandExit.usage, "\(fact). Nothing is changed. \(fix)" + (fix.hasSuffix("?") ? "" : "."))
+    }
+}
+
+extension SettingsError {
+    /// The error with a fix for a person at a shell, who has no transactions and assigns nothing.
+    fileprivate var inCommand: SettingsError {
+        var error = self
+        error.remedy = remedy.replacing("assign a", with: "set a")
+            .replacing("in one transaction", with: "in one command")
+        return error
     }
 }

@@ -9,6 +9,7 @@ extension CommandInvocation {
         let before = settings.suites.map(values)
         var contents = before.map(\.contents)
         let text = try editedText(before.map(\.values))
+        for suite in settings.suites { showProblem(of: suite) }
         let directory = try privateDirectory()
         let file = directory.appending("settings.json")
         // What a person has typed, and could not be stored.
@@ -48,6 +49,18 @@ extension CommandInvocation {
                 if failure.code == CommandExit.temporary { contents = settings.suites.map { $0.engine.contents() } }
             }
         }
+    }
+
+    /// Says that the editor shows earlier values, if those of a suite cannot be read.
+    private func showProblem(of suite: SettingsSuite) {
+        guard let problem = suite.engine.store.problem else { return }
+        let place = problem.location.map { " (\($0))" } ?? ""
+        console.show(
+            message: """
+                \(program): \(problem.fact)\(place). The editor shows the last good values of \(suite.name), and changes of \
+                them can be stored only when that is corrected.
+                """
+        )
     }
 
     /// Returns the contents of the file: with the help as comments, unless there are several suites.

@@ -10,7 +10,8 @@ extension CommandInvocation {
             do {
                 edits.add(try setting.base.storedValue(ofText: text), for: setting)
             } catch {
-                failures.append(CommandFailure(error))
+                let typed = (error as? SettingsError)?.ofTypedText(consequence: "nothing is changed")
+                failures.append(CommandFailure(typed ?? error))
             }
         }
         if let first = failures.first { throw CommandFailure(first.code, messages: failures.flatMap(\.messages)) }

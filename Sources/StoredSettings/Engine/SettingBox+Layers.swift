@@ -31,8 +31,8 @@ extension SettingBox {
         let snapshot = layers.snapshot(including: names, ofKey: key.name)
         var readings = snapshot.managed.compactMap { reading(of: $0, .managed) }
         readings += layers.overrides.compactMap(reading)
-        readings += names.named.compactMap { reading(ofSecretIn: $0, snapshot, isRequired: true) }
-        readings += names.possible.compactMap { reading(ofSecretIn: $0, snapshot, isRequired: false) }
+        readings += names.named.compactMap { reading(ofSecretIn: $0.path, snapshot, namedBy: $0) }
+        readings += names.possible.compactMap { reading(ofSecretIn: $0, snapshot, namedBy: nil) }
         store(readings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
         return readings
     }
@@ -134,24 +134,34 @@ extension SettingBox {
     /// Reads a secret; `nil` if there is none.
     ///
     /// Its errors contain no text of a conversion or a validator, even if the setting is not declared as secret.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - snapshot: The contents of the files.
+    ///   - file: The file with the variable that names it, so that it has to exist; `nil` for a file of a directory.
+    /// - Returns: The reading.
     private func reading(
         ofSecretIn path: FilePath,
         _ snapshot: LayerSnapshot,
-        isRequired: Bool
+        namedBy file: SecretNames.Named?
     ) -> LayerReading<Value>? {
         let source = path.description
         guard let secret = snapshot.secrets[path] else {
-            return isRequired ? failure(.missingSecret(path), from: source) : nil
+            return file.map { failure(.missingSecret($0), from: source) }
         }
         guard let text = secret.text else {
-            return secret.problem.map { failure($0, from: source) }
+            return secret.problem.map { problem in
+                failure(file.map(problem.naming) ?? problem, from: source)
+            }
         }
         do {
             let value = try value(ofText: text)
             return LayerReading(layer: .secretFile, source: source, result: .success(value))
         } catch {
             let cause = SettingsError.wrapping(error, as: .invalidValue).withoutUserText
-            var problem = unusable(cause, from: source, .secretFile)
+            var problem =
+                file.map { unusable(cause, from: $0.phrase, .secretFile, omission: "unset \($0.variable)") }
+                ?? unusable(cause, from: source, .secretFile)
             problem.location = SettingsError.Location(file: source)
             return failure(problem, from: source)
         }

@@ -127,6 +127,8 @@ extension SettingBox {
             for text in texts.dropLast() { _ = try decoded([text]) }
         }
         if let value = try decodedList([last], &failures) { return value }
+        // An empty string has no parts. Its first interpretation is the string itself, and that error says that it is empty.
+        if last.isEmpty, let first = failures.first { throw first.ofEmptyText }
         throw SettingsError.mostSpecific(of: failures)
     }
 
@@ -188,8 +190,21 @@ extension SettingBox {
 // MARK: - Errors
 
 extension SettingBox {
-    func unusable(_ cause: SettingsError, from source: String, _ layer: SettingsLayer) -> SettingsError {
-        let (verb, omission) =
+    /// The error of a value above the store that cannot be used.
+    ///
+    /// - Parameters:
+    ///   - cause: Why it cannot be used.
+    ///   - source: The flag, the variable or the file.
+    ///   - layer: The layer.
+    ///   - omission: How to do without the value; `nil` for the way of the layer.
+    /// - Returns: The error.
+    func unusable(
+        _ cause: SettingsError,
+        from source: String,
+        _ layer: SettingsLayer,
+        omission: String? = nil
+    ) -> SettingsError {
+        let (verb, usualOmission) =
             switch layer {
             case .environment: ("set \(source) to", "unset it")
             case .secretFile: ("write to that file", "remove it")
@@ -204,7 +219,7 @@ extension SettingBox {
             cause.code,
             fact: "\(source) cannot be used: \(cause.fact)",
             consequence: "it is ignored, and the next layer is used",
-            remedy: "\(correction), or \(omission)",
+            remedy: "\(correction), or \(omission ?? usualOmission)",
             key: key.name,
             underlying: cause.underlying
         )
@@ -216,7 +231,7 @@ extension SettingBox {
     /// The texts of all valid values if they are listed, or of all values of the type; `nil` for a type without a list of its
     /// values, and for a setting with a bridge.
     var choices: [String]? {
-        key.validator.valid?.choices?.map(\.text) ?? (key.hasOwnConversion ? Choices.texts(of: Value.self) : nil)
+        key.validator.valid?.choiceTexts ?? (key.hasOwnConversion ? Choices.texts(of: Value.self) : nil)
     }
 
     /// A description of the valid overrides of this setting, derived from its type and its default.
@@ -293,5 +308,19 @@ extension SettingsError {
             ?? failures.last { !$0.path.isEmpty }
             ?? failures.first
             ?? .invalidValue("the value is empty")
+    }
+
+    /// The error of an empty string, whose fact says so.
+    fileprivate var ofEmptyText: SettingsError {
+        guard !fact.contains(StoredValue.string("").phrase) else { return self }
+        var error = SettingsError(
+            code,
+            fact: "the value is empty: \(fact)",
+            consequence: consequence,
+            remedy: remedy,
+            underlying: underlying
+        )
+        error.path = path
+        return error
     }
 }

@@ -129,6 +129,19 @@ struct SettingConversion<Value: Sendable>: Sendable {
     /// The type that converts: the values' own type, or the bridge.
     let converter: Any.Type
 
+    /// Returns a stored value as a person would write it: `10ms` for a duration that is stored as `0.01s`.
+    func written(_ stored: StoredValue) -> StoredValue {
+        guard converter == Duration.self || converter == Duration?.self, case .string(let text) = stored else {
+            return stored
+        }
+        do {
+            return .string(DurationText.written(try DurationText.duration(from: text)))
+        } catch {
+            // A text that is no duration is shown as it is.
+            return stored
+        }
+    }
+
     static func bridged<Bridge: StoredValueBridge<Value>>(by bridge: Bridge) -> Self {
         SettingConversion(
             decode: { try bridge.value(from: $0) },

@@ -32,6 +32,8 @@ struct Validator<Value: Sendable>: Sendable {
             ValidDescription.Limits(valid, conversion)
         } choices: {
             Self.choices(of: valid, conversion)
+        } choiceText: {
+            conversion.written($0).text
         } text: {
             valid.sourceText
         }
@@ -108,14 +110,16 @@ package struct ValidDescription: Sendable {
 
     private let makeLimits: @Sendable () -> Limits?
     private let makeChoices: @Sendable () -> [StoredValue]?
+    private let textOfChoice: @Sendable (StoredValue) -> String
     private let makeText: @Sendable () -> String
 
     fileprivate init(
         limits: @escaping @Sendable () -> Limits?,
         choices: @escaping @Sendable () -> [StoredValue]?,
+        choiceText: @escaping @Sendable (StoredValue) -> String,
         text: @escaping @Sendable () -> String
     ) {
-        (makeLimits, makeChoices, makeText) = (limits, choices, text)
+        (makeLimits, makeChoices, textOfChoice, makeText) = (limits, choices, choiceText, text)
     }
 
     /// The limits; `nil` for values that are no range.
@@ -124,8 +128,11 @@ package struct ValidDescription: Sendable {
     /// The stored forms of all valid values; `nil` if they are not listed.
     var choices: [StoredValue]? { makeChoices() }
 
+    /// The texts of all valid values; `nil` if they are not listed.
+    var choiceTexts: [String]? { choices?.map(textOfChoice) }
+
     /// The valid values as they are written in source, or separated by commas if they are listed.
-    var text: String { choices?.map(\.text).joined(separator: ", ") ?? makeText() }
+    var text: String { choiceTexts?.joined(separator: ", ") ?? makeText() }
 
     /// The error of a value that is not valid.
     fileprivate var error: SettingsError { choices == nil ? .outside(text) : .notListed(text) }

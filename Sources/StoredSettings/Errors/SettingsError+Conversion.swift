@@ -14,7 +14,7 @@ extension SettingsError {
     ///   - found: The value that was found. The message names only its kind.
     /// - Returns: The error, to be thrown.
     public static func typeMismatch(expected: String, found: StoredValue) -> SettingsError {
-        SettingsError(.typeMismatch, fact: "expected \(expected), found \(found.kind.phrase)")
+        SettingsError(.typeMismatch, fact: "expected \(expected), found \(found.phrase)")
     }
 
     /// Returns the error of a conversion that finds the right kind of value with contents that do not fit.
@@ -120,6 +120,25 @@ extension SettingsError {
             underlying: error
         )
     }
+}
+
+extension SettingsError {
+    /// The error of a text that a person has typed, which is in no file.
+    ///
+    /// - Parameter consequence: The effect of the failure.
+    /// - Returns: The error.
+    package func ofTypedText(consequence: String) -> SettingsError {
+        var error = self
+        error.location = nil
+        error.consequence = consequence
+        if remedy.hasPrefix("assign ") { error.remedy = "use " + remedy.dropFirst("assign ".count) }
+        return error
+    }
+}
+
+extension StoredValue {
+    /// The kind of the value with its article, for messages, which contain no values: only an empty string is recognizable.
+    var phrase: String { self == .string("") ? "an empty string" : kind.phrase }
 }
 
 extension StoredValue.Kind {

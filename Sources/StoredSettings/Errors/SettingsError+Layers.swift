@@ -59,15 +59,30 @@ extension SettingsError {
         }
     }
 
-    /// The error of a file that a variable names, and that does not exist.
-    static func missingSecret(_ path: FilePath) -> SettingsError {
+    /// The error of a file that a variable names, and that does not exist, or is a directory.
+    static func missingSecret(_ file: SecretNames.Named) -> SettingsError {
         SettingsError(
             .readFailed,
-            fact: "the environment names this file for the value, and it does not exist",
+            fact: "\(file.phrase) does not exist, or is a directory",
             consequence: "it is ignored, and the next layer is used",
-            remedy: "create the file, or unset the variable",
-            location: Location(file: path.description)
+            remedy: "create the file, or unset \(file.variable)",
+            location: Location(file: file.path.description)
         )
+    }
+
+    /// The error of a file with a secret, with the variable that names the file.
+    func naming(_ file: SecretNames.Named) -> SettingsError {
+        var error = SettingsError(
+            code,
+            fact: "\(file.phrase) cannot be used: \(fact)",
+            consequence: consequence,
+            remedy: remedy.isEmpty ? "unset \(file.variable)" : "\(remedy), or unset \(file.variable)",
+            key: key,
+            location: location,
+            underlying: underlying
+        )
+        (error.suite, error.path) = (suite, path)
+        return error
     }
 
     /// The error of a change of a managed key.
@@ -94,4 +109,9 @@ extension SettingsError {
             underlying: problem
         )
     }
+}
+
+extension SecretNames.Named {
+    /// The file, for the beginning of a sentence; its path is the location of the error.
+    var phrase: String { "the file that \(variable) names" }
 }

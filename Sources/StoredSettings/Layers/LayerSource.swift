@@ -90,13 +90,20 @@ extension FilePath {
 
 /// The files in which the secret of one setting may be, those that take precedence first.
 struct SecretNames: Sendable {
+    /// A file that a variable names.
+    struct Named: Sendable {
+        let path: FilePath
+        /// The name of the variable, such as `ACME_TOKEN_FILE`.
+        let variable: String
+    }
+
     /// The files that variables name, which have to exist.
-    private(set) var named: [FilePath] = []
+    private(set) var named: [Named] = []
     /// The files in directories, which need not exist.
     private(set) var possible: [FilePath] = []
 
     /// All files, those that take precedence first.
-    var paths: [FilePath] { named + possible }
+    var paths: [FilePath] { named.map(\.path) + possible }
 
     /// - Parameters:
     ///   - keys: The keys of the setting: the names that follow from old ones come after those of the current one.
@@ -127,8 +134,9 @@ struct SecretNames: Sendable {
                 let current = variable ?? OverrideName.variable(forKey: keys.current, prefix: prefix)
                 let old = keys.old.map { OverrideName.variable(forKey: $0, prefix: prefix) }
                 for case let name? in [current] + old {
-                    let path = FilePath.variable(Self.variable(forFileOf: name), in: variables)
-                    if let path, !path.isEmpty { named.append(SettingsLocation.absolute(path)) }
+                    let name = Self.variable(forFileOf: name)
+                    guard let path = FilePath.variable(name, in: variables), !path.isEmpty else { continue }
+                    named.append(Named(path: SettingsLocation.absolute(path), variable: name))
                 }
             default:
                 break

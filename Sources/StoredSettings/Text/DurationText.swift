@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The string format of durations: decimal seconds such as `1.5s`.
+/// The string formats of durations: decimal seconds such as `1.5s`, and what a person would write, such as `10ms`.
 ///
-/// It is exact to the attosecond over the range of `Duration`.
+/// Both are exact to the attosecond over the range of `Duration`.
 enum DurationText {
     private static let attosecondsPerSecond: UInt128 = 1_000_000_000_000_000_000
 
@@ -11,17 +11,42 @@ enum DurationText {
         ("ns", 9, 1), ("us", 12, 1), ("ms", 15, 1), ("s", 18, 1), ("m", 19, 6), ("h", 20, 36), ("d", 20, 864),
     ]
 
-    /// Returns the string for a duration.
+    /// Returns the string that is stored for a duration: its seconds.
     static func text(for duration: Duration) -> String {
+        text(for: duration, in: attosecondsPerSecond, "s")
+    }
+
+    /// Returns the string that a person would write for a duration: `10ms`, `1.5s`, `60s` or `2h`.
+    ///
+    /// Less than a second is in a smaller unit, and more than a minute in minutes, hours or days if that is a whole number.
+    static func written(_ duration: Duration) -> String {
+        let magnitude = duration.attoseconds.magnitude
+        if magnitude == 0 || magnitude >= attosecondsPerSecond {
+            let minute = 60 * attosecondsPerSecond
+            for (name, unit) in [("d", 1_440 * minute), ("h", 60 * minute), ("m", minute)]
+            where magnitude > minute && magnitude.isMultiple(of: unit) {
+                return text(for: duration, in: unit, name)
+            }
+            return text(for: duration)
+        }
+        let nanosecond: UInt128 = 1_000_000_000
+        for (name, unit) in [("ms", 1_000_000 * nanosecond), ("us", 1_000 * nanosecond)] where magnitude >= unit {
+            return text(for: duration, in: unit, name)
+        }
+        return text(for: duration, in: nanosecond, "ns")
+    }
+
+    /// Returns a duration in a unit, which is a power of ten attoseconds or divides the duration.
+    private static func text(for duration: Duration, in unit: UInt128, _ name: String) -> String {
         let attoseconds = duration.attoseconds
-        let (seconds, rest) = attoseconds.magnitude.quotientAndRemainder(dividingBy: attosecondsPerSecond)
+        let (whole, rest) = attoseconds.magnitude.quotientAndRemainder(dividingBy: unit)
         var fraction = ""
         if rest > 0 {
-            // Adding one second preserves the leading zeros of the fraction; its digit is dropped.
-            fraction = "." + String(attosecondsPerSecond + rest).dropFirst()
+            // Adding one unit preserves the leading zeros of the fraction; its digit is dropped.
+            fraction = "." + String(unit + rest).dropFirst()
             while fraction.last == "0" { fraction.removeLast() }
         }
-        return "\(attoseconds < 0 ? "-" : "")\(seconds)\(fraction)s"
+        return "\(attoseconds < 0 ? "-" : "")\(whole)\(fraction)\(name)"
     }
 
     /// Parses a decimal number with a unit.

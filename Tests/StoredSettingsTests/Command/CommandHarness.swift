@@ -64,6 +64,9 @@ struct CommandHarness: Sendable {
     /// The standard output so far.
     var output: String { captured.output.withLock { $0 } }
 
+    /// The standard error so far.
+    var errors: String { captured.errors.withLock { $0 } }
+
     /// Runs a command, and returns what it has written.
     func run(_ arguments: String...) async -> Result {
         await run(arguments)

@@ -62,6 +62,18 @@ struct CommandHelpTests {
         #expect(harness.output == "8080\n")
     }
 
+    @Test("help, messages and completion scripts have the name of the program that is given")
+    func programName() async {
+        let harness = CommandHarness()
+        let command = SettingsCommand(harness.catalog, program: "acmectl", console: harness.console)
+        #expect(await command.run(["set", "prot=1"]) == 64)
+        #expect(harness.errors.hasPrefix("acmectl config: there is no setting 'prot'"))
+        #expect(await command.run(["help"]) == 0)
+        #expect(harness.output.contains("acmectl config") && !harness.output.contains("tool"))
+        #expect(await command.run(["completion", "bash"]) == 0)
+        #expect(harness.output.contains("acmectl"))
+    }
+
     @Test(
         "the width of a string is that of its characters on a terminal",
         arguments: [

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettingsTesting
 import Synchronization
 import TestSupport
 import Testing
@@ -70,6 +71,30 @@ struct EditCommandTests {
             #expect(try await edit(harness, editor: "sh '\(script)'", ["--reveal", "--force"]).code == 0)
             #expect(try seen.fileContents == "600\n700\n{\n  \"token\": \"s3cret\",\n\n  \"prot\": 1\n}\n")
             #expect(harness.suite.snapshot() == ["token": "s3cret", "prot": 1])
+        }
+    }
+
+    @Test("before the editor opens, a file that cannot be read is named, since the editor shows the last good values")
+    func brokenFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            try path.replaceFile(with: #"{"port": 81}"#)
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            defer { suite.finish() }
+            let harness = CommandHarness(suite: suite)
+            #expect(try await edit(harness, editor: "true").errors.contains("No value was edited"))
+            #expect(try await !edit(harness, editor: "true").errors.contains("last good values"))
+            try path.overwriteFile(with: "{\n  \"port\": }")
+            try suite.refreshIgnoringErrors()
+            let result = try await edit(harness, editor: "echo opened >&2; grep -q 81")
+            #expect(result.code == 0)
+            let lines = result.errors.split(separator: "\n")
+            #expect(lines.count == 2)
+            #expect(lines.first?.hasPrefix("tool config: the file is not a valid settings file: ") == true)
+            #expect(lines.first?.contains("(\(path):2:11). The editor shows the last good values of ") == true)
+            let changed = try await edit(harness, editor: "sed -i s/81/82/", isKept: true)
+            #expect(changed.code == 78)
+            #expect(try path.fileContents == "{\n  \"port\": }")
         }
     }
 
@@ -205,5 +230,16 @@ struct EditCommandTests {
         #expect(result.code == 0)
         #expect(result.errors.contains("changed 'port' since"))
         #expect(harness.suite.snapshot() == ["port": 82, "ratio": 2.5])
+    }
+}
+
+extension SettingsSuite {
+    /// Reads a file that may be broken.
+    fileprivate func refreshIgnoringErrors() throws {
+        do {
+            try refresh()
+        } catch is SettingsError {
+            // The command is to say it.
+        }
     }
 }

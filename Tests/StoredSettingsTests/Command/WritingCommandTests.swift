@@ -63,6 +63,35 @@ struct WritingCommandTests {
         #expect(await iterator.next()?.keys == ["level", "port"])
     }
 
+    @Test("an error of set has a fix for a person at a shell, and no place in the settings file")
+    func fixes() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = SettingsSuite(fileAt: "\(directory)/settings.json", reporter: RecordingReporter())
+            defer { suite.finish() }
+            let harness = CommandHarness(suite: suite)
+            let outside = await harness.run("set", "port=0")
+            #expect(
+                outside.errors
+                    == "tool config: setting 'port' of suite '\(suite.name)': the value is outside 1...65535. "
+                    + "Nothing is changed. Use a value in 1...65535.\n"
+            )
+            let empty = await harness.run("set", "port=")
+            #expect(
+                empty.errors.contains("expected an integer, found an empty string. Nothing is changed. Use an integer")
+            )
+            let port = try #require(harness.catalog["port"]).base as? Setting<Int>
+            let limit = try #require(harness.catalog["limit"]).base as? Setting<Int>
+            harness.catalog.require("limit is at most port", try #require(limit), try #require(port)) { $0 <= $1 }
+            let unmet = await harness.run("set", "port=9")
+            #expect(unmet.code == 65)
+            #expect(unmet.errors.contains("or several of them in one command."))
+            #expect(await harness.run("set", "port=9", "limit=8").code == 0)
+            for errors in [outside.errors, empty.errors, unmet.errors] {
+                #expect(!errors.lowercased().contains("assign") && !errors.contains("transaction"))
+            }
+        }
+    }
+
     @Test("set --stdin stores standard input without its last line feed")
     func standardInput() async {
         let harness = CommandHarness()

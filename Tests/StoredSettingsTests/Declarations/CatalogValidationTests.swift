@@ -94,6 +94,7 @@ struct CatalogValidationTests {
         let found = try await problems("{\n  \"port\": }")
         #expect(found.count == 1)
         #expect(found.first?.contains("FILE:2:11") == true)
+        #expect(reporter.errors.map(\.code) == [.malformedFile], "the read of the validation reports the file")
     }
 
     @Test("accepts unknown keys and variables, or reports them as warnings, by choice")
@@ -185,9 +186,36 @@ struct CatalogValidationTests {
             let catalog = SettingsCatalog(Setting("limit", default: 1, suite: suite, traits: .renamed(from: "max")))
             let error = try #require(catalog.findProblems().errors.first)
             #expect(error.location?.line == 2)
-            #expect(error.consequence.hasPrefix("the value of the command line is used"))
+            #expect(error.consequence.hasPrefix("if the program continues, the value of --limit is used, and"))
             suite.finish()
         }
+    }
+
+    @Test("says of a flag, a variable and a file what is used if the program continues, since it may stop")
+    func continuing() async throws {
+        for (values, used) in [([:], "the default"), (["n": 3], "the stored value")]
+            as [([String: StoredValue], String)]
+        {
+            let suite = SettingsSuite.inMemory(
+                values,
+                overrides: [.environment(["A_N": "9"], prefix: "A_"), .commandLine(["--n", "x"])],
+                reporter: reporter
+            )
+            let setting = Setting("n", default: 1, suite: suite, in: 0...5)
+            let catalog = SettingsCatalog(setting)
+            let error = try #require(throws: SettingsValidationError.self) { try catalog.validate() }
+            #expect(error.problems.count == 2)
+            for problem in error.problems {
+                #expect(problem.consequence == "if the program continues, \(used) is used")
+            }
+            #expect(catalog["n"]?.findProblems().map(\.consequence) == error.problems.map(\.consequence))
+            #expect(reporter.errors.isEmpty)
+            _ = setting.value
+            #expect(reporter.errors.map(\.consequence).allSatisfy { $0 == "it is ignored, and the next layer is used" })
+            #expect(!reporter.errors.isEmpty)
+            reporter.removeAll()
+        }
+        #expect(try await problems("{").first?.contains("If the program continues, it is left unchanged") == true)
     }
 
     @Test("tells how to correct a flag or a variable that is outside of the range")

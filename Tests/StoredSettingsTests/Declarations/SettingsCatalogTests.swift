@@ -137,10 +137,31 @@ struct SettingsCatalogTests {
             #expect(error?.consequence == "the setting keeps the value it had")
             #expect(error?.remedy.isEmpty == false)
             #expect(error?.message.contains(text) == false)
-            #expect(throws: SettingsError.self) { try catalog[key]?.check(text: text) }
+            let checked = #expect(throws: SettingsError.self) { try catalog[key]?.check(text: text) }
+            #expect(checked?.consequence == "the setting does not accept it")
+            #expect(checked?.remedy.hasPrefix("use ") == true)
         }
         try catalog["port"]?.check(text: "1")
         #expect(suite.storedValue(forKey: "port") == 9090)
+    }
+
+    @Test("names its flag and its environment variable, if the suite reads them")
+    func names() {
+        let overrides: [SettingsOverride] = [
+            .commandLine([]), .environment([:], prefix: "ACME_"), .environment([:], prefix: "B_"),
+        ]
+        func setting(_ key: String, _ overrides: [SettingsOverride], _ traits: SettingTraits = []) -> AnySetting? {
+            SettingsCatalog(Setting(key, default: 1, suite: .inMemory(overrides: overrides), traits: traits))[key]
+        }
+        #expect(setting("logLevel", overrides)?.flag == "log-level")
+        #expect(setting("logLevel", overrides)?.environmentVariable == "ACME_LOG_LEVEL")
+        let traits: SettingTraits = [.flag("level"), .environment("LEVEL")]
+        #expect(setting("logLevel", overrides, traits)?.flag == "level")
+        #expect(setting("logLevel", overrides, traits)?.environmentVariable == "LEVEL")
+        #expect(setting("logLevel", [])?.flag == nil)
+        #expect(setting("logLevel", [])?.environmentVariable == nil)
+        #expect(setting("?", overrides)?.flag == nil)
+        #expect(setting("?", overrides)?.environmentVariable == nil)
     }
 
     @Test("accepts every text that it shows")
@@ -156,6 +177,8 @@ struct SettingsCatalogTests {
             @DefaultStorage(key: "map") var map = ["a=b": [1.5]]
             @DefaultStorage(key: "any") var any: StoredValue = "5"
             @DefaultStorage(key: "duration") var duration = Duration.milliseconds(1_500)
+            @DefaultStorage(key: "moment") var moment = Duration.microseconds(20)
+            @DefaultStorage(key: "day") var day = Duration.seconds(86_400)
             @DefaultStorage(key: "level") var level = Level.debug
         }
         let suite = SettingsSuite.inMemory()

@@ -349,7 +349,9 @@ struct LastGoodValueTests {
             #expect(explanation.problem?.location?.line == 1)
             #expect(explanation.description.hasPrefix("limit = 20, the last good value, over the default 64; "))
             let error = try #require(SettingsCatalog(program.limit).findProblems().errors.first)
-            #expect(error.consequence == "the last good value is used, and the stored value is left as it is")
+            let consequence =
+                "if the program continues, the last good value is used, and the stored value is left as it is"
+            #expect(error.consequence == consequence)
         }
     }
 

@@ -215,6 +215,31 @@ struct SecretFileTests {
         }
     }
 
+    @Test("the error of a file that a variable names has the variable and the file")
+    func variableInErrors() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/wrong".writeLayer("s3cret")
+            try Data([0xFF]).write(to: URL(filePath: "\(directory)/binary"))
+            let facts = [
+                ("missing", "does not exist"), ("", "does not exist, or is a directory"),
+                ("wrong", "cannot be used: expected an integer, found a string"),
+                ("binary", "cannot be used: "), ("/dev/null", "cannot be used: the file cannot be read: "),
+            ]
+            for (name, fact) in facts {
+                reporter.removeAll()
+                let file = name.isEmpty ? directory : name.hasPrefix("/") ? name : "\(directory)/\(name)"
+                let override = SettingsOverride.environment(["ACME_PORT_FILE": file], prefix: "ACME_", files: true)
+                let suite = SettingsSuite.inMemory(overrides: [override], reporter: reporter)
+                #expect(Setting("port", default: 80, suite: suite).value == 80)
+                let error = try #require(reporter.errors.first)
+                #expect(error.fact.hasPrefix("the file that ACME_PORT_FILE names \(fact)"))
+                #expect(error.message.contains("(\(file)): the file that ACME_PORT_FILE names"))
+                #expect(error.remedy.hasSuffix(", or unset ACME_PORT_FILE"))
+                #expect(!error.message.contains("s3cret"))
+            }
+        }
+    }
+
     @Test("validation knows the variables that name files")
     func validation() {
         let variables = ["ACME_TOKEN_FILE": "/dev/null", "ACME_TOKE_FILE": "/dev/null"]

@@ -193,7 +193,7 @@ struct OverrideTextTests {
         arguments: [
             ("secret", .typeMismatch, "--key cannot be used: expected an integer, found a string", "an integer"),
             ("300", .invalidValue, "--key cannot be used: the integer is outside -128...127", "an integer"),
-            ("", .typeMismatch, "expected an integer, found a string", "an integer"),
+            ("", .typeMismatch, "--key cannot be used: expected an integer, found an empty string", "an integer"),
             ("1e999", .typeMismatch, "expected an integer, found a string", "an integer"),
         ] as [(String, SettingsError.Code, String, String)]
     )
@@ -207,6 +207,16 @@ struct OverrideTextTests {
         #expect(error.fact.contains(fact))
         #expect(error.remedy.contains(remedy))
         #expect(!error.message.contains("secret"))
+    }
+
+    @Test("an empty string that a type rejects with words of its own is called empty")
+    func empty() {
+        #expect(read("", default: Duration.seconds(3)) == .seconds(3))
+        #expect(read("", default: CommandHarness.Level.info) == .info)
+        let facts = reporter.errors.map(\.fact)
+        #expect(facts.count == 2)
+        #expect(facts[0].hasPrefix("--key cannot be used: the value is empty: the string is not a duration"))
+        #expect(facts[1] == "--key cannot be used: found an empty string that is not a valid Level")
     }
 
     @Test("the error of an invalid element or part contains its path")

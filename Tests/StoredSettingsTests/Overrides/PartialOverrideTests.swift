@@ -73,7 +73,7 @@ struct PartialOverrideTests {
             ("burst=secret", .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
             ("secret=1", .invalidValue, [], "names of its parts, such as burst, perSecond, or omit"),
             (#"{"burst":1,"secret":2}"#, .invalidValue, [], "names of its parts, such as burst, perSecond, or omit"),
-            ("", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
+            ("", .typeMismatch, [], "a JSON object that the setting accepts, or pairs"),
             ("{}", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
             (#"{"burst":null}"#, .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
         ] as [(String, SettingsError.Code, [SettingsError.PathComponent], String)]
@@ -88,6 +88,79 @@ struct PartialOverrideTests {
         #expect(error.remedy.contains(remedy))
         #expect(error.fact.hasPrefix("--pace cannot be used: "))
         #expect(!error.message.contains("secret"))
+    }
+
+    /// A part that throws an error of its own, which has no path.
+    private struct Bounded: Codable, Equatable {
+        struct Failure: Error {}
+
+        var count = 1
+
+        init() {}
+
+        init(from decoder: any Decoder) throws {
+            count = try decoder.singleValueContainer().decode(Int.self)
+            switch count {
+            case 7: throw Failure()
+            case 8: throw SettingsError.invalidValue("the count is too large")
+            case 9: throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: ""))
+            default: break
+            }
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(count)
+        }
+    }
+
+    private struct Pool: Codable, Equatable, StoredValueConvertible {
+        var name = "main"
+        var bounded = Bounded()
+        var more = [Bounded()]
+    }
+
+    @Test(
+        "a part whose type throws an error of its own is named, in an override and in a stored value",
+        arguments: [7, 8, 9],
+        [([.key("bounded")], "bounded"), ([.key("more"), .index(0)], "more[0]")]
+            as [([SettingsError.PathComponent], String)]
+    )
+    func ownErrors(count: Int, part: (path: [SettingsError.PathComponent], text: String)) throws {
+        let stored: StoredValue =
+            part.path.count == 1 ? ["bounded": .integer(Int128(count))] : ["more": [.integer(Int128(count))]]
+        let override = SettingsOverride.environment(["ACME_POOL": stored.jsonText], prefix: "ACME_")
+        for suite in [suite(["pool": stored]), suite([:], override)] {
+            reporter.removeAll()
+            #expect(Setting("pool", default: Pool(), suite: suite).value == Pool())
+            let error = try #require(reporter.errors.first)
+            #expect(error.path == part.path)
+            #expect(error.message.contains("at \(part.text): "))
+        }
+    }
+
+    @Test("an error after another part was tried in vain names no other part")
+    func alternatives() throws {
+        struct Lenient: Codable, Equatable, StoredValueConvertible {
+            var bounded = Bounded()
+
+            enum CodingKeys: CodingKey { case bounded }
+
+            init() {}
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: CodingKeys.self)
+                do {
+                    bounded = try container.decode(Bounded.self, forKey: .bounded)
+                } catch {
+                    throw SettingsError.invalidValue("the pool is empty")
+                }
+            }
+        }
+        let suite = suite(["pool": ["bounded": 7]])
+        #expect(Setting("pool", default: Lenient(), suite: suite).value == Lenient())
+        #expect(reporter.errors.map(\.path) == [[]])
+        #expect(reporter.errors.map(\.fact) == ["the pool is empty"])
     }
 
     @Test("an optional part can be given, also as null")

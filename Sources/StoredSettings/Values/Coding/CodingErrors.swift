@@ -9,19 +9,35 @@ extension SettingsError {
     ///
     /// The message repeats only facts that this library has stated. The message of any other error may quote the value,
     /// so only the kind, the path and the types are taken from it.
-    static func decoding(_ error: any Error, of root: StoredValue, as type: Any.Type) -> SettingsError {
-        guard let error = error as? DecodingError else { return wrapping(error, as: .invalidValue) }
+    ///
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - root: The value that was decoded.
+    ///   - type: The type that was decoded.
+    ///   - part: The path of the innermost part whose decoding has thrown the error.
+    /// - Returns: The error to throw.
+    static func decoding(
+        _ error: any Error,
+        of root: StoredValue,
+        as type: Any.Type,
+        inside part: [PathComponent]
+    ) -> SettingsError {
+        guard let error = error as? DecodingError else {
+            var stated = wrapping(error, as: .invalidValue)
+            stated.path = part + stated.path
+            return stated
+        }
         switch error {
         case .typeMismatch(let expected, let context), .valueNotFound(let expected, let context):
-            return stated(by: context, of: error) { path in
+            return stated(by: context, inside: part, of: error) { path in
                 .init(.typeMismatch, fact: "expected \(expected), found \(root.phrase(at: path))", underlying: error)
             }
         case .keyNotFound(let key, let context):
-            return stated(by: context, of: error) { path in
+            return stated(by: context, inside: part, of: error) { path in
                 .init(.invalidValue, fact: .missing(key, in: root.phrase(at: path)), underlying: error)
             }
         case .dataCorrupted(let context):
-            return stated(by: context, of: error) { path in
+            return stated(by: context, inside: part, of: error) { path in
                 .init(
                     .invalidValue,
                     fact: "found \(root.phrase(at: path)) that the decoding of \(type) rejected",
@@ -35,10 +51,13 @@ extension SettingsError {
 
     private static func stated(
         by context: DecodingError.Context,
+        inside part: [PathComponent],
         of original: DecodingError,
         otherwise: ([PathComponent]) -> SettingsError
     ) -> SettingsError {
-        let path = context.codingPath.map(PathComponent.init)
+        var path = context.codingPath.map(PathComponent.init)
+        // A type may throw an error with the path of an outer part, or with none.
+        if part.starts(with: path) { path = part }
         return restated(context.underlyingError, under: path, underlying: original, otherwise: otherwise(path))
     }
 
@@ -136,6 +155,6 @@ extension StoredValue {
             guard let part else { return "nothing" }
             value = part
         }
-        return value.kind.phrase
+        return value.phrase
     }
 }

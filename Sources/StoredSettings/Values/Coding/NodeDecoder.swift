@@ -1,8 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// The innermost part of the value whose decoding has thrown an error.
+///
+/// A type's `init(from:)` may throw an error of its own, which does not say where it was thrown.
+final class FailedPart: Sendable {
+    private struct Failure {
+        var path: [SettingsError.PathComponent]
+        /// The description by which an error is recognized on its way outward.
+        ///
+        /// It may quote the value, so no message contains it.
+        var error: String
+    }
+
+    private let latest = Locked<Failure?>(nil)
+
+    /// Notes that the decoding of a part has thrown an error, unless it is that of a part inside.
+    func note(_ error: any Error, at place: CodingPlace) {
+        let failure = Failure(
+            path: place.codingPath.map(SettingsError.PathComponent.init),
+            error: "\(type(of: error)) \(error)"
+        )
+        latest.withLock { latest in
+            if let known = latest, known.error == failure.error, known.path.starts(with: failure.path) { return }
+            latest = failure
+        }
+    }
+
+    /// The path of the part; empty when none was noted.
+    var path: [SettingsError.PathComponent] { latest.withLock { $0?.path } ?? [] }
+}
+
 /// The state that all decoders of one call share.
 struct DecodingRun {
     let userInfo: [CodingUserInfoKey: any Sendable]
+    let failure = FailedPart()
 
     func value<Value: Decodable>(
         _ type: Value.Type,
@@ -13,7 +44,12 @@ struct DecodingRun {
             return value
         }
         guard !place.isTooDeep else { throw DecodingError.stating(.tooDeep, reading: type, at: place) }
-        return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type), run: self))
+        do {
+            return try Value(from: NodeDecoder(storedValue: storedValue, place: place.entered(by: type), run: self))
+        } catch {
+            failure.note(error, at: place)
+            throw error
+        }
     }
 
     func convert<Leaf: CodingLeaf>(_ type: Leaf.Type, _ storedValue: StoredValue, _ place: CodingPlace) throws -> Leaf {

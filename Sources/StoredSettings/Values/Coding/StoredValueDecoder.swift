@@ -49,10 +49,11 @@ public struct StoredValueDecoder: Sendable {
         from storedValue: StoredValue,
         for converter: Any.Type?
     ) throws -> Value {
+        let run = DecodingRun(userInfo: userInfo)
         do {
-            return try DecodingRun(userInfo: userInfo).value(type, from: storedValue, at: .root)
+            return try run.value(type, from: storedValue, at: .root)
         } catch {
-            var stated = SettingsError.decoding(error, of: storedValue, as: type)
+            var stated = SettingsError.decoding(error, of: storedValue, as: type, inside: run.failure.path)
             // An error of another decoding, which the type has started, has another root.
             stated.missingMember = converter.flatMap { MissingMember(statedBy: error, for: $0) }
             throw stated

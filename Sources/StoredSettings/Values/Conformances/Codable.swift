@@ -46,7 +46,7 @@ extension StoredValueConvertible where Self: RawRepresentable & Codable, RawValu
 extension RawRepresentable where RawValue: StoredValueConvertible {
     static func value(ofRaw storedValue: StoredValue) throws -> Self {
         guard let value = Self(rawValue: try RawValue(storedValue: storedValue)) else {
-            var error = SettingsError.invalidValue("found \(storedValue.kind.phrase) that is not a valid \(Self.self)")
+            var error = SettingsError.invalidValue("found \(storedValue.phrase) that is not a valid \(Self.self)")
             if let type = Self.self as? any (CaseIterable & RawRepresentable).Type, let cases = type.fewRawValues {
                 error.remedy = "use one of \(cases.joined(separator: ", "))"
             }
