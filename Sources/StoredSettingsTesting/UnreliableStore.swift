@@ -55,7 +55,7 @@ public final class UnreliableStore: SettingsStore {
     /// The error of ``failReads(with:)``, or `nil`.
     public var problem: SettingsError? { state.withLock { $0.readError } }
 
-    /// Always ``SettingsPersistence/ephemeral(reason:)``.
+    /// Always `.ephemeral`: values last until the process ends.
     public var persistence: SettingsPersistence { memory.persistence }
 
     /// Sets the observer that records every change from now on.
