@@ -215,19 +215,21 @@ extension SettingsEngine {
 
     /// Checks the requirements that some assignments may violate.
     ///
-    /// - Returns: The stored values before the assignments that the result depends on.
+    /// - Returns: What the result depends on.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/requirementNotMet``.
     @discardableResult
     func check(
         _ edits: some Collection<(key: String, value: StoredValue?)>,
         _ keys: [String]
-    ) throws -> [String: StoredValue?] {
+    ) throws -> CheckedValues {
         let requirements = requirements(for: keys)
         var before: [String: StoredValue?] = [:]
         var after: [String: StoredValue?] = [:]
+        let held: [String: StoredValue?]
         do {
             // Of one moment. They are released before the commit, which would have to copy them.
-            let (contents, held) = checkedContents()
+            let contents: [String: StoredValue]
+            (contents, held) = checkedContents()
             for key in requirements.flatMap(\.keys).flatMap(\.all) {
                 before.updateValue(contents[key], forKey: key)
                 after.updateValue(held[key] ?? contents[key], forKey: key)
@@ -236,7 +238,21 @@ extension SettingsEngine {
         for requirement in requirements { requirement.prepare { after[$0] ?? nil } }
         for (key, value) in edits where before[key] != nil { after.updateValue(value, forKey: key) }
         for requirement in requirements { try requirement.check(requirement.combination { after[$0] ?? nil }) }
-        return before
+        return CheckedValues(stored: before, held: held)
+    }
+}
+
+/// The values that a check of requirements depends on.
+struct CheckedValues {
+    /// The stored values of the settings.
+    var stored: [String: StoredValue?] = [:]
+    /// The values that are used instead of stored ones.
+    var held: [String: StoredValue?] = [:]
+
+    /// Whether a transaction and a table of held values still have these values.
+    func areCurrent(in transaction: StoreTransaction, _ held: [String: StoredValue?]) -> Bool {
+        // The values that a store holds are in the form of JSON.
+        self.held == held && stored.allSatisfy { transaction[$0.key]?.storedAsJSON == $0.value?.storedAsJSON }
     }
 }
 

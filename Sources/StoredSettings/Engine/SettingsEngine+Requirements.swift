@@ -37,7 +37,7 @@ extension SettingsEngine {
     /// The values that are used instead of stored ones that were checked.
     var checkedHeldValues: [String: StoredValue?] {
         guard hasRequirements.load(ordering: .acquiring) else { return [:] }
-        return state.withLock { $0.held.checked }
+        return state.withLock { $0.usedHeldValues }
     }
 
     /// Checks all requirements, if a value has changed since the last check, and reports those that are not met.

@@ -70,13 +70,16 @@ extension SettingsEngine {
             let requirements = requirements(for: CollectionOfOne(key))
             guard !requirements.isEmpty else { continue }
             let stored = readingChecked { store.contents() }
-            let contents = state.withLock { $0.pendingWrites.applied(to: $0.held.applied(to: stored)) }
+            let (contents, held) = state.withLock { state in
+                (state.pendingWrites.applied(to: state.held.applied(to: stored)), state.usedHeldValues)
+            }
             for requirement in requirements { requirement.prepare { contents[$0] } }
             do {
                 for requirement in requirements { try requirement.check(requirement.combination { contents[$0] }) }
                 checked.versions[key] = version
+                checked.values.held = held
                 for name in requirements.flatMap(\.keys).flatMap(\.all) {
-                    checked.stored.updateValue(stored[name], forKey: name)
+                    checked.values.stored.updateValue(stored[name], forKey: name)
                 }
             } catch {
                 forget(key, upTo: version)
@@ -92,8 +95,7 @@ extension SettingsEngine {
         let versions = state.withLock { $0.pendingWrites.versions }
         let isCurrent =
             versions.allSatisfy { checked.versions[$0.key] == $0.value || !isRestricted($0.key) }
-            // The values that a store holds are in the form of JSON.
-            && checked.stored.allSatisfy { transaction[$0.key]?.storedAsJSON == $0.value?.storedAsJSON }
+            && (checked.versions.isEmpty || checked.values.areCurrent(in: transaction, checkedHeldValues))
         guard isCurrent else { throw OutdatedCheck() }
     }
 
@@ -109,8 +111,8 @@ extension SettingsEngine {
 struct CheckedPendingWrites {
     /// The versions of the pending writes that have to meet requirements.
     var versions: [String: PendingWrites.Version] = [:]
-    /// The stored values of all settings of these requirements.
-    var stored: [String: StoredValue?] = [:]
+    /// What the check depends on.
+    var values = CheckedValues()
 }
 
 /// Pending writes have to be checked again.

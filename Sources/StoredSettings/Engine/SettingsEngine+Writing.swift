@@ -59,16 +59,13 @@ extension SettingsEngine {
         meetingRequirementsFor keys: [String]
     ) throws {
         for _ in 0..<Self.mostChecks {
-            let before = try check(edits, keys)
+            let checked = try check(edits, keys)
             // After the check: a value that is rejected must not become a pending write.
             try WaitLimit.check()
             var isStored = false
             try retryingWithoutRejected {
                 isStored = try commit { transaction in
-                    // The values that a store holds are in the form of JSON.
-                    guard before.allSatisfy({ transaction[$0.key]?.storedAsJSON == $0.value?.storedAsJSON }) else {
-                        return false
-                    }
+                    guard checked.areCurrent(in: transaction, checkedHeldValues) else { return false }
                     for (key, value) in edits { transaction[key] = value }
                     return true
                 }

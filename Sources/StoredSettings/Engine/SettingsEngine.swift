@@ -158,10 +158,7 @@ extension SettingsEngine {
     func checkedContents() -> (stored: [String: StoredValue], held: [String: StoredValue?]) {
         readingChecked {
             let contents = store.contents()
-            return state.withLock { state in
-                let held = state.held.checked.filter { !state.pendingWrites.contains($0.key) }
-                return (state.pendingWrites.applied(to: contents), held)
-            }
+            return state.withLock { ($0.pendingWrites.applied(to: contents), $0.usedHeldValues) }
         }
     }
 
@@ -240,6 +237,11 @@ extension SettingsEngine {
 }
 
 extension SettingsEngine.State {
+    /// The values that are used instead of stored ones that were checked.
+    var usedHeldValues: [String: StoredValue?] {
+        held.checked.filter { !pendingWrites.contains($0.key) }
+    }
+
     /// The value that readers see.
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
         pendingWrites.value(forKey: key, over: held.value(forKey: key, over: stored))
