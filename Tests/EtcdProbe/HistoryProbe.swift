@@ -78,6 +78,7 @@ final class HistoryProbe: Sendable {
         while store.value(forKey: "end") == nil
             || streamed.withLock({ $0 }) != Self.text(store.value(forKey: "last"))
         {
+            // The pace of the checks; the test has the deadline, and ends this process after it.
             usleep(1_000)
         }
         let contents = store.contents()
@@ -96,6 +97,7 @@ final class HistoryProbe: Sendable {
             let state = "see \(Self.text(contents["last"])) \(notes.joined(separator: ","))"
             if state != last { log(state) }
             last = state
+            // The pace of the reads, not a wait.
             usleep(1_000)
         }
     }

@@ -81,6 +81,7 @@ final class ChildProcess: Sendable {
         while true {
             if let code = wait(WNOHANG) { return code }
             if ContinuousClock.now > deadline { send(SIGKILL) }
+            // The pace of the checks.
             usleep(1_000)
         }
     }

@@ -177,6 +177,7 @@ package final class EtcdCluster: Sendable {
                 guard process.isRunning else { throw Failure(description: "member \(index) has ended") }
                 if isHealthy { break }
                 guard Date() < deadline else { throw Failure(description: "member \(index) is not ready") }
+                // The pace of the checks.
                 Thread.sleep(forTimeInterval: 0.02)
             }
         }

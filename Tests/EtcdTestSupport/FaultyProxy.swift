@@ -191,6 +191,7 @@ package final class FaultyProxy: Sendable {
     /// - Returns: The pieces to send, and whether the connection ends after them; `nil` when the proxy was stopped.
     private func disturb(_ bytes: [UInt8], _ direction: Direction) -> ([[UInt8]], isLast: Bool)? {
         let delay = faults(direction).delay
+        // The delay is the fault.
         if delay > 0 { Thread.sleep(forTimeInterval: delay) }
         condition.lock()
         defer { condition.unlock() }

@@ -55,6 +55,7 @@ package final class Program: Sendable {
         while !text.contains(expected) {
             guard ContinuousClock.now < deadline else { throw Failure(description: "only this is printed: \(text)") }
             guard process.isRunning else { throw Failure(description: "the program has ended: \(text)") }
+            // The pace of the checks.
             usleep(1_000)
         }
     }

@@ -473,8 +473,7 @@ private func snapshot(of directory: String) throws -> [String] {
             let isFile = status.st_mode & S_IFMT == S_IFREG
             let bytes =
                 isFile ? try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)).base64EncodedString() : ""
-            let times =
-                "\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec) \(status.st_ctim.tv_sec).\(status.st_ctim.tv_nsec)"
+            let times = "\(status.st_mtim) \(status.st_ctim)"
             return "\(name) \(status.st_ino) \(status.st_mode) \(status.st_uid) \(times) \(bytes)"
         }
 }

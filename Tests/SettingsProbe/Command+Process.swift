@@ -72,9 +72,10 @@ extension Command {
                 }
             }
         }
-        let deadline = Date() + 30
+        let deadline = Date() + 600
         while successes.count.load(ordering: .relaxed) < 2 || !FileManager.default.fileExists(atPath: suite.name) {
             guard Date() < deadline else { _exit(1) }
+            // The pace of the checks.
             usleep(1_000)
         }
         _exit(0)

@@ -110,7 +110,7 @@ package struct CommandFailure: Error {
 }
 
 extension SettingsError {
-    /// The error with a fix for a person at a shell, who has no transactions and assigns nothing.
+    /// The error with a fix for a shell, which has no transactions and assigns nothing.
     fileprivate var inCommand: SettingsError {
         var error = self
         error.remedy = remedy.replacing("assign a", with: "set a")

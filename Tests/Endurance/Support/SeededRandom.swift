@@ -33,9 +33,7 @@ struct SeededRandom: RandomNumberGenerator {
 
 /// Blocks this thread for a duration.
 func pause(_ duration: Duration) {
-    let (seconds, attoseconds) = duration.components
-    var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-    nanosleep(&time, nil)
+    Thread.sleep(forTimeInterval: duration.seconds)
 }
 
 extension Duration {

@@ -13,37 +13,20 @@ import Testing
 struct HeldValuesTests {
     private let reporter = RecordingReporter()
 
-    private struct Pool {
-        let suite: SettingsSuite
-        @DefaultStorage var least: Int
-        @DefaultStorage var most: Int
-        @DefaultStorage var limit: Int
-        let catalog: SettingsCatalog
-
-        init(_ suite: SettingsSuite) {
-            self.suite = suite
-            _least = DefaultStorage(wrappedValue: 1, key: "least", suite: suite, in: 0...1_000)
-            _most = DefaultStorage(wrappedValue: 10, key: "most", suite: suite, in: 0...1_000)
-            _limit = DefaultStorage(wrappedValue: 900, key: "limit", suite: suite)
-            catalog = SettingsCatalog(_least, _most, _limit)
-            catalog.require("least is at most most", $least, $most) { $0 <= $1 }
-            catalog.require("most is at most limit", $most, $limit) { $0 <= $1 }
-        }
-
-        var values: [Int] { [least, most] }
-    }
-
     private struct Process {
         let path: String
         let store: FileStore
-        let pool: Pool
+        let pool: PoolSettings
+        let limit: Setting<Int>
 
         init(_ path: String, _ reporter: RecordingReporter) {
             self.path = path
             // On a busy machine, a test may hold the lock for longer than a process should.
             let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
             store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
-            pool = Pool(SettingsSuite(store: store, reporter: reporter))
+            pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+            limit = Setting("limit", default: 900, suite: pool.suite)
+            pool.catalog.require("most is at most limit", pool.$most, limit) { $0 <= $1 }
         }
 
         /// Replaces the file, and notices it.
@@ -169,9 +152,9 @@ struct HeldValuesTests {
             let pool = process.pool
             // The new limit would be too low for the value of `most` that is used instead of 3.
             try process.edit(#"{"least": 30, "most": 3, "limit": 20}"#)
-            #expect(pool.values + [pool.limit] == [5, 40, 900])
+            #expect(pool.values + [process.limit.value] == [5, 40, 900])
             try process.edit(#"{"least": 2, "most": 3, "limit": 20}"#)
-            #expect(pool.values + [pool.limit] == [2, 3, 20])
+            #expect(pool.values + [process.limit.value] == [2, 3, 20])
         }
     }
 

@@ -12,41 +12,26 @@ import Testing
 struct RequirementTests {
     private let reporter = RecordingReporter()
 
-    private struct Pool {
-        let suite: SettingsSuite
-        @DefaultStorage var least: Int
-        @DefaultStorage var most: Int
-        let catalog: SettingsCatalog
-
-        init(_ suite: SettingsSuite) {
-            self.suite = suite
-            _least = DefaultStorage(wrappedValue: 1, key: "least", suite: suite, in: 0...1_000)
-            _most = DefaultStorage(wrappedValue: 10, key: "most", suite: suite, in: 0...1_000)
-            catalog = SettingsCatalog(_least, _most)
-            catalog.require("least is at most most", $least, $most) { $0 <= $1 }
-        }
-
-        var values: [Int] { [least, most] }
-    }
-
-    private func pool(_ values: [String: StoredValue] = [:], _ overrides: [SettingsOverride] = []) -> Pool {
-        Pool(.inMemory(values, overrides: overrides, reporter: reporter))
+    private func pool(_ values: [String: StoredValue] = [:], _ overrides: [SettingsOverride] = []) -> PoolSettings {
+        PoolSettings(.inMemory(values, overrides: overrides, reporter: reporter))
     }
 
     /// Runs a body with a pool in a file.
-    private func withFile(_ body: (_ path: String, _ open: () -> (FileStore, Pool)) async throws -> Void) async throws {
+    private func withFile(_ body: (_ path: String, _ open: () -> (FileStore, PoolSettings)) async throws -> Void)
+        async throws
+    {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             try await body(path) {
                 // On a busy machine, a test may hold the lock for longer than a process should.
                 let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
                 let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
-                return (store, Pool(SettingsSuite(store: store, reporter: reporter)))
+                return (store, PoolSettings(SettingsSuite(store: store, reporter: reporter)))
             }
         }
     }
 
-    private static let writes: [(name: String, change: @Sendable (Pool) async throws -> Void)] = [
+    private static let writes: [(name: String, change: @Sendable (PoolSettings) async throws -> Void)] = [
         ("set", { try $0.$least.set(20) }),
         ("async set", { try await $0.$least.async.set(20) }),
         ("update", { try $0.$least.update { $0 = 20 } }),
@@ -134,7 +119,7 @@ struct RequirementTests {
     /// Uses up the room between the values, from one side.
     ///
     /// - Returns: The number of violations of the requirement.
-    private static func compete(_ pool: Pool, isFirst: Bool) -> Int {
+    private static func compete(_ pool: PoolSettings, isFirst: Bool) -> Int {
         var violations = 0
         for step in 1...200 {
             do {
