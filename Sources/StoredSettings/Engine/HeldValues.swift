@@ -59,6 +59,12 @@ struct HeldValues {
         if !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
     }
 
+    /// Notes that values of layers have changed, with which stored values may not meet a requirement that was met before.
+    mutating func noteLayerChange(ofKeys keys: Set<String>) {
+        guard !restricted.isDisjoint(with: keys) else { return }
+        (version, isCheckDue) = (version + 1, true)
+    }
+
     /// Replaces the changes of a commit by those that readers and subscribers see.
     ///
     /// - Parameters:

@@ -17,7 +17,7 @@ extension SettingsEngine {
         for files in layerFiles.withLock(\.self) { files.watch() }
     }
 
-    /// Notifies the subscribers of some keys of a change of layers.
+    /// Notifies the subscribers of some keys of a change of layers, after the requirements on them were checked.
     ///
     /// The caller holds no lock, because reading the store can report errors. Changes of layers contain no values of them:
     /// each subscriber reads the newest one. So the order of several calls does not matter.
@@ -25,6 +25,8 @@ extension SettingsEngine {
     /// - Parameter keys: The keys whose values in the layers have changed.
     func deliverLayerChanges(ofKeys keys: Set<String>) {
         guard !keys.isEmpty else { return }
+        state.withLock { $0.held.noteLayerChange(ofKeys: keys) }
+        checkIfDue()
         var delivery = StoreDelivery.none
         for key in keys.sorted() {
             let part = withValue(forKey: key) { value, state in

@@ -228,4 +228,31 @@ struct HeldValuesTests {
             }
         }
     }
+
+    @Test("the requirements are checked after a change of a layer", arguments: [true, false])
+    func layered(isOverride: Bool) async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/layer.json"
+            try path.writeLayer(#"{"most": 40}"#)
+            let pool = PoolSettings(
+                .inMemory(
+                    ["least": 5],
+                    overrides: isOverride ? [.managed(path)] : [],
+                    bases: isOverride ? [] : [.file(path)],
+                    reporter: reporter
+                )
+            )
+            let seen = Mutex<[Int]>([])
+            let observation = pool.$least.observe { change in seen.withLock { $0.append(change.new) } }
+            #expect(pool.values == [5, 40])
+            try path.replaceFile(with: #"{"most": 3}"#)
+            await eventually("the default is used") { pool.values == [1, 3] }
+            await eventually("the error is reported") { reporter.errors.map(\.code) == [.requirementNotMet] }
+            try path.replaceFile(with: #"{"most": 50}"#)
+            await eventually("the stored value is used again") { pool.values == [5, 50] }
+            await eventually("the recovery is reported") { reporter.recoveries.count == 1 }
+            await eventually("both changes are delivered") { seen.withLock { $0 } == [1, 5] }
+            withExtendedLifetime(observation) {}
+        }
+    }
 }
