@@ -33,6 +33,17 @@ extension SystemCalls {
         _ = munmap(start, count)
     }
 
+    /// Makes pages of a shared mapping writable, as a store to each of them would, without changing them.
+    ///
+    /// It is an optimization, so a failure is ignored: Linux before 5.14 cannot do this, and the pages may no longer exist.
+    func makeWritable(_ start: UnsafeMutableRawPointer, _ count: Int) {
+        #if os(Linux)
+        // Glibc's headers may be older than `MADV_POPULATE_WRITE`; see madvise(2).
+        let populateForWriting: CInt = 23
+        _ = madvise(start, count, populateForWriting)
+        #endif
+    }
+
     /// Maps private memory of zeros; `nil` when no memory is available.
     static func mapZeros(_ count: Int) -> UnsafeMutableRawPointer? {
         let start = mmap(nil, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0)

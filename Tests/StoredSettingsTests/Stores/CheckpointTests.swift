@@ -176,4 +176,30 @@ struct CheckpointTests {
             #expect(try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n")
         }
     }
+
+    @Test("preparing the space of the next record changes no byte, and fails silently if the file has lost it")
+    func preparedSpace() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            for value in [0, 1] as [StoredValue] { try store.write(value, forKey: "a") }
+            guard case .mapped(let space) = store.peek({ $0.journal.space }) else {
+                Issue.record("the journal is not mapped")
+                return
+            }
+            let journal = URL(fileURLWithPath: path + ".journal")
+            let bytes = try Data(contentsOf: journal)
+            for offset in [0, 4_095, 4_096, bytes.count - 1, bytes.count, 1 << 23, 1 << 40] {
+                space.prepare(at: offset)
+            }
+            #expect(try Data(contentsOf: journal) == bytes)
+            // The header still says how much space was allocated.
+            try JournalFile(of: path).truncate(to: JournalFile.headerSize)
+            space.prepare(at: JournalFile.headerSize)
+            #expect(try Data(contentsOf: journal).count == JournalFile.headerSize)
+            try store.write(2, forKey: "a")
+            #expect(store.value(forKey: "a") == 2)
+            #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "a") == 2)
+        }
+    }
 }

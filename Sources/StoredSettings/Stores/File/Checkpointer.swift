@@ -59,10 +59,17 @@ struct Checkpointer {
             try reuse(plan)
             return true
         }
+        prepareForSets()
         let draft = try file.draft(plan.contents, lastGood: plan.lastGood, replacing: plan.base) { try makeRoom(plan) }
         noteProgress()
         guard let draft else { return false }
         return try carryOut(plan, draft)
+    }
+
+    /// Spares the sets that follow the wait for a page that was just written to the disk.
+    private func prepareForSets() {
+        let (space, end) = store.peek { ($0.journal.space, $0.journal.position.end) }
+        if case .mapped(let mapping) = space { mapping.prepare(at: Int(end)) }
     }
 
     /// The header that shows waiting processes the holder of the lock and its progress.

@@ -88,6 +88,19 @@ final class RecordSpace: @unchecked Sendable {
         return BusErrors.count == errors ? .done : .lost
     }
 
+    /// Makes space writable again after it was written to the disk.
+    ///
+    /// The first store to such a page makes its thread wait for the file system: for 2.3 µs on ext4, several times as long as a
+    /// set. Any thread may call this, without a lock. No byte is changed. After a failure, the next copy waits.
+    ///
+    /// - Parameter offset: The offset of the next record.
+    func prepare(at offset: Int) {
+        let begin = offset / SharedPage.size * SharedPage.size
+        let allocated = Int(clamping: page[JournalHeader.allocatedWord])
+        let end = min(begin + 2 * SharedPage.size, allocated / SharedPage.size * SharedPage.size, Self.length)
+        if begin < end { system.makeWritable(start + begin, end - begin) }
+    }
+
     /// Allocates space for a record and further ones.
     ///
     /// - Returns: Whether that has succeeded. If not, there may still be space for the record.
