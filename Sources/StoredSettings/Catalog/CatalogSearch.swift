@@ -59,14 +59,15 @@ struct CatalogSearch {
     }
 
     private mutating func visit(_ value: Any, path: String, depth: Int) {
-        if let declaration = value as? any SettingDeclaration {
+        // The type first: a cast of a value that fails also searches for a conversion of the value, which takes as long again.
+        if type(of: value) is any SettingDeclaration.Type, let declaration = value as? any SettingDeclaration {
             return add(AnySetting(declaration.declaredSetting, declaration: path))
         }
-        guard depth < Self.maximumDepth, !(value is any Actor) else { return }
+        guard depth < Self.maximumDepth else { return }
         var mirror: Mirror? = Mirror(reflecting: value)
         switch mirror?.displayStyle {
         case .struct, .tuple, .optional: break
-        case .class where depth == 0: break
+        case .class where depth == 0 && !(type(of: value) is any Actor.Type): break
         default: return
         }
         while let current = mirror {
