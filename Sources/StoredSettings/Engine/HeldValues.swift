@@ -24,6 +24,8 @@ struct HeldValues {
     private(set) var isCheckDue = false
     /// The number of checks that have ended.
     private var checks: UInt64 = 0
+    /// The stored values that the current commit assigns again, although others are used instead of them.
+    private(set) var reassigned: [String: StoredValue?] = [:]
     /// The errors that were reported, by the requirement.
     private var reports: [Requirement.ID: SettingsError] = [:]
 
@@ -59,6 +61,31 @@ struct HeldValues {
         if !entries.isEmpty || !reports.isEmpty { isCheckDue = true }
     }
 
+    /// Notes that a value has become visible that was never checked together with the others.
+    mutating func noteUncheckedChange() {
+        guard isRestricting else { return }
+        (version, isCheckDue) = (version + 1, true)
+    }
+
+    /// Notes the stored values that the current commit assigns again.
+    ///
+    /// For the store, they do not change. So the record of the commit does not contain them.
+    mutating func noteReassigned(_ values: [String: StoredValue?]) {
+        reassigned = values.filter { entries[$0.key] != nil }
+    }
+
+    /// Uses the stored values that were assigned again.
+    ///
+    /// - Returns: The changes that readers see.
+    mutating func useReassigned() -> [StoreChange] {
+        defer { reassigned = [:] }
+        return reassigned.compactMap { key, stored in
+            guard let entry = entries.removeValue(forKey: key) else { return nil }
+            (version, isCheckDue) = (version + 1, true)
+            return PendingWrites.change(ofKey: key, from: entry.used, to: stored)
+        }
+    }
+
     /// Notes that values of layers have changed, with which stored values may not meet a requirement that was met before.
     mutating func noteLayerChange(ofKeys keys: Set<String>) {
         guard !restricted.isDisjoint(with: keys) else { return }
@@ -78,9 +105,12 @@ struct HeldValues {
         wasPending: (String) -> Bool
     ) -> Bool {
         let changes = commit.changes.filter { restricted.contains($0.key) }
-        guard !changes.isEmpty else { return false }
-        var shown = Dictionary(uniqueKeysWithValues: visible.map { ($0.key, $0) })
-        var isChanged = false
+        let reassigned = commit.origin == .local ? useReassigned() : []
+        guard !changes.isEmpty || !reassigned.isEmpty else { return false }
+        // A store of the user may list a key twice.
+        var shown = Dictionary(visible.map { ($0.key, $0) }) { _, last in last }
+        for change in reassigned where !wasPending(change.key) { shown[change.key] = change }
+        var isChanged = !reassigned.isEmpty
         for change in changes {
             let key = change.key
             let entry = entries.removeValue(forKey: key)

@@ -87,8 +87,11 @@ extension SettingBox {
         if let reading = firstUsable(of: clues.lastGood, except: clues.unusable) {
             return (reading, clues.history != nil)
         }
-        let copied = store?.copiedLastGoodValue(forKey: name)
-        return firstUsable(of: copied.map { [$0] } ?? [], except: clues.unusable).map { ($0, true) }
+        // A value that was set or removed since the last checkpoint is newer than the copy.
+        guard let copy = store?.copiedValues(), !copy.newer.contains(name) else { return nil }
+        // The retained value is older than the copied one, which may have become usable since.
+        let copied = [copy.contents[name], copy.lastGood[name]].compactMap(\.self)
+        return firstUsable(of: copied, except: clues.unusable).map { ($0, true) }
     }
 
     private func firstUsable(of values: [StoredValue], except unusable: StoredValue) -> Reading? {

@@ -183,6 +183,8 @@ extension SettingsEngine {
             self.invalidate()
         }
         _ = consume old
+        // Otherwise, the next read checks it.
+        if state.withLock({ !$0.subscribers.isEmpty }) { checkIfDue() }
     }
 
     /// Finds the last good values for all requirements, before a check under a lock.

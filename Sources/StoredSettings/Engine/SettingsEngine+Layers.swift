@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Layers.md, "Files of layers are watched like the store".
 
+import Synchronization
+
 extension SettingsEngine {
     /// The files of some layers, which all suites with the same layers share.
     func layerFiles(of sources: [LayerSource]) -> LayerFiles {
@@ -17,6 +19,14 @@ extension SettingsEngine {
         for files in layerFiles.withLock(\.self) { files.watch() }
     }
 
+    /// Makes the next reads use changed layers.
+    ///
+    /// - Parameter keys: The keys whose values in the layers have changed.
+    func layersChanged(ofKeys keys: Set<String>) {
+        if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteLayerChange(ofKeys: keys) } }
+        invalidate()
+    }
+
     /// Notifies the subscribers of some keys of a change of layers, after the requirements on them were checked.
     ///
     /// The caller holds no lock, because reading the store can report errors. Changes of layers contain no values of them:
@@ -25,7 +35,6 @@ extension SettingsEngine {
     /// - Parameter keys: The keys whose values in the layers have changed.
     func deliverLayerChanges(ofKeys keys: Set<String>) {
         guard !keys.isEmpty else { return }
-        state.withLock { $0.held.noteLayerChange(ofKeys: keys) }
         checkIfDue()
         var delivery = StoreDelivery.none
         for key in keys.sorted() {

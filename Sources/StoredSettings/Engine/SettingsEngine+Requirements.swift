@@ -4,9 +4,6 @@
 import Synchronization
 
 extension SettingsEngine {
-    /// Whether the current thread is checking the requirements, and so reads values that are held.
-    @TaskLocal private static var isChecking = false
-
     /// The number of times that a check begins again because a value has changed meanwhile.
     private static let mostChecks = 100
 
@@ -22,7 +19,7 @@ extension SettingsEngine {
             let after = state.checkProgress
             if after == before, !after.isCheckDue { return result }
             // A transaction sees the stored values, and its caller holds the lock.
-            guard !Self.isChecking, TransactionScope.current == nil else { return result }
+            guard !CheckScope.isCurrent, TransactionScope.current == nil else { return result }
             if after.isCheckDue { checkRequirements() }
         }
         return read()
@@ -44,24 +41,25 @@ extension SettingsEngine {
     ///
     /// It runs code of the user, so the caller holds no lock.
     func checkRequirements() {
-        Self.$isChecking.withValue(true) {
-            for _ in 0..<Self.mostChecks {
-                let version = state.withLock { $0.held.version }
-                // Reading can record changes of other processes.
-                let stored = store.contents()
-                let (held, pending) = state.withLock { ($0.held, $0.pendingWrites) }
-                guard held.isCheckDue else { return }
-                guard held.version == version else { continue }
-                let check = RequirementCheck(requirementTable.withLock(\.all), stored, held, pending, of: self)
-                if end(check, since: held.version) { return }
+        for _ in 0..<Self.mostChecks {
+            let version = state.withLock { $0.held.version }
+            // Reading can record changes of other processes.
+            let stored = CheckScope.run { store.contents() }
+            let (held, pending) = state.withLock { ($0.held, $0.pendingWrites) }
+            guard held.isCheckDue else { return }
+            guard held.version == version else { continue }
+            let check = CheckScope.run {
+                RequirementCheck(requirementTable.withLock(\.all), stored, held, pending, of: self)
             }
+            // Observers and reporters that it calls may change values, which are checked then.
+            if end(check, since: held.version) { return }
         }
     }
 
     /// Checks the requirements after a change that may concern them was recorded.
     func checkIfDue() {
         // A check that is running begins again.
-        guard state.checkProgress.isCheckDue, !Self.isChecking else { return }
+        guard state.checkProgress.isCheckDue, !CheckScope.isCurrent else { return }
         afterTransaction { [self] in checkRequirements() }
     }
 
@@ -155,34 +153,75 @@ struct RequirementCheck {
     ///
     /// Values that were replaced for one requirement may not meet another one that has been met.
     private mutating func replaceValues(_ requirements: [Requirement], in store: (any RecoveringStore)?) {
+        guard !requirements.allSatisfy({ isMet($0, value) }) else { return }
+        let candidates = candidates(in: store)
         for _ in requirements {
             var isReplaced = false
             for requirement in requirements where !isMet(requirement, value) {
-                isReplaced = replaceValues(of: requirement, in: store) || isReplaced
+                isReplaced = replaceValues(ofAll: [requirement], from: candidates) || isReplaced
             }
-            guard isReplaced else { return }
+            guard isReplaced else { break }
         }
+        // Replacing the values of one requirement may have violated another one, in turns.
+        if !requirements.allSatisfy({ isMet($0, value) }) { _ = replaceValues(ofAll: requirements, from: candidates) }
     }
 
-    /// Replaces the values of a requirement by the last ones that meet it, or by none, so that the defaults are used.
-    ///
-    /// - Returns: Whether there are such values.
-    private mutating func replaceValues(of requirement: Requirement, in store: (any RecoveringStore)?) -> Bool {
-        let candidates: [(String) -> StoredValue?] = [
+    /// The values that may be used, in their order: the last ones, those of the last good copy, and none, so that the defaults
+    /// are used.
+    private func candidates(in store: (any RecoveringStore)?) -> [(String) -> StoredValue?] {
+        var candidates: [(String) -> StoredValue?] = [
+            // New values beside those that were replaced before. A process that uses the same values may have stored them.
+            { [checked = held.checked, stored] in checked[$0] ?? stored[$0] },
             { [held, stored] in held.value(forKey: $0, over: stored[$0]) },
-            { [stored] in store?.copiedLastGoodValue(forKey: $0) ?? stored[$0] },
-            { _ in nil },
         ]
+        if let copy = store?.copiedValues() {
+            // A key that the copy does not have was not set then.
+            let copied = [{ copy.contents[$0] }, { copy.lastGood[$0] ?? copy.contents[$0] }]
+            for values in copied { candidates.append { [stored] in copy.newer.contains($0) ? stored[$0] : values($0) } }
+            candidates += copied
+        }
+        return candidates + [{ _ in nil }]
+    }
+
+    /// Replaces the values of some requirements by the first candidates that meet all of them.
+    ///
+    /// - Returns: Whether there are such candidates.
+    private mutating func replaceValues(
+        ofAll requirements: [Requirement],
+        from candidates: [(String) -> StoredValue?]
+    ) -> Bool {
         for candidate in candidates {
             let new = { [pending] in pending.value(forKey: $0, over: candidate($0)) }
-            requirement.prepare(new)
-            guard isMet(requirement, new) else { continue }
-            for key in requirement.keys.flatMap(\.all) {
+            for requirement in requirements { requirement.prepare(new) }
+            guard requirements.allSatisfy({ isMet($0, new) }) else { continue }
+            for key in Set(requirements.flatMap(\.keys).flatMap(\.all)) {
                 let value = candidate(key)
-                used[key] = value == stored[key] ? nil : .some(value)
+                if value == stored[key] { used[key] = nil } else { used.updateValue(value, forKey: key) }
             }
             return true
         }
         return false
+    }
+}
+
+/// A check of the requirements of some engine, which reads the values as they are.
+///
+/// Like a ``TransactionScope``, it counts only on its thread, and only while it runs: a task that begins in it goes on later.
+final class CheckScope: Sendable {
+    @TaskLocal private static var inherited: CheckScope?
+
+    private let thread = SystemCalls.currentThread()
+    private let isRunning = Atomic(true)
+
+    /// Whether the caller is part of a check.
+    static var isCurrent: Bool {
+        guard let inherited, inherited.thread == SystemCalls.currentThread() else { return false }
+        return inherited.isRunning.load(ordering: .relaxed)
+    }
+
+    static func run<Result>(_ body: () -> Result) -> Result {
+        let scope = CheckScope()
+        defer { scope.isRunning.store(false, ordering: .relaxed) }
+        return $inherited.withValue(scope, operation: body)
     }
 }

@@ -16,9 +16,9 @@ extension SettingsEngine {
                 let before = transaction
                 let result = try body(&transaction)
                 let after = transaction
-                let changed = Set(after.edited.map(\.key).filter { after[$0] != before[$0] })
                 // Values that do not meet a requirement are not used.
                 let held = checkedHeldValues
+                let changed = Set(after.edited.map(\.key).filter { after[$0] != (held[$0] ?? before[$0]) })
                 try checkRequirements(
                     for: changed,
                     from: { held[$0] ?? before[$0] },
@@ -234,9 +234,15 @@ extension SettingsEngine {
         // A body can run more than once.
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
+        // Of a commit that has failed.
+        defer { if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteReassigned([:]) } } }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             // The store has read the commits of other processes, so the writes that are still pending are newer.
-            guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else { return try body(&transaction) }
+            guard state.withLock({ $0.pendingWrites.isFlushNeeded }) else {
+                let result = try body(&transaction)
+                if let delivery = useReassigned(in: transaction) { deliveries.append(delivery) }
+                return result
+            }
             try check(checked, in: transaction)
             let flush = state.withLock { $0.pendingWrites.beginFlush(of: key, into: &transaction) }
             let result = try body(&transaction)
@@ -244,9 +250,10 @@ extension SettingsEngine {
                 guard let changes = state.pendingWrites.endFlush(flush, in: &transaction) else { return nil }
                 pendingWritesChanged()
                 state.held.noteLocalChange()
-                return offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
+                return checkedDelivery(of: changes, .local, state)
             }
             if let delivery { deliveries.append(delivery) }
+            if let delivery = useReassigned(in: transaction) { deliveries.append(delivery) }
             return result
         }
         return try isBlind ? store.write(body) : store.commit(body)
@@ -264,14 +271,44 @@ extension SettingsEngine {
             state.withLock { state in
                 guard let entry = state.pendingWrites.remove(key, upTo: version) else { return StoreDelivery.none }
                 pendingWritesChanged()
-                state.held.noteLocalChange()
+                state.held.noteUncheckedChange()
                 // Another process may have stored a value since, which was hidden until now.
                 let new = state.value(forKey: key, over: stored)
                 let changes = PendingWrites.change(ofKey: key, from: entry.value, to: new).map { [$0] } ?? []
-                return state.subscribers.offer(StoreCommit(changes: changes, origin: .external))
+                return self.checkedDelivery(of: changes, .external, state)
             }
         }
         delivery.perform()
+    }
+
+    /// Offers changes to the subscribers, which receive them after the requirements were checked, if that is due.
+    private func checkedDelivery(
+        of changes: [StoreChange],
+        _ origin: SettingChangeOrigin,
+        _ state: State
+    ) -> StoreDelivery {
+        var delivery = offer(StoreCommit(changes: changes, origin: origin), to: state.subscribers)
+        (delivery.recorder, delivery.isCheckDue) = (self, state.held.isCheckDue)
+        return delivery
+    }
+
+    /// Uses stored values that a commit assigns again, if others are used because of a requirement.
+    ///
+    /// - Parameter transaction: The transaction after its body.
+    /// - Returns: What subscribers receive; `nil` if the record of the commit is to do this, because it has other changes.
+    private func useReassigned(in transaction: StoreTransaction) -> StoreDelivery? {
+        guard hasRequirements.load(ordering: .acquiring) else { return nil }
+        let isEqual = { (edit: StoreChange) in
+            PendingWrites.change(ofKey: edit.key, from: edit.old, to: edit.new) == nil
+        }
+        let (equal, isRecorded) = (transaction.edited.filter(isEqual), !transaction.edited.allSatisfy(isEqual))
+        return state.withLock { state -> StoreDelivery? in
+            state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
+            guard !isRecorded, !state.held.reassigned.isEmpty else { return nil }
+            let changes = state.held.useReassigned().filter { !state.pendingWrites.contains($0.key) }
+            self.invalidate()
+            return self.checkedDelivery(of: changes, .local, state)
+        }
     }
 
     private func keep(_ value: StoredValue?, forKey key: String, isRetried: Bool = true) {
@@ -282,7 +319,7 @@ extension SettingsEngine {
             self.pendingWritesChanged()
             state.held.noteLocalChange()
             let changes = PendingWrites.change(ofKey: key, from: old, to: value).map { [$0] } ?? []
-            return self.offer(StoreCommit(changes: changes, origin: .local), to: state.subscribers)
+            return self.checkedDelivery(of: changes, .local, state)
         }
         afterTransaction { delivery.perform() }
         if isRetried { scheduleRetry() }

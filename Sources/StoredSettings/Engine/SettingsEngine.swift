@@ -250,7 +250,7 @@ extension SettingsEngine.State {
     /// A commit as readers and subscribers see it.
     fileprivate mutating func masking(_ commit: StoreCommit) -> PendingWrites.Visible {
         guard held.isRestricting else { return pendingWrites.masking(commit) }
-        let pending = Set(commit.changes.map(\.key).filter(pendingWrites.contains))
+        let pending = Set((commit.changes.map(\.key) + held.reassigned.keys).filter(pendingWrites.contains))
         var visible = pendingWrites.masking(commit)
         if held.mask(commit, &visible.commit.changes, wasPending: pending.contains) { visible.isPendingChanged = true }
         return visible

@@ -128,9 +128,9 @@ final class LayerFiles: Sendable {
         var found = Found(problems: new.problems, known: old.problems, isUnsettled: loader.isUnsettled)
         guard !new.isSame(as: old) else { return found }
         state.withLock { $0.snapshot = new }
-        // Before another look finds nothing new: its caller expects that reads return the new values.
-        engine()?.invalidate()
         found.keys = loader.changedKeys(from: old, to: new)
+        // Before another look finds nothing new: its caller expects that reads return the new values.
+        engine()?.layersChanged(ofKeys: found.keys)
         return found
     }
 

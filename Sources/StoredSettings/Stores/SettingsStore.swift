@@ -224,13 +224,22 @@ protocol RecoveringStore: SettingsStore {
     /// Returns the values that a key had before the stored one; `nil` if they are unknown.
     func history(ofKey key: String, before value: StoredValue) -> LastGoodValues.History?
 
-    /// Returns the last good value of a key on the disk; `nil` if there is none.
+    /// Returns the last good values on the disk; `nil` if there are none.
     ///
     /// This reads a file. The caller holds no lock of the store.
-    func copiedLastGoodValue(forKey key: String) -> StoredValue?
+    func copiedValues() -> CopiedValues?
 
     /// Retains the last good value of a key for new processes while an unusable value is stored.
     func retain(_ lastGood: StoredValue, insteadOf value: StoredValue, forKey key: String)
+}
+
+/// The values of the last good copy.
+struct CopiedValues {
+    var contents: [String: StoredValue]
+    /// The older values that were retained because those of the contents were unusable then, by key.
+    var lastGood: [String: StoredValue]
+    /// The keys whose values were set or removed since.
+    var newer: Set<String>
 }
 
 /// How long the values of a suite last.

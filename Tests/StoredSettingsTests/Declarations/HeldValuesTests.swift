@@ -13,39 +13,8 @@ import Testing
 struct HeldValuesTests {
     private let reporter = RecordingReporter()
 
-    private struct Process {
-        let path: String
-        let store: FileStore
-        let pool: PoolSettings
-        let limit: Setting<Int>
-
-        init(_ path: String, _ reporter: RecordingReporter) {
-            self.path = path
-            // On a busy machine, a test may hold the lock for longer than a process should.
-            let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
-            store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
-            pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
-            limit = Setting("limit", default: 900, suite: pool.suite)
-            pool.catalog.require("most is at most limit", pool.$most, limit) { $0 <= $1 }
-        }
-
-        /// Replaces the file, and notices it.
-        func edit(_ text: String) throws {
-            try path.replaceFile(with: text)
-            store.look()
-        }
-    }
-
-    /// Runs a body with a process in whose file `least` is 5 and `most` is 40.
-    private func withProcess(_ body: (Process) async throws -> Void) async throws {
-        try await withTemporaryDirectory(inMemory: true) { directory in
-            let process = Process(directory + "/settings.json", reporter)
-            try process.pool.$least.set(5)
-            try process.pool.$most.set(40)
-            try process.pool.suite.checkpoint()
-            try await body(process)
-            process.store.close()
-        }
+    private func withProcess(_ body: (PoolProcess) async throws -> Void) async throws {
+        try await withPoolProcess(reporter, body)
     }
 
     private static let unmet = "{\n  \"least\": 30,\n  \"most\": 3\n}"
@@ -68,10 +37,14 @@ struct HeldValuesTests {
             #expect(error.consequence.contains("the last values that meet it are used"))
             #expect(pool.catalog.findProblems().errors.map(\.message) == [error.message])
             #expect(reporter.errors.map(\.message) == [error.message])
+            // With the value that is used instead of 3, this one meets the requirement.
             try process.edit(Self.unmet.replacing("30", with: "31"))
-            #expect(pool.values == [5, 40])
+            #expect(pool.values == [31, 40])
             #expect(reporter.errors.count == 1)
-            #expect(try process.path.fileContents == Self.unmet.replacing("30", with: "31"))
+            try process.edit(Self.unmet.replacing("30", with: "41"))
+            #expect(pool.values == [31, 40])
+            #expect(reporter.errors.count == 1)
+            #expect(try process.path.fileContents == Self.unmet.replacing("30", with: "41"))
         }
     }
 
@@ -169,7 +142,7 @@ struct HeldValuesTests {
             try process.pool.suite.setStoredValue(1, forKey: "other")
             try process.pool.suite.checkpoint()
             if !hasCopy { try FileManager.default.removeItem(atPath: process.path + ".last-good") }
-            let later = Process(process.path, reporter)
+            let later = PoolProcess(process.path, reporter)
             #expect(later.pool.values == (hasCopy ? [5, 40] : [1, 10]))
             #expect(later.store.contents()["most"] == 3)
             later.store.close()
@@ -191,7 +164,7 @@ struct HeldValuesTests {
     @Test("the first read after a change by another program returns it if it meets the requirements")
     func firstRead() async throws {
         try await withProcess { process in
-            let other = Process(process.path, reporter)
+            let other = PoolProcess(process.path, reporter)
             for value in 50...60 {
                 try other.pool.$most.set(value)
                 #expect(process.pool.most == value)
@@ -209,7 +182,7 @@ struct HeldValuesTests {
     func increments() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
-            let processes = [Process(path, reporter), Process(path, reporter)]
+            let processes = [PoolProcess(path, reporter), PoolProcess(path, reporter)]
             await withTaskGroup(of: Void.self) { group in
                 for process in processes {
                     group.addTask {

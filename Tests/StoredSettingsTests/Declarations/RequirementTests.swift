@@ -335,13 +335,14 @@ struct RequirementTests {
     }
 
     @Test("a requirement holds no suite")
-    func released() throws {
+    func released() async {
         weak var engine: SettingsEngine?
         do {
             let pool = pool()
             #expect(pool.values == [1, 10])
             engine = pool.suite.engine
         }
-        #expect(engine == nil)
+        // The suites of other tests hold all engines for a moment while they are created.
+        await eventually("the engine is released") { engine == nil }
     }
 }

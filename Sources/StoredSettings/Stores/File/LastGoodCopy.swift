@@ -98,20 +98,17 @@ extension SettingsFile {
         try openLastGood().map { try read($0, .strict).contents }
     }
 
-    /// Returns the last good value of a key, according to the last good copy.
+    /// Reads the last good copy, unless it is already known.
     ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - known: The copy that was read last. While it does not change, it is not read again.
-    /// - Returns: The value; `nil` when there is no copy, or the copy has no value of the key.
+    /// - Parameter known: The copy that was read last. While it does not change, it is not read again. It becomes `nil` when
+    ///   there is no copy.
     /// - Throws: ``SystemError``, ``SettingsError`` or `JSONSyntaxError` if the copy cannot be read.
-    func readLastGoodValue(forKey key: String, _ known: inout Reading?) throws -> StoredValue? {
+    func readLastGood(_ known: inout Reading?) throws {
         guard let handle = try openLastGood() else {
             known = nil
-            return nil
+            return
         }
         if try known?.status != system.status(of: handle) { known = try read(handle, .strict) }
-        return known?.lastGood[key] ?? known?.contents[key]
     }
 
     /// Returns the last good values that the next copy has to retain.

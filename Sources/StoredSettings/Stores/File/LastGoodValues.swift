@@ -114,11 +114,13 @@ extension FileStore {
         peek { $0.settings.lastGood.history(ofKey: key, before: value) }
     }
 
-    func copiedLastGoodValue(forKey key: String) -> StoredValue? {
-        // A value that was set or removed since the last checkpoint is newer than the copy.
-        guard peek({ $0.journal.journaled[key] == nil }) else { return nil }
+    func copiedValues() -> CopiedValues? {
+        let newer = peek { Set($0.journal.journaled.keys) }
         do {
-            return try lastGoodCopy.withLock { try file.readLastGoodValue(forKey: key, &$0) }
+            return try lastGoodCopy.withLock { known in
+                try file.readLastGood(&known)
+                return known.map { CopiedValues(contents: $0.contents, lastGood: $0.lastGood, newer: newer) }
+            }
         } catch {
             // Then there is no earlier value on the disk. The unusable value is reported.
             return nil

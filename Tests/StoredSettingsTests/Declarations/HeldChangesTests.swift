@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "A change from outside is used when its requirements are met".
+
+import Foundation
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Changes while values are used instead of stored ones that do not meet a requirement")
+struct HeldChangesTests {
+    private let reporter = RecordingReporter()
+    private static let unmet = #"{"least": 30, "most": 3}"#
+
+    /// Runs a body with a process that uses 5 and 40 instead of the stored values 30 and 3.
+    private func withHeldValues(_ body: (PoolProcess) async throws -> Void) async throws {
+        try await withPoolProcess(reporter) { process in
+            #expect(process.pool.values == [5, 40])
+            try process.edit(Self.unmet)
+            #expect(process.pool.values == [5, 40])
+            try await body(process)
+        }
+    }
+
+    @Test("a change of another process that meets the requirements with the values in use is used")
+    func otherProcess() async throws {
+        try await withHeldValues { process in
+            let other = PoolProcess(process.path, reporter)
+            // The last good copy has the values of the first process.
+            #expect(other.pool.values == [5, 40])
+            try other.pool.$most.set(100)
+            #expect(process.pool.values == [30, 100])
+            try process.edit(#"{"least": 500, "most": 100}"#)
+            other.store.look()
+            #expect(other.pool.values == process.pool.values)
+            other.store.close()
+        }
+    }
+
+    @Test("no increment of two processes is lost while a value beside it is not used")
+    func increments() async throws {
+        try await withPoolProcess(reporter) { process in
+            let other = PoolProcess(process.path, reporter)
+            #expect(other.pool.values == [5, 40])
+            try process.edit(#"{"least": 800, "most": 40}"#)
+            other.store.look()
+            #expect(process.pool.values == [5, 40])
+            #expect(other.pool.values == [5, 40])
+            await withTaskGroup(of: Void.self) { group in
+                for process in [process, other] {
+                    group.addTask {
+                        await onThread {
+                            for _ in 1...100 {
+                                #expect(throws: Never.self) { try process.pool.$most.update { $0 += 1 } }
+                            }
+                        }
+                    }
+                }
+            }
+            #expect(process.pool.most == 240)
+            #expect(other.pool.most == 240)
+            other.store.close()
+        }
+    }
+
+    private static let repetitions: [(name: String, change: @Sendable (PoolSettings) async throws -> Void)] = [
+        ("set", { try $0.$least.set(30) }),
+        ("async set", { try await $0.$least.async.set(30) }),
+        ("assignment", { $0.least = 30 }),
+        ("update", { try $0.$least.update { $0 = 30 } }),
+        ("transaction", { pool in try pool.suite.transaction { $0[pool.$least] = 30 } }),
+    ]
+
+    @Test("setting the stored value makes it the value in use", arguments: repetitions.indices)
+    func repeated(index: Int) async throws {
+        try await withHeldValues { process in
+            let pool = process.pool
+            let seen = Mutex<[[Int]]>([])
+            let observation = pool.$least.observe { _ in seen.withLock { $0.append(pool.values) } }
+            try await Self.repetitions[index].change(pool)
+            #expect(pool.values == [30, 40])
+            #expect(process.store.contents() == ["least": 30, "most": 3])
+            await eventually("the change is delivered") { seen.withLock { $0 } == [[30, 40]] }
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    @Test("removing a value that an edit has removed makes the default the value in use")
+    func removed() async throws {
+        try await withPoolProcess(reporter) { process in
+            try process.edit(#"{"least": 30}"#)
+            #expect(process.pool.values == [5, 40])
+            try process.pool.$most.remove()
+            #expect(process.pool.values == [5, 10])
+        }
+    }
+
+    @Test("a transaction that sets a stored value and changes another is checked with both")
+    func repeatedInTransaction() async throws {
+        try await withHeldValues { process in
+            let pool = process.pool
+            #expect(throws: SettingsError(.requirementNotMet, fact: "")) {
+                try pool.suite.transaction {
+                    $0[pool.$least] = 30
+                    $0[pool.$most] = 20
+                }
+            }
+            #expect(pool.values == [5, 40])
+            // The failed transaction has left nothing behind for the next one.
+            try pool.$most.set(41)
+            #expect(pool.values == [30, 41])
+            try process.edit(Self.unmet)
+            try pool.suite.transaction {
+                $0[pool.$least] = 30
+                $0[pool.$most] = 45
+            }
+            #expect(pool.values == [30, 45])
+        }
+    }
+
+    @Test("values in use meet all requirements if the defaults do, for all contents of the file")
+    func combinations() {
+        for least in [0, 5, 10, 20, 60, 1_000] {
+            for most in [0, 5, 15, 950, 1_000] {
+                for limit in [0, 12, 930, 1_000] {
+                    let contents = [("least", least), ("most", most), ("limit", limit)]
+                        .map { ($0.0, StoredValue.integer(Int128($0.1))) }
+                    let pool = PoolSettings(.inMemory(Dictionary(uniqueKeysWithValues: contents), reporter: reporter))
+                    let limit = Setting("limit", default: 900, suite: pool.suite)
+                    pool.catalog.require("most is at most limit", pool.$most, limit) { $0 <= $1 }
+                    #expect(pool.least <= pool.most && pool.most <= limit.value, "\(contents)")
+                }
+            }
+        }
+    }
+
+    /// Sets a value in a report, or in a task that begins there.
+    private final class SettingReporter: SettingsReporter {
+        let action = Mutex<(@Sendable () -> Void)?>(nil)
+
+        func report(_ error: SettingsError) {
+            action.withLock { action in
+                defer { action = nil }
+                return action
+            }?()
+        }
+    }
+
+    @Test("a change that a reporter makes, or a task that it starts, is checked", arguments: [true, false])
+    func reporterChanges(inTask: Bool) async throws {
+        let reporter = SettingReporter()
+        try await withPoolProcess(reporter) { process in
+            let pool = process.pool
+            #expect(pool.values == [5, 40])
+            let (reports, continuation) = AsyncStream<Void>.makeStream()
+            let change: @Sendable () -> Void = {
+                #expect(throws: Never.self) { try pool.$least.set(2) }
+                #expect(pool.values == [2, 3])
+                continuation.finish()
+            }
+            reporter.action.withLock {
+                $0 = {
+                    guard inTask else { return change() }
+                    // It goes on after the report.
+                    Task {
+                        await Task.yield()
+                        change()
+                    }
+                }
+            }
+            try process.edit(Self.unmet)
+            _ = pool.values
+            for await _ in reports {}
+            #expect(pool.values == [2, 3])
+        }
+    }
+
+    @Test("a value that was valid when the file was last checkpointed is newer than a retained one")
+    func superseded() async throws {
+        try await withHeldValues { process in
+            try process.pool.suite.setStoredValue(1, forKey: "other")
+            try process.pool.suite.checkpoint()
+            try process.pool.$least.set(2)
+            #expect(process.pool.values == [2, 3])
+            try process.pool.suite.checkpoint()
+            try process.path.replaceFile(with: Self.unmet)
+            let later = PoolProcess(process.path, reporter)
+            #expect(later.pool.values == [2, 3])
+            later.store.close()
+        }
+    }
+
+    @Test("a new process takes all values of a requirement from the last good copy, or combines it with newer ones")
+    func copied() async throws {
+        try await withPoolProcess(reporter) { process in
+            try process.pool.$least.remove()
+            try process.pool.suite.checkpoint()
+            #expect(process.pool.values == [1, 40])
+            try process.path.replaceFile(with: Self.unmet)
+            var later = PoolProcess(process.path, reporter)
+            #expect(later.pool.values == [1, 40])
+            later.store.close()
+            // A program without the requirement.
+            try process.edit(#"{"least": 5, "most": 40}"#)
+            try process.pool.suite.setStoredValue(1, forKey: "other")
+            try process.pool.suite.checkpoint()
+            let unaware = FileStore(path: process.path, checkpointsInBackground: false)
+            try unaware.commit { ($0["least"], $0["most"]) = (30, 3) }
+            later = PoolProcess(process.path, reporter)
+            #expect(later.pool.values == [5, 40])
+            later.store.close()
+            unaware.close()
+        }
+    }
+
+    @Test("a requirement that is added while a value is observed is checked at once")
+    func addedLater() async {
+        let suite = SettingsSuite.inMemory(["a": 30, "b": 3], reporter: reporter)
+        let (a, b) = (Setting("a", default: 1, suite: suite), Setting("b", default: 10, suite: suite))
+        let seen = Mutex<[Int]>([])
+        let observation = b.observe { change in seen.withLock { $0.append(change.new) } }
+        #expect(b.value == 3)
+        SettingsCatalog(a, b).require("a is at most b", a, b) { $0 <= $1 }
+        await eventually("the default is delivered") { seen.withLock { $0 } == [10] }
+        #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+        withExtendedLifetime(observation) {}
+    }
+}
