@@ -107,6 +107,14 @@ extension SettingsEdits {
         try await eachGroup { group in
             let old = known.first { $0.engine === group.suite.engine }?.contents ?? [:]
             try group.checkUnmanaged()
+            // A store may accept changes beside a broken file. What a person edits are the values of that file.
+            do {
+                try group.suite.refresh()
+            } catch {
+                var error = SettingsError.wrapping(error, as: .readFailed)
+                error.consequence = "nothing is changed"
+                throw error
+            }
             // Each suite was asked about its own keys.
             try group.suite.transaction(isManaging: true) { transaction in
                 let conflicts = group.edits.filter { key, new in
