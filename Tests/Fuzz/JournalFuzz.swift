@@ -194,7 +194,8 @@ extension JournalTrial {
 
 /// Replaces the C library's function, so that the store waits for other processes for a twentieth of the time.
 ///
-/// Without any wait, a checkpoint would give up before the file's times are certain, which takes 20 ms.
+/// The store decides how long it waits. Without any wait, a checkpoint would give up before the file's times are certain,
+/// which takes 20 ms.
 @_cdecl("usleep")
 public func sleepBriefly(_ microseconds: UInt32) -> CInt {
     Thread.sleep(forTimeInterval: Double(microseconds) / 20e6)

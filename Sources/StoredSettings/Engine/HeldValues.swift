@@ -51,7 +51,7 @@ struct HeldValues {
     /// Adds the keys of a requirement, which is checked before the next read.
     mutating func restrict(_ keys: some Sequence<String>) {
         restricted.formUnion(keys)
-        (version, isCheckDue) = (version + 1, true)
+        noteUncheckedChange()
     }
 
     /// Notes that a value of this process has changed, which may meet a requirement that was not met before.
@@ -81,15 +81,14 @@ struct HeldValues {
         defer { reassigned = [:] }
         return reassigned.compactMap { key, stored in
             guard let entry = entries.removeValue(forKey: key) else { return nil }
-            (version, isCheckDue) = (version + 1, true)
+            noteUncheckedChange()
             return PendingWrites.change(ofKey: key, from: entry.used, to: stored)
         }
     }
 
     /// Notes that values of layers have changed, with which stored values may not meet a requirement that was met before.
     mutating func noteLayerChange(ofKeys keys: Set<String>) {
-        guard !restricted.isDisjoint(with: keys) else { return }
-        (version, isCheckDue) = (version + 1, true)
+        if !restricted.isDisjoint(with: keys) { noteUncheckedChange() }
     }
 
     /// Replaces the changes of a commit by those that readers and subscribers see.

@@ -206,22 +206,17 @@ struct RequirementCheck {
 
 /// A check of the requirements of some engine, which reads the values as they are.
 ///
-/// Like a ``TransactionScope``, it counts only on its thread, and only while it runs: a task that begins in it goes on later.
+/// Tasks that begin in it go on later, and check the values that they read.
 final class CheckScope: Sendable {
     @TaskLocal private static var inherited: CheckScope?
 
-    private let thread = SystemCalls.currentThread()
-    private let isRunning = Atomic(true)
+    private let extent = ThreadExtent()
 
     /// Whether the caller is part of a check.
-    static var isCurrent: Bool {
-        guard let inherited, inherited.thread == SystemCalls.currentThread() else { return false }
-        return inherited.isRunning.load(ordering: .relaxed)
-    }
+    static var isCurrent: Bool { inherited?.extent.isCurrent ?? false }
 
     static func run<Result>(_ body: () -> Result) -> Result {
         let scope = CheckScope()
-        defer { scope.isRunning.store(false, ordering: .relaxed) }
-        return $inherited.withValue(scope, operation: body)
+        return scope.extent.run { $inherited.withValue(scope, operation: body) }
     }
 }

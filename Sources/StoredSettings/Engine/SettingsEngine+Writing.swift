@@ -234,7 +234,7 @@ extension SettingsEngine {
         // A body can run more than once.
         var deliveries: [StoreDelivery] = []
         defer { for delivery in deliveries { delivery.perform() } }
-        // Of a commit that has failed.
+        // The record of another commit must not use what a failed one has noted.
         defer { if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteReassigned([:]) } } }
         let body: (inout StoreTransaction) throws -> Result = { [self] transaction in
             // The store has read the commits of other processes, so the writes that are still pending are newer.

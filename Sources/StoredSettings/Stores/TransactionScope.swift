@@ -3,31 +3,45 @@
 
 import Synchronization
 
+/// A part of the work of a thread, which counts only on that thread, and only while it runs.
+///
+/// A task-local value shows that something is part of it. Tasks that begin in it inherit the value, too, but run on other
+/// threads, or later.
+struct ThreadExtent: ~Copyable, Sendable {
+    private let thread = SystemCalls.currentThread()
+    private let isRunning = Atomic(false)
+
+    /// Whether the caller, which has inherited the task-local value, is part of this.
+    var isCurrent: Bool { thread == SystemCalls.currentThread() && isRunning.load(ordering: .relaxed) }
+
+    func run<Result>(_ body: () throws -> Result) rethrows -> Result {
+        isRunning.store(true, ordering: .relaxed)
+        defer { isRunning.store(false, ordering: .relaxed) }
+        return try body()
+    }
+}
+
 /// The transaction whose body the current task is running.
 ///
 /// A transaction excludes all other writers, so a second transaction or a plain set inside its body would wait for itself.
 /// Both are refused at once. An assignment inside the body is applied after the transaction.
 ///
-/// Tasks that the body starts inherit the scope. They run on other threads, or later, and may wait for the transaction. So
-/// the scope counts only on the thread of the body, and only while the body runs.
+/// Tasks that the body starts may wait for the transaction, so the scope does not count there.
 final class TransactionScope: Sendable {
     @TaskLocal private static var inherited: TransactionScope?
 
     /// The transaction whose body is the caller.
     static var current: TransactionScope? {
-        guard let inherited, inherited.thread == SystemCalls.currentThread() else { return nil }
-        return inherited.isRunning.load(ordering: .relaxed) ? inherited : nil
+        guard let inherited, inherited.extent.isCurrent else { return nil }
+        return inherited
     }
 
-    private let thread = SystemCalls.currentThread()
-    private let isRunning = Atomic(false)
+    private let extent = ThreadExtent()
     private let postponed = Locked<[@Sendable () -> Void]>([])
 
     /// Runs the body of this transaction.
     func run<Result>(_ body: () throws -> Result) rethrows -> Result {
-        isRunning.store(true, ordering: .relaxed)
-        defer { isRunning.store(false, ordering: .relaxed) }
-        return try WaitLimit.runWithout { try Self.$inherited.withValue(self, operation: body) }
+        try extent.run { try WaitLimit.runWithout { try Self.$inherited.withValue(self, operation: body) } }
     }
 
     /// Postpones work until the transaction has ended.

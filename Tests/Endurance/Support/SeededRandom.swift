@@ -31,7 +31,7 @@ struct SeededRandom: RandomNumberGenerator {
     }
 }
 
-/// Blocks this thread for a duration.
+/// Blocks this thread for a duration that is the input of a run, such as the moment of a kill.
 func pause(_ duration: Duration) {
     Thread.sleep(forTimeInterval: duration.seconds)
 }
