@@ -16,6 +16,31 @@ extension SettingBox {
         return baseReadings.used().map { Reading(value: $1, stored: $0.stored) }
     }
 
+    /// The value of now, with the layers of now.
+    var currentReading: Reading { consistentReading(of: storedValue) }
+
+    /// Returns the value of a stored value that was just read, or of a newer one.
+    ///
+    /// If the stored value changes while the layers are read, they may be newer than it, and both together a combination that
+    /// never was. Then both are read again.
+    ///
+    /// - Parameters:
+    ///   - stored: The stored value.
+    ///   - isReported: Whether to report one that cannot be used.
+    /// - Returns: The value.
+    func consistentReading(of stored: StoredValue?, isReported: Bool = true) -> Reading {
+        func read(_ stored: StoredValue?) -> Reading { isReported ? reading(of: stored) : quietReading(of: stored) }
+        guard layers?.files != nil else { return read(stored) }
+        var stored = stored
+        for _ in 1..<LayerList.maximumOfReads {
+            let reading = read(stored)
+            let newest = storedValue
+            guard newest != stored else { return reading }
+            stored = newest
+        }
+        return read(stored)
+    }
+
     /// The readings of all layers above the store, highest precedence first.
     ///
     /// An access after a change reports the errors of the layers that precede the one in use.

@@ -90,7 +90,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 
     override func hasOtherValueThanObserved() -> Bool {
-        observedValue?.differs(from: identity(of: quietReading(of: storedValue))) ?? false
+        observedValue?.differs(from: identity(of: consistentReading(of: storedValue, isReported: false))) ?? false
     }
 
     deinit {
@@ -119,7 +119,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private var slowValue: Value {
         guard let versionStamp = engine.versionStamp else { return unstampedValue }
         let (stored, version) = engine.valueAndVersion(for: key.storedKeys, versionStamp)
-        guard ValueCache.fits(Value.self) else { return stripedValue(stored, version) }
+        guard ValueCache.fits(Value.self) else { return stripedValue(stored, version, versionStamp) }
         let value = value(of: stored)
         writing.withLock { _ in
             // A value that is outdated by now must not replace a newer one.
@@ -138,7 +138,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     private func value(of stored: StoredValue?) -> Value { notedReading(of: stored).value }
 
     private func notedReading(of stored: StoredValue?) -> Reading {
-        let reading = reading(of: stored)
+        let reading = consistentReading(of: stored)
         startValue?.note { identity(of: reading) }
         if observedValue != nil { noteObserved(reading) }
         if stored != nil, !key.storedKeys.old.isEmpty { reportIgnoredOldValue() }
@@ -153,12 +153,21 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         reporter.report(naming(SettingsError.ignoredOldKey(old, of: key.name), as: .oldKeyIgnored))
     }
 
-    private func stripedValue(_ stored: StoredValue?, _ version: VersionStamp.Version) -> Value {
+    private func stripedValue(
+        _ stored: StoredValue?,
+        _ version: VersionStamp.Version,
+        _ versionStamp: VersionStamp
+    ) -> Value {
         let origin = origin(of: stored)
         // Another key may have changed.
-        if let known = cache.renewedValue(from: origin, version, as: Value.self) { return known }
+        if let known = cache.renewedValue(from: origin, version, as: Value.self),
+            layers?.files == nil || versionStamp.isCurrent(version)
+        {
+            return known
+        }
         let value = value(of: stored)
-        cache.store(value, from: origin, version)
+        // With layers that change, the value may be that of a later stored value.
+        if layers?.files == nil || versionStamp.isCurrent(version) { cache.store(value, from: origin, version) }
         return value
     }
 

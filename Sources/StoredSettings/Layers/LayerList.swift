@@ -2,6 +2,10 @@
 
 /// The layers around the store of a suite.
 final class LayerList: Sendable {
+    /// How often a value that changes all the time is read, at most: a combination of values that was current at one time is
+    /// not worth more.
+    static let maximumOfReads = 16
+
     /// The overrides, in order of precedence.
     let overrides: [SettingsOverride]
     /// The bases, in order of precedence.

@@ -37,7 +37,7 @@ extension Setting {
             known.map { (engine.addSubscriber(subscriber, forKeys: storedKeys.all), $0.begin(with: engine.contents())) }
             ?? engine.addSubscriber(subscriber, forKey: key)
         let observation = SettingObservation(subscriber, id: id, engine: engine)
-        let reading = initial ? box.reading(of: value) : box.quietReading(of: value)
+        let reading = box.consistentReading(of: value, isReported: initial)
         last.note(reading)
         if initial {
             let isSecret = isSecret || reading.isFromSecretFile

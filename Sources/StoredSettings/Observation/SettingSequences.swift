@@ -50,7 +50,7 @@ extension Setting {
                 if isFirst {
                     isFirst = false
                     guard !Task.isCancelled else { return nil }
-                    let reading = setting.box.reading(of: first)
+                    let reading = setting.box.consistentReading(of: first)
                     last = setting.box.identity(of: reading)
                     return reading.value
                 }
@@ -77,7 +77,7 @@ extension Setting {
             let (subscription, value) = setting.subscribe()
             self.subscription = subscription
             last = LastReading()
-            last.note(setting.box.quietReading(of: value))
+            last.note(setting.box.consistentReading(of: value, isReported: false))
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
@@ -134,10 +134,10 @@ extension Setting {
 
     /// The value after a change.
     ///
-    /// A change of a layer is read with the layers of now, so it needs the stored value of now: an older one beneath or above them
-    /// may be a combination that never was. The subscriber has been offered every change that is stored by now.
+    /// Layers that change are read as they are now. So the stored value must be that of now, too: with an older one, they may
+    /// be a combination that never was. The subscriber has been offered every change that is stored by now.
     func newReading(of change: StoredValueChange) -> SettingBox<Value>.Reading {
-        box.reading(of: change.isLayered ? box.storedValue : change.new)
+        box.layers?.files == nil ? box.reading(of: change.new) : box.currentReading
     }
 
     /// The value before a change.
@@ -149,8 +149,8 @@ extension Setting {
     private func oldReading(of change: StoredValueChange, _ known: SettingBox<Value>.Reading?)
         -> SettingBox<Value>.Reading
     {
-        // A change of a layer has no old value: the snapshot before is not known anymore.
-        if change.isLayered, let known { return known }
+        // The layers before the change are not known anymore.
+        if box.layers?.files != nil, let known { return known }
         let reading = box.quietReading(of: change.old)
         // Which value was used instead of an unusable one, others may have changed since.
         return reading.isOfUnusable ? known ?? reading : reading

@@ -130,7 +130,8 @@ private struct Followed<Value: Sendable>: FollowedSetting {
 
     func begin(with contents: [String: StoredValue]) {
         known?.begin(with: contents)
-        last.note(setting.box.quietReading(of: setting.storedKeys.value { contents[$0] }))
+        let stored = setting.storedKeys.value { contents[$0] }
+        last.note(setting.box.consistentReading(of: stored, isReported: false))
     }
 
     func hasChanged(in change: SettingsSuite.Change) -> Bool {

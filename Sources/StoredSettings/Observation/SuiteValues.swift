@@ -49,16 +49,20 @@ extension SettingsSuite {
         /// The values for one loop.
         public struct Iterator: AsyncIteratorProtocol {
             private let subscription: ChangeSubscription<NewStoredValues>
+            private let engine: SettingsEngine
+            private let keys: Set<String>
             private let trackers: [any ChangeTracking]
             private let current: () -> Element
             private var isFirst = true
 
             fileprivate init(_ sequence: TupleValues) {
                 let (engine, keys) = (sequence.engine, sequence.keys)
+                (self.engine, self.keys) = (engine, keys)
                 let storage = StreamSubscriber { NewStoredValues($0, keys: keys) }
                 subscription = ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
                 // After the subscription: a change in between is in both, and is then equal to what was read.
                 (trackers, current) = sequence.track(engine.contents())
+                if hasLayers { _ = readAll() }
             }
 
             /// The next values; `nil` when the task is canceled or the suite is finished.
@@ -68,11 +72,38 @@ extension SettingsSuite {
                     return Task.isCancelled ? nil : current()
                 }
                 while let change = await subscription.storage.next(isolation: actor) {
-                    var isChanged = false
-                    for tracker in trackers where tracker.apply(change) { isChanged = true }
-                    if isChanged { return current() }
+                    if hasLayers ? readAll() : apply(change) { return current() }
                 }
                 return nil
+            }
+
+            /// Whether layers that change are around the store.
+            private var hasLayers: Bool { trackers.contains(where: \.hasLayers) }
+
+            private func apply(_ change: NewStoredValues) -> Bool {
+                trackers.reduce(false) { $1.apply(change) || $0 }
+            }
+
+            /// Reads all settings with the layers of now.
+            ///
+            /// The stored values must be those of now, too: older ones and the layers may be a combination that never was. The
+            /// subscriber has been offered every change that is stored by now.
+            ///
+            /// - Returns: Whether a value has changed.
+            private func readAll() -> Bool {
+                var contents: [String: StoredValue]
+                var attempts = 0
+                repeat {
+                    contents = engine.contents()
+                    for tracker in trackers { tracker.read(in: contents) }
+                    attempts += 1
+                } while attempts < LayerList.maximumOfReads && hasChanged(since: contents)
+                return trackers.reduce(false) { $1.adopt() || $0 }
+            }
+
+            private func hasChanged(since contents: [String: StoredValue]) -> Bool {
+                let newest = engine.contents()
+                return keys.contains { newest[$0] != contents[$0] }
             }
         }
     }
@@ -83,8 +114,17 @@ extension SettingsSuite.TupleValues.Iterator: Sendable {}
 
 /// A setting of any type whose last value an iterator knows.
 private protocol ChangeTracking: AnyObject {
+    /// Whether layers that change are around the store of the setting.
+    var hasLayers: Bool { get }
+
     /// Updates the value, and returns whether it differs from the last one.
     func apply(_ change: NewStoredValues) -> Bool
+
+    /// Reads the value, without using it yet.
+    func read(in contents: [String: StoredValue])
+
+    /// Uses the value that was read, and returns whether it differs from the last one.
+    func adopt() -> Bool
 }
 
 /// The last value of a setting for one iterator.
@@ -93,7 +133,7 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
     /// Whether the setting belongs to the suite of the iterator, so that its changes arrive here.
     private let isOwn: Bool
     private var reading: SettingBox<Value>.Reading
-    private var stored: StoredValue?
+    private var next: SettingBox<Value>.Reading?
     /// `nil` for a setting that has one key.
     private let known: KnownValues?
     /// Owns the engine, which the box does not.
@@ -105,25 +145,35 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
         isOwn = setting.engine === engine
         known = isOwn ? setting.knownValues : nil
         known?.begin(with: contents)
-        stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
+        let stored = isOwn ? setting.storedKeys.value { contents[$0] } : setting.box.storedValue
         reading = setting.box.reading(of: stored)
     }
 
     var value: Value { reading.value }
 
+    var hasLayers: Bool { box.layers?.files != nil }
+
     func apply(_ change: NewStoredValues) -> Bool {
         guard isOwn else { return false }
-        if let known, let own = known.change(change.values, .local) {
-            stored = own.new
-        } else if known == nil, let new = change.values[setting.key] {
-            stored = new
-        } else if !change.isLayered {
-            return false
+        if let known {
+            guard let own = known.change(change.values, .local) else { return false }
+            next = box.reading(of: own.new)
+        } else {
+            guard let new = change.values[setting.key] else { return false }
+            next = box.reading(of: new)
         }
-        // All values of a layer change together, so each is read anew.
-        let new = box.reading(of: stored)
-        guard box.identity(of: new) != box.identity(of: reading) else { return false }
-        reading = new
+        return adopt()
+    }
+
+    func read(in contents: [String: StoredValue]) {
+        guard isOwn else { return }
+        next = box.reading(of: setting.storedKeys.value { contents[$0] })
+    }
+
+    func adopt() -> Bool {
+        defer { next = nil }
+        guard let next, box.identity(of: next) != box.identity(of: reading) else { return false }
+        reading = next
         return true
     }
 }
@@ -134,14 +184,11 @@ private final class TrackedSetting<Value: Sendable>: ChangeTracking {
 /// values in between.
 private struct NewStoredValues: CoalescingChange {
     var values: [String: StoredValue?]
-    /// Whether the layers around the store have changed as well.
-    var isLayered: Bool
 
     init(_ commit: StoreCommit, keys: Set<String>) {
         let pairs = commit.changes.lazy.filter { keys.contains($0.key) }.map { ($0.key, $0.new) }
         // A store that lists a key twice violates its contract, which must not trap.
         values = Dictionary(pairs) { _, later in later }
-        isLayered = commit.isLayered
     }
 
     var isEmpty: Bool { values.isEmpty }
@@ -149,7 +196,6 @@ private struct NewStoredValues: CoalescingChange {
     func followed(by later: NewStoredValues) -> NewStoredValues {
         var merged = self
         merged.values.merge(later.values) { _, later in later }
-        merged.isLayered = isLayered || later.isLayered
         return merged
     }
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Reads while the store and a layer change")
+struct ConsistentReadTests {
+    @Test("a read returns no value of a base that a stored value hid at that time")
+    func reads() throws {
+        let number = try LayeredLevel(1, unusable: 99)
+        #expect(number.setting.value == 1)
+        try number.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
+        #expect(number.setting.value == 3)
+        #expect(number.setting.value == 3)
+
+        // Its values do not fit into the cache of a word.
+        let text = try LayeredLevel("one", unusable: "99")
+        #expect(text.setting.value == "one")
+        try text.changeDuringNextRead(base: "two", thenStored: "three", andBase: "four")
+        #expect(text.setting.value == "three")
+        try text.setting.remove()
+        #expect(text.setting.value == "four")
+    }
+
+    @Test("neither does a first read, which determines the value in use until a restart")
+    func startValue() throws {
+        let level = try LayeredLevel(1, unusable: 99, traits: .requiresRestart)
+        try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
+        #expect(level.setting.value == 3)
+        #expect(!level.setting.explain().isRestartPending)
+    }
+
+    @Test("a stream begins with no such value, and receives none", .deadlockLimit)
+    func values() async throws {
+        let level = try LayeredLevel(1, unusable: 99)
+        try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
+        var values = level.setting.values.makeAsyncIterator()
+        #expect(await values.next() == 3)
+        try level.setting.remove()
+        #expect(await values.next() == 4)
+        try level.changeDuringNextRead(base: 5, thenStored: 6, andBase: 7)
+        #expect(await values.next() == 6)
+        // A change of the store is read with the layers, too.
+        try level.setting.remove()
+        try level.setting.set(8)
+        try level.fleet.setStoredValue(9, forKey: "level")
+        #expect(await values.next() == 8)
+    }
+
+    @Test("a stream of changes and an observer receive none", .deadlockLimit)
+    func changes() async throws {
+        let level = try LayeredLevel(1, unusable: 99)
+        #expect(level.setting.value == 1)
+        var changes = level.setting.changes.makeAsyncIterator()
+        try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
+        let change = try #require(await changes.next())
+        #expect([change.old, change.new] == [1, 3])
+
+        let observed = try LayeredLevel(1, unusable: 99)
+        #expect(observed.setting.value == 1)
+        let seen = Mutex<[Int]>([])
+        let observation = observed.setting.observe { change in seen.withLock { $0 += [change.old, change.new] } }
+        try observed.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
+        await eventually("the observer has received the last change") { seen.withLock { $0.last == 3 } }
+        #expect(seen.withLock { $0 } == [1, 3])
+        observation.invalidate()
+    }
+
+    @Test("a stream of several settings has no such value, and repeats none", .deadlockLimit)
+    func tuples() async throws {
+        let level = try LayeredLevel(1, unusable: 99)
+        let other = Setting("other", default: 0, suite: level.suite)
+        try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
+        var values = level.suite.values(of: level.setting, other).makeAsyncIterator()
+        #expect(await values.next() ?? (0, 0) == (3, 0))
+        try level.setting.remove()
+        #expect(await values.next() ?? (0, 0) == (4, 0))
+        try level.changeDuringNextRead(base: 5, thenStored: 4, andBase: 6)
+        try other.set(7)
+        #expect(await values.next() ?? (0, 0) == (4, 7))
+    }
+}
+
+/// A setting with an override and a base.
+///
+/// The override is never valid. So each change of the base makes a read validate it, after reading the store and before reading
+/// the base, and there the test changes both.
+private struct LayeredLevel<Value: StoredValueConvertible & Sendable>: Sendable {
+    let fleet: SettingsSuite
+    let suite: SettingsSuite
+    let setting: Setting<Value>
+    private let change: Scheduled
+
+    private final class Scheduled: Sendable {
+        private let action = Mutex<(@Sendable () throws -> Void)?>(nil)
+
+        func set(_ new: @escaping @Sendable () throws -> Void) { action.withLock { $0 = new } }
+
+        func perform() throws {
+            let action = action.withLock { action in
+                defer { action = nil }
+                return action
+            }
+            try action?()
+        }
+    }
+
+    /// - Parameters:
+    ///   - value: The value of the base.
+    ///   - unusable: The value of the override, `99`.
+    ///   - traits: The traits of the setting.
+    /// - Throws: The error of a value without a stored form.
+    init(_ value: Value, unusable: Value, traits: SettingTraits = []) throws {
+        fleet = .inMemory(["level": try value.storedValue()])
+        let change = Scheduled()
+        self.change = change
+        suite = .inMemory(
+            overrides: [.environment(["LEVEL": "99"], prefix: "")],
+            bases: [.suite(fleet)],
+            reporter: RecordingReporter()
+        )
+        let unusable = try unusable.storedValue()
+        setting = Setting(
+            "level",
+            default: value,
+            suite: suite,
+            validate: { value in
+                guard try value.storedValue() == unusable else { return true }
+                try change.perform()
+                return false
+            },
+            traits: traits
+        )
+    }
+
+    /// Changes the base now, and the store and then the base in the next read.
+    func changeDuringNextRead(base: Value, thenStored stored: Value, andBase hidden: Value) throws {
+        let (fleet, setting) = (fleet, setting)
+        let value = try hidden.storedValue()
+        change.set {
+            try setting.set(stored)
+            try fleet.setStoredValue(value, forKey: "level")
+        }
+        try fleet.setStoredValue(base.storedValue(), forKey: "level")
+    }
+}
