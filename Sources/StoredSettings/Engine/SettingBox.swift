@@ -267,12 +267,6 @@ extension SettingBox {
     /// The key under which a value is stored; that of a renamed setting may be under an old one.
     var storedKey: String? { key.storedKeys.all.first { engine.value(forKey: $0) != nil } }
 
-    /// The stored form of a value that was read, which tells whether two readings are equal; encodes the value.
-    func identity(of reading: Reading) -> StoredValue? {
-        // A bridge that only reads cannot encode the value. Then the stored value stands for it.
-        encoded(reading.value) ?? reading.stored
-    }
-
     /// Decodes a stored value over the default, and validates the result.
     ///
     /// - Throws: ``SettingsError`` that names the setting.
@@ -286,12 +280,6 @@ extension SettingBox {
         }
     }
 
-    /// An error of a conversion or a validator, without their texts if the setting is secret.
-    func shown(_ error: any Error, as code: SettingsError.Code) -> SettingsError {
-        let error = SettingsError.wrapping(error, as: code)
-        return metadata.traits.isSecret ? error.withoutUserText : error
-    }
-
     /// Decodes a stored value over the default, without validating it.
     func convert(_ stored: StoredValue) throws -> Value {
         do {
@@ -299,13 +287,6 @@ extension SettingBox {
         } catch {
             return try key.conversion.decode(stored, after: error) { key.defaultValue }
         }
-    }
-
-    /// The stored form of a value; `nil` when there is none.
-    ///
-    /// A default need not be storable. Two of those count as equal, which is right: there is one default.
-    func encoded(_ value: Value) -> StoredValue? {
-        key.conversion.encodedOrNil(value)
     }
 
     private func unusable(_ error: any Error, hasLastGood: Bool) -> SettingsError {
@@ -325,32 +306,5 @@ extension SettingBox {
         let remedy = error.remedy.isEmpty ? "assign a new value" : error.remedy
         error.remedy = error.location == nil ? remedy : "correct it in the file, or \(remedy)"
         return error
-    }
-}
-
-// MARK: - Encoding
-
-extension SettingBox {
-    /// Validates and encodes a value.
-    ///
-    /// - Throws: ``SettingsError`` that names the setting.
-    func encode(_ value: Value) throws -> StoredValue? {
-        do {
-            guard !key.name.isEmpty else { throw SettingsError.emptyKey }
-            try key.validate(value)
-            return try key.conversion.encode(value)
-        } catch {
-            var error = naming(shown(error, as: .unstorable), as: .unstorable)
-            error.consequence = "the setting keeps the value it had"
-            if error.remedy.isEmpty { error.remedy = "assign a value that the conversion of \(Value.self) accepts" }
-            throw error
-        }
-    }
-
-    /// The error, with the names of this setting, its suite and its file.
-    func naming(_ error: any Error, as code: SettingsError.Code) -> SettingsError {
-        var error = SettingsError.wrapping(error, as: code)
-        error.key = key.name
-        return engine.naming(error, suite: suiteName)
     }
 }
