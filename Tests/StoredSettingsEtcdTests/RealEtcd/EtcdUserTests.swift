@@ -92,7 +92,7 @@ struct EtcdUserTests {
         try await withEtcd(options: ["--auth-token-ttl", "1"]) { cluster in
             try await Self.enableUsers(cluster)
             let client = try Self.client(cluster)
-            await Self.put("0", client, "the client has a token")
+            await client.put("p/a", "0", until: "the client has a token")
             // Every use of a token renews it. So each of these is used once, later and later; the client's is older.
             var tokens: [String] = []
             var used = 0
@@ -106,26 +106,8 @@ struct EtcdUserTests {
                     return range?.contains("invalid auth token") == true
                 }
             }
-            await Self.put("1", client, "the client has a new token")
+            await client.put("p/a", "1", until: "the client has a new token")
         }
-    }
-
-    /// Sets a key until that succeeds: on a busy machine, even a new token can expire before it is used, and a short timeout
-    /// can pass.
-    ///
-    /// - Returns: The revision.
-    @discardableResult
-    private static func put(_ value: String, _ client: EtcdClient, _ what: Comment) async -> Int64 {
-        var revision: Int64 = 0
-        await eventually(what) {
-            do {
-                revision = try await client.put("p/a", value)
-                return true
-            } catch {
-                return false
-            }
-        }
-        return revision
     }
 
     /// Requests a token without the client.
@@ -143,10 +125,10 @@ struct EtcdUserTests {
             let old = try await plain.range(EtcdRangeRequest(EtcdKeyRange("p/a"))).header
             try await Self.enableUsers(cluster)
             let client = try Self.client(cluster, timeout: .seconds(3))
-            await Self.put("backup", client, "the value of the backup is stored")
+            await client.put("p/a", "backup", until: "the value of the backup is stored")
             try await blocking { try cluster.saveBackup(user: "root:pw") }
             var last: Int64 = 0
-            for number in 0..<50 { last = await Self.put("\(number)", client, "a later value is stored") }
+            for number in 0..<50 { last = await client.put("p/a", "\(number)", until: "a later value is stored") }
             try await blocking { try cluster.restoreBackup() }
             // Observed: etcd does not answer a request whose token has a greater index than its log, until the request
             // times out. The client then forgets the token.

@@ -80,6 +80,25 @@ extension EtcdClient {
         let put = EtcdOperation.put(Array(key.utf8), Array(value.utf8))
         return try await execute(EtcdTransaction(if: [], then: [put]), isIdempotent: true).header.revision
     }
+
+    /// Sets a key, possibly several times, until that succeeds.
+    ///
+    /// On a busy machine, even a new token can expire before it is used, and a request can time out.
+    ///
+    /// - Returns: The revision.
+    @discardableResult
+    func put(_ key: String, _ value: String, until what: Comment) async -> Int64 {
+        var revision: Int64 = 0
+        await eventually(what) {
+            do {
+                revision = try await put(key, value)
+                return true
+            } catch {
+                return false
+            }
+        }
+        return revision
+    }
 }
 
 extension EtcdKeyRange {
