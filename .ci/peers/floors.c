@@ -43,6 +43,7 @@ static void send(void) {
     int there[2], back[2];
     double samples[lines], sent, received;
     require(pipe(there) == 0 && pipe(back) == 0, "creating a pipe");
+    fflush(stdout);
     pid_t process = fork();
     require(process >= 0, "creating a process");
     if (process == 0) {
