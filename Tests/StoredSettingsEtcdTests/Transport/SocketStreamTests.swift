@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EtcdTestSupport
+import Foundation
 import StoredSettingsEtcd
 import Synchronization
 import TestSupport
@@ -8,8 +9,8 @@ import Testing
 
 @Suite("Streams of the built-in transport", .deadlockLimit)
 struct SocketStreamTests {
-    static func request(isIdempotent: Bool = true) -> EtcdRequest {
-        EtcdRequest(path: "/stream", body: [], isIdempotent: isIdempotent, timeout: longestWait)
+    static func request(path: String = "/stream", isIdempotent: Bool = true) -> EtcdRequest {
+        EtcdRequest(path: path, body: [], isIdempotent: isIdempotent, timeout: longestWait)
     }
 
     @Test("A stream is received while it arrives, until the server ends it")
@@ -149,7 +150,10 @@ struct SocketStreamTests {
     func backpressure() async throws {
         let chunk = String(repeating: "0123456789abcdef", count: 4_096)
         let sent = Mutex(0)
-        let server = try ScriptedServer { _, answer in
+        // A client of another test may look for its server, which had the same port, and would receive without waiting.
+        let path = "/slow/\(UUID().uuidString)"
+        let server = try ScriptedServer { request, answer in
+            guard request.path == path else { return answer.close() }
             answer.beginStream()
             for _ in 0..<512 {
                 guard answer.sendChunk(chunk) else { return }
@@ -163,7 +167,7 @@ struct SocketStreamTests {
         let isOrdered = Mutex(true)
         let transport = try SocketTransport([server.url])
         let task = Task {
-            try await transport.stream(Self.request()) { piece in
+            try await transport.stream(Self.request(path: path)) { piece in
                 await gate.wait()
                 let start = count.withLock { count in
                     defer { count += piece.count }
