@@ -74,6 +74,32 @@ struct EtcdStoreContractTests {
         let violations = await contract.violations(of: clause)
         #expect(!violations.isEmpty)
     }
+
+    @Test("The bodies of two stores run at the same time, and no change is lost")
+    func overlappingBodies() async throws {
+        let urls = try await SharedEtcd.cluster.urls
+        let prefix = Prefixes().next()
+        let stores = [try EtcdStore(urls: urls, prefix: prefix), try EtcdStore(urls: urls, prefix: prefix)]
+        let isRunning = [BlockingGate(), BlockingGate()]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in stores.indices {
+                group.addTask {
+                    try await blocking {
+                        try stores[number]
+                            .commit { contents in
+                                isRunning[number].open()
+                                // A store that excluded the other body would wait forever.
+                                isRunning[1 - number].wait()
+                                contents["count"] = EtcdStoreTests.incremented(contents["count"])
+                            }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try stores[0].commit { $0["count"] } == 2)
+        for store in stores { store.close() }
+    }
 }
 
 /// Prefixes that no other test uses.
