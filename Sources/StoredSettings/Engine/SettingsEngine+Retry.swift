@@ -102,7 +102,7 @@ extension SettingsEngine {
     private func drop(_ key: String, because cause: SettingsError) {
         var error = cause
         error.key = key
-        error.consequence = "the assigned value was not saved yet and is dropped, and the stored value is used again"
+        error.consequence = "the assigned value is not saved, and the stored value remains as it is"
         report(error)
     }
 }

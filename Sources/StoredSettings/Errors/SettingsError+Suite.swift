@@ -32,7 +32,7 @@ extension SettingsError {
         SettingsError(
             .pendingWriteDropped,
             fact: "another process or an editor changed the setting before an assigned value was saved",
-            consequence: "the assigned value is dropped, and the newer stored value is used",
+            consequence: "the assigned value is not saved, and the newer value remains stored",
             remedy: "assign the value again if it should replace the newer one",
             key: key
         )

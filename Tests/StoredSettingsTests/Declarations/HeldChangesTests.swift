@@ -215,6 +215,27 @@ struct HeldChangesTests {
         }
     }
 
+    @Test("a newer value that replaces one not saved yet is used if it meets the requirements", arguments: [10, 50])
+    func droppedPendingWrite(_ edited: Int) async throws {
+        try await withPoolProcess(reporter) { other in
+            let faults = Faults()
+            let process = PoolProcess(other.path, reporter, faults.system)
+            #expect(process.pool.values == [5, 40])
+            faults.fail(.write, with: ENOSPC)
+            process.pool.least = 20
+            #expect(process.pool.values == [20, 40])
+            try process.edit(#"{"least": \#(edited), "most": 40}"#)
+            let used = edited <= 40 ? edited : 20
+            #expect(process.pool.values == [used, 40])
+            faults.stop()
+            try process.pool.suite.synchronize()
+            #expect(process.pool.values == [used, 40])
+            let codes = reporter.errors.map(\.code)
+            #expect(codes == [.writeFailed, .pendingWriteDropped] + (edited <= 40 ? [] : [.requirementNotMet]))
+            process.store.close()
+        }
+    }
+
     @Test("a requirement that is added while a value is observed is checked at once")
     func addedLater() async {
         let suite = SettingsSuite.inMemory(["a": 30, "b": 3], reporter: reporter)

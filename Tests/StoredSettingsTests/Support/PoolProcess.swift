@@ -12,11 +12,16 @@ struct PoolProcess {
     let pool: PoolSettings
     let limit: Setting<Int>
 
-    init(_ path: String, _ reporter: any SettingsReporter) {
+    init(_ path: String, _ reporter: any SettingsReporter, _ system: SystemCalls = SystemCalls()) {
         self.path = path
         // On a busy machine, a test may hold the lock for longer than a process should.
         let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
-        store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
+        store = FileStore(
+            path: FilePath(path),
+            system: system,
+            checkpointsInBackground: false,
+            writePatience: patience
+        )
         pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
         limit = Setting("limit", default: 900, suite: pool.suite)
         pool.catalog.require("most is at most limit", pool.$most, limit) { $0 <= $1 }
