@@ -22,7 +22,34 @@ func newDefaults(_ suite: String) -> UserDefaults {
     return defaults
 }
 
+/// Says that this process runs, and waits until the first one closes its input, so that all begin at once.
+func waitForOthers() {
+    print("ready")
+    fflush(stdout)
+    _ = readLine()
+}
+
+/// Starts two processes, lets both begin once both run, and waits until they have ended.
+func runTwo(_ first: [String], _ second: [String]) throws {
+    var processes: [Process] = []
+    var inputs: [Pipe] = []
+    for arguments in [first, second] {
+        let (process, input, output) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(filePath: CommandLine.arguments[0])
+        process.arguments = arguments
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        _ = output.fileHandleForReading.availableData
+        processes.append(process)
+        inputs.append(input)
+    }
+    for input in inputs { try input.fileHandleForWriting.write(contentsOf: Data("begin\n".utf8)) }
+    for process in processes { process.waitUntilExit() }
+}
+
 func increment(_ suite: String) {
+    waitForOthers()
     for _ in 0..<500 {
         let defaults = newDefaults(suite)
         _ = defaults.synchronize()
@@ -32,6 +59,7 @@ func increment(_ suite: String) {
 }
 
 func setKeys(_ suite: String, _ prefix: String) {
+    waitForOthers()
     let defaults = newDefaults(suite)
     for number in 0..<200 {
         defaults.set(number, forKey: "\(prefix)\(number)")
@@ -81,13 +109,17 @@ case "keys": setKeys(arguments[2], arguments[3])
 case "endlessly": setEndlessly(arguments[2])
 case "count": print((0..<1000).count { newDefaults(arguments[2]).object(forKey: "key\($0)") != nil })
 default:
-    let incrementing = [try start("increment", "increments"), try start("increment", "increments")]
-    for process in incrementing { process.waitUntilExit() }
-    print("UserDefaults, 2 x 500 increments: \(newDefaults("increments").integer(forKey: "counter"))")
-    let setting = [try start("keys", "keys", "a"), try start("keys", "keys", "b")]
-    for process in setting { process.waitUntilExit() }
-    let found = newDefaults("keys").dictionaryRepresentation().keys.count { $0.hasPrefix("a") || $0.hasPrefix("b") }
-    print("UserDefaults, 2 x 200 keys of their own: \(found)")
+    var (sums, kept): ([Int], [Int]) = ([], [])
+    for round in 0..<10 {
+        try runTwo(["increment", "increments\(round)"], ["increment", "increments\(round)"])
+        sums.append(newDefaults("increments\(round)").integer(forKey: "counter"))
+        try runTwo(["keys", "keys\(round)", "a"], ["keys", "keys\(round)", "b"])
+        kept.append(
+            newDefaults("keys\(round)").dictionaryRepresentation().keys.count { $0.hasPrefix("a") || $0.hasPrefix("b") }
+        )
+    }
+    print("UserDefaults, 2 x 500 increments, 10 runs: \(sums.sorted())")
+    print("UserDefaults, 2 x 200 keys of their own, 10 runs: \(kept.sorted())")
     let (broken, empty) = try killProcesses()
     print("UserDefaults, killed while a value is set, 40 runs: \(empty) without a value, \(broken) with a part of them")
 }

@@ -120,11 +120,10 @@ static void measure(const struct store *store, const char *directory, int proces
         require(waitpid(members[member].process, &status, 0) > 0 && status == 0, "a process that sets values");
     }
     double count = quantile(counts, passes, 0.5);
-    printf("%-32s %d %12.0f/s %10.0f ns %8.1f ms\n", store->name, processes, count / duration * 1e9, duration / count,
+    printf("%-28s %d at once %9.0f sets/s %6.0f ns per set, the longest %.1f ms\n", store->name, processes, count / duration * 1e9, duration / count,
            quantile(longest, passes, 0.5) / 1e6);
 }
 
 void measure_sets(const struct store *store, const char *directory) {
-    printf("%-32s %s %14s %13s %11s\n", "store", "processes", "sets", "per set", "longest");
     for (int processes = 1; processes <= most_processes; processes *= 2) measure(store, directory, processes);
 }
