@@ -78,7 +78,7 @@ struct AssignmentSender {
     private func drop(_ batch: PendingAssignments.Batch, because error: SettingsError) {
         var error = error
         error.key = batch.edits.keys.sorted().first
-        error.consequence = "the assigned value is dropped, and the stored value is used again"
+        error.consequence = "the assigned value is not saved, and the stored value remains as it is"
         replica.endBatch(batch) { state in
             state.end(batch, isStored: true)
             state.effects.errors.append(error)
