@@ -71,7 +71,9 @@ extension SystemCalls {
         var name: Slice<UnsafeRawBufferPointer>
     }
 
-    /// Reads the available events of a queue, without waiting.
+    /// Reads available events of a queue, without waiting: all of them, or as many as fit in one buffer.
+    ///
+    /// It reads only once, because another process may cause events faster than they can be handled.
     ///
     /// - Parameters:
     ///   - queue: The queue.
@@ -79,22 +81,16 @@ extension SystemCalls {
     func readWatchEvents(from queue: FileHandle, _ body: (WatchEvent) -> Void) {
         #if !canImport(Darwin)
         let writes = UInt32(truncatingIfNeeded: IN_MODIFY | IN_CLOSE_WRITE)
-        let longestEvent = MemoryLayout<inotify_event>.size + Int(NAME_MAX) + 1
         withUnsafeTemporaryAllocation(byteCount: 8_192, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
-            while true {
-                let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
-                guard count > 0 else { return }
-                // The system writes only complete events: a header, and a name of the length in the header.
-                var offset = 0
-                while offset + MemoryLayout<inotify_event>.size <= count {
-                    let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
-                    let start = offset + MemoryLayout<inotify_event>.size
-                    offset = start + Int(event.len)
-                    let name = UnsafeRawBufferPointer(buffer)[start..<min(offset, count)].prefix { $0 != 0 }
-                    body(WatchEvent(number: event.wd, isWrite: event.mask & ~writes == 0, name: name))
-                }
-                // Another event would have fit.
-                guard count + longestEvent > buffer.count else { return }
+            let count = read(queue.descriptor, buffer.baseAddress, buffer.count)
+            // The system writes only complete events: a header, and a name of the length in the header.
+            var offset = 0
+            while offset + MemoryLayout<inotify_event>.size <= count {
+                let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+                let start = offset + MemoryLayout<inotify_event>.size
+                offset = start + Int(event.len)
+                let name = UnsafeRawBufferPointer(buffer)[start..<min(offset, count)].prefix { $0 != 0 }
+                body(WatchEvent(number: event.wd, isWrite: event.mask & ~writes == 0, name: name))
             }
         }
         #endif

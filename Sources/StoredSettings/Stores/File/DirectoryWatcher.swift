@@ -51,11 +51,18 @@ final class DirectoryWatcher: Sendable {
         var handler: Handler
 
         /// Returns `nil` for an irrelevant event; otherwise, whether it is more than a write to the journal.
-        func isChanged(by event: SystemCalls.WatchEvent) -> Bool? {
+        func isChanged(by event: Event) -> Bool? {
             if event.name.isEmpty { return true }
-            if let journal = names.journal, event.name.elementsEqual(journal) { return !event.isWrite }
-            return names.isEveryName || names.files.contains { event.name.elementsEqual($0) } ? true : nil
+            if event.name == names.journal { return !event.isWrite }
+            return names.isEveryName || names.files.contains(event.name) ? true : nil
         }
+    }
+
+    /// An event, once for all equal ones of a batch.
+    private struct Event: Hashable {
+        var number: CInt
+        var name: [UInt8]
+        var isWrite: Bool
     }
 
     private struct State {
@@ -133,19 +140,23 @@ final class DirectoryWatcher: Sendable {
     }
 
     private func handleEvents(_ queue: FileHandle) {
+        // The lock is not held while events are read: a new watch must not wait for those of other directories.
+        var events: Set<Event> = []
+        SystemCalls()
+            .readWatchEvents(from: queue) { event in
+                events.insert(Event(number: event.number, name: Array(event.name), isWrite: event.isWrite))
+            }
         let calls = state.withLock { state in
             var changes: [UInt64: (handler: Handler, isChanged: Bool)] = [:]
-            SystemCalls()
-                .readWatchEvents(from: queue) { event in
-                    // An event without a directory means that events were lost, so that every directory may have
-                    // changed.
-                    for number in event.number == -1 ? Array(state.subscriptions.keys) : [event.number] {
-                        for (id, subscription) in state.subscriptions[number] ?? [:] {
-                            guard let isChanged = subscription.isChanged(by: event) else { continue }
-                            changes[id] = (subscription.handler, isChanged || changes[id]?.isChanged == true)
-                        }
+            for event in events {
+                // An event without a directory means that events were lost, so that every directory may have changed.
+                for number in event.number == -1 ? Array(state.subscriptions.keys) : [event.number] {
+                    for (id, subscription) in state.subscriptions[number] ?? [:] {
+                        guard let isChanged = subscription.isChanged(by: event) else { continue }
+                        changes[id] = (subscription.handler, isChanged || changes[id]?.isChanged == true)
                     }
                 }
+            }
             return Array(changes.values)
         }
         for (handler, isChanged) in calls { handler(isChanged) }
