@@ -26,7 +26,8 @@ struct EtcdProbe {
             let urls = words[0].split(separator: ",").map(String.init)
             var configuration = EtcdStore.Configuration()
             configuration.replicaFile = words[2] == "-" ? nil : words[2]
-            configuration.timeout = .seconds(30)
+            // A busy machine needs long for the child of a fork, which is not repeated.
+            configuration.timeout = .seconds(words[3] == "fork" ? 120 : 30)
             // The history explains unknown outcomes, so there is no need to wait long for them.
             if words[3] == "history" { configuration.settlingTime = .seconds(5) }
             if access("user", R_OK) == 0 {
@@ -67,7 +68,7 @@ private struct Child {
     private let makeStore: () throws -> EtcdStore
 
     /// The time after which a child that hangs is killed, in seconds.
-    private static let limit: CUnsignedInt = 60
+    private static let limit: CUnsignedInt = 600
 
     init(of inherited: EtcdStore, _ makeStore: @escaping () throws -> EtcdStore) {
         (self.inherited, self.makeStore) = (inherited, makeStore)

@@ -23,7 +23,11 @@ package final class EtcdCluster: Sendable {
     /// The environment variable `STORED_SETTINGS_ETCD` replaces it.
     package static let program = find("etcd", variable: "STORED_SETTINGS_ETCD")
 
-    package static var isInstalled: Bool { program != nil }
+    /// The path of `etcdctl`, which belongs to another package of Debian; `nil` if it is not installed.
+    private static let controlProgram = find("etcdctl", variable: nil)
+
+    /// Whether both etcd and `etcdctl` are installed.
+    package static var isInstalled: Bool { program != nil && controlProgram != nil }
 
     /// The directory of the data and the logs of the members.
     private let directory: URL
@@ -243,7 +247,7 @@ package final class EtcdCluster: Sendable {
     /// - Throws: ``Failure`` when the command fails.
     @discardableResult
     package func control(_ arguments: [String], user: String? = nil, member index: Int = 0) throws -> String {
-        guard let program = Self.find("etcdctl", variable: nil) else {
+        guard let program = Self.controlProgram else {
             throw Failure(description: "etcdctl is not installed")
         }
         let output = directory.appendingPathComponent("\(UUID().uuidString).out")

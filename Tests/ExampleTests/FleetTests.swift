@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The programs that use etcd, over an etcd with one member.
-@Suite("Programs of a fleet", .enabled(if: EtcdCluster.isInstalled, "etcd is not installed"))
+@Suite("Programs of a fleet", .enabled(if: EtcdCluster.isInstalled, "etcd or etcdctl is not installed"))
 struct FleetTests {
     private func withEtcd(_ body: (EtcdCluster, _ home: String) async throws -> Void) async throws {
         let cluster = try await blocking { try EtcdCluster.start() }

@@ -65,17 +65,23 @@ package struct CommandSettings: Sendable {
         declared.filter { $0.suite == suite }
     }
 
-    /// Returns only the settings of the suite with a name.
+    /// Returns only the settings of the suite with one of ``suiteNames``.
     func limited(toSuite name: String) throws -> CommandSettings {
-        let names = suites.map(\.name)
-        guard names.contains(name) else {
+        let names = suiteNames
+        guard let index = names.firstIndex(of: name) else {
             let similar = Similarity.best(for: name, among: names)
             throw CommandFailure.usage(
                 "there is no suite '\(name)'",
                 fix: similar.map { "Did you mean '\($0)'?" } ?? "Use one of \(names.joined(separator: ", "))"
             )
         }
-        return CommandSettings(catalog, declared.filter { $0.suite.name == name })
+        return CommandSettings(catalog, settings(of: suites[index]))
+    }
+
+    /// The fix of a command that several suites match.
+    func suiteOption(among matches: [SettingsSuite]) -> String {
+        let names = zip(suiteNames, suites).filter { matches.contains($1) }.map(\.0)
+        return "Add --suite \(names.map { CompletionWords.quoted($0) }.joined(separator: " or "))"
     }
 
     /// Returns the setting with a key, which has a declaration or a value.
@@ -87,8 +93,10 @@ package struct CommandSettings: Sendable {
         let found = declared.filter { $0.key == key }
         guard let setting = found.first else { throw unknown(key) }
         guard found.count == 1 else {
-            let names = found.map(\.suite.name).joined(separator: " or ")
-            throw CommandFailure.usage("several suites have a setting '\(key)'", fix: "Add --suite \(names)")
+            throw CommandFailure.usage(
+                "several suites have a setting '\(key)'",
+                fix: suiteOption(among: found.suites)
+            )
         }
         return setting
     }

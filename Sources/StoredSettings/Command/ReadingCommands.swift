@@ -58,8 +58,7 @@ extension CommandInvocation {
     func onlySuite() throws -> SettingsSuite? {
         let suites = settings.suites
         guard suites.count > 1 else { return suites.first }
-        let names = suites.map(\.name).joined(separator: " or ")
-        throw CommandFailure.usage("'\(command.name)' is about one suite", fix: "Add --suite \(names)")
+        throw CommandFailure.usage("'\(command.name)' is about one suite", fix: settings.suiteOption(among: suites))
     }
 
     /// Checks all values.
@@ -100,9 +99,9 @@ extension CommandInvocation {
             try console.show(json: StoredValue.dictionary(Dictionary(names) { first, _ in first }).prettyJSON)
         } else {
             // Several suites are distinguished by their names. A path alone is printed as it is, for other programs.
-            let lines = zip(suites, files)
-                .compactMap { suite, file in
-                    file.map { suites.count == 1 ? $0 : "\(TerminalText.escaped(suite.name))\t\($0)" }
+            let lines = zip(settings.suiteNames, files)
+                .compactMap { name, file in
+                    file.map { suites.count == 1 ? $0 : "\(TerminalText.escaped(name))\t\($0)" }
                 }
             try console.show(lines: console.isOutputTerminal ? lines.map(TerminalText.escaped) : lines)
         }

@@ -74,6 +74,19 @@ final class Requirement: Sendable {
         guard isMet else { throw error() }
     }
 
+    /// Checks some stored values.
+    ///
+    /// - Parameter stored: Returns the stored value of a key. A value that is unusable has been prepared.
+    /// - Returns: The error; `nil` if they meet the requirement.
+    func error(of stored: (String) -> StoredValue?) -> SettingsError? {
+        do {
+            try check(combination(stored))
+            return nil
+        } catch {
+            return SettingsError.wrapping(error, as: .requirementNotMet)
+        }
+    }
+
     private func error(because cause: (any Error)? = nil) -> SettingsError {
         let names = keys.map { "'\($0.current)'" }
         var error = SettingsError(
@@ -153,21 +166,16 @@ extension SettingsEngine {
         with stored: (String) -> StoredValue?,
         isReplaced: Bool
     ) -> SettingsError? {
-        do {
-            try requirement.check(requirement.combination(stored))
-            return nil
-        } catch {
-            var error = SettingsError.wrapping(error, as: .requirementNotMet)
-            error.consequence =
-                isReplaced
-                ? "the last values that meet it are used, or the defaults, and the stored values are left as they are"
-                : "the values are used as they are"
-            if let store = store as? any LocatingStore {
-                error.location =
-                    requirement.keys.lazy.flatMap(\.all).compactMap { store.location(ofValueForKey: $0) }.first
-            }
-            return naming(error, suite: error.suite ?? "")
+        guard var error = requirement.error(of: stored) else { return nil }
+        error.consequence =
+            isReplaced
+            ? "the last values that meet it are used, or the defaults, and the stored values are left as they are"
+            : "the values are used as they are"
+        if let store = store as? any LocatingStore {
+            error.location =
+                requirement.keys.lazy.flatMap(\.all).compactMap { store.location(ofValueForKey: $0) }.first
         }
+        return naming(error, suite: error.suite ?? "")
     }
 
     /// Adds a requirement, which the stored values and later changes have to meet.

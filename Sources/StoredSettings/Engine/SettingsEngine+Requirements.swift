@@ -48,9 +48,11 @@ extension SettingsEngine {
             let (held, pending) = state.withLock { ($0.held, $0.pendingWrites) }
             guard held.isCheckDue else { return }
             guard held.version == version else { continue }
-            let check = CheckScope.run {
-                RequirementCheck(requirementTable.withLock(\.all), stored, held, pending, of: self)
-            }
+            let requirements = requirementTable.withLock(\.all)
+            let overtaken = CheckScope.run { pending.overtaken(by: stored, requirements) }
+            for (key, version, error) in overtaken { drop(key, upTo: version, because: error) }
+            guard overtaken.isEmpty else { continue }
+            let check = CheckScope.run { RequirementCheck(requirements, stored, held, pending, of: self) }
             // Observers and reporters that it calls may change values, which are checked then.
             if end(check, since: held.version) { return }
         }
@@ -100,6 +102,35 @@ extension SettingsEngine {
     }
 }
 
+extension PendingWrites {
+    /// Returns the pending writes to drop, because newer values of another process meet a requirement only without them.
+    ///
+    /// It runs code of the user, so the caller holds no lock.
+    ///
+    /// - Parameters:
+    ///   - stored: The stored values.
+    ///   - requirements: All requirements.
+    /// - Returns: The keys and versions of the pending writes, and the error of the requirement.
+    fileprivate func overtaken(
+        by stored: [String: StoredValue],
+        _ requirements: [Requirement]
+    ) -> [(key: String, version: Version, error: SettingsError)] {
+        let versions = versions
+        guard !versions.isEmpty else { return [] }
+        return requirements.flatMap { requirement -> [(key: String, version: Version, error: SettingsError)] in
+            let pending = requirement.keys.flatMap(\.all).compactMap { key in versions[key].map { (key, $0) } }
+            let visible = { (key: String) in value(forKey: key, over: stored[key]) }
+            guard !pending.isEmpty else { return [] }
+            requirement.prepare(visible)
+            requirement.prepare { stored[$0] }
+            guard let error = requirement.error(of: visible), requirement.error(of: { stored[$0] }) == nil else {
+                return []
+            }
+            return pending.map { ($0, $1, error) }
+        }
+    }
+}
+
 /// Which stored values are used, and which are replaced because they do not meet a requirement.
 struct RequirementCheck {
     let stored: [String: StoredValue]
@@ -122,11 +153,11 @@ struct RequirementCheck {
         var unmet: [Requirement] = []
         for requirement in requirements {
             requirement.prepare(value)
-            if !isMet(requirement, value) { unmet.append(requirement) }
+            if requirement.error(of: value) != nil { unmet.append(requirement) }
         }
         replaceValues(requirements, in: engine.store as? any RecoveringStore)
         for requirement in unmet {
-            let isReplaced = isMet(requirement, value)
+            let isReplaced = requirement.error(of: value) == nil
             errors[requirement.id] = engine.error(of: requirement, with: pendingOrStored, isReplaced: isReplaced)
         }
     }
@@ -140,30 +171,21 @@ struct RequirementCheck {
         pending.value(forKey: key, over: stored[key])
     }
 
-    private func isMet(_ requirement: Requirement, _ value: (String) -> StoredValue?) -> Bool {
-        do {
-            try requirement.check(requirement.combination(value))
-            return true
-        } catch {
-            return false
-        }
-    }
-
     /// Replaces values until all requirements are met that can be.
     ///
     /// Values that were replaced for one requirement may not meet another one that has been met.
     private mutating func replaceValues(_ requirements: [Requirement], in store: (any RecoveringStore)?) {
-        guard !requirements.allSatisfy({ isMet($0, value) }) else { return }
+        guard !requirements.allSatisfy({ $0.error(of: value) == nil }) else { return }
         let candidates = candidates(in: store)
         for _ in requirements {
             var isReplaced = false
-            for requirement in requirements where !isMet(requirement, value) {
+            for requirement in requirements where requirement.error(of: value) != nil {
                 isReplaced = replaceValues(ofAll: [requirement], from: candidates) || isReplaced
             }
             guard isReplaced else { break }
         }
         // Replacing the values of one requirement may have violated another one, in turns.
-        if !requirements.allSatisfy({ isMet($0, value) }) { _ = replaceValues(ofAll: requirements, from: candidates) }
+        if !requirements.allSatisfy({ $0.error(of: value) == nil }) { _ = replaceValues(ofAll: requirements, from: candidates) }
     }
 
     /// The values that may be used, in their order: the last ones, those of the last good copy, and none, so that the defaults
@@ -193,7 +215,7 @@ struct RequirementCheck {
         for candidate in candidates {
             let new = { [pending] in pending.value(forKey: $0, over: candidate($0)) }
             for requirement in requirements { requirement.prepare(new) }
-            guard requirements.allSatisfy({ isMet($0, new) }) else { continue }
+            guard requirements.allSatisfy({ $0.error(of: new) == nil }) else { continue }
             for key in Set(requirements.flatMap(\.keys).flatMap(\.all)) {
                 let value = candidate(key)
                 if value == stored[key] { used[key] = nil } else { used.updateValue(value, forKey: key) }

@@ -49,8 +49,7 @@ extension SettingsEngine {
                 try commitPending(isBlind: true, only: key) { _ in }
             } catch let error as SettingsError where error.code.isRejection {
                 isAnyDropped = true
-                forget(key, upTo: version)
-                drop(key, because: error)
+                drop(key, upTo: version, because: error)
             } catch {
                 // It may be saved later.
             }
@@ -82,8 +81,7 @@ extension SettingsEngine {
                     checked.values.stored.updateValue(stored[name], forKey: name)
                 }
             } catch {
-                forget(key, upTo: version)
-                drop(key, because: SettingsError.wrapping(error, as: .requirementNotMet))
+                drop(key, upTo: version, because: SettingsError.wrapping(error, as: .requirementNotMet))
             }
         }
         return checked
@@ -99,7 +97,9 @@ extension SettingsEngine {
         guard isCurrent else { throw OutdatedCheck() }
     }
 
-    private func drop(_ key: String, because cause: SettingsError) {
+    /// Drops the pending write of a key, unless it is newer than a version, and reports that.
+    func drop(_ key: String, upTo version: PendingWrites.Version, because cause: SettingsError) {
+        guard forget(key, upTo: version) else { return }
         var error = cause
         error.key = key
         error.consequence = "the assigned value is not saved, and the stored value remains as it is"

@@ -266,10 +266,12 @@ extension SettingsEngine {
     }
 
     /// Drops the pending write of a key, and notifies subscribers of the value that becomes visible.
-    func forget(_ key: String, upTo version: PendingWrites.Version) {
+    ///
+    /// - Returns: `false` if there is none, or only one that is newer than the version.
+    func forget(_ key: String, upTo version: PendingWrites.Version) -> Bool {
         let delivery = store.withValue(forKey: key) { stored in
-            state.withLock { state in
-                guard let entry = state.pendingWrites.remove(key, upTo: version) else { return StoreDelivery.none }
+            state.withLock { state -> StoreDelivery? in
+                guard let entry = state.pendingWrites.remove(key, upTo: version) else { return nil }
                 pendingWritesChanged()
                 state.held.noteUncheckedChange()
                 // Another process may have stored a value since, which was hidden until now.
@@ -278,7 +280,8 @@ extension SettingsEngine {
                 return self.checkedDelivery(of: changes, .external, state)
             }
         }
-        delivery.perform()
+        delivery?.perform()
+        return delivery != nil
     }
 
     /// Offers changes to the subscribers, which receive them after the requirements were checked, if that is due.

@@ -6,13 +6,13 @@ import StoredSettingsEtcd
 import TestSupport
 import Testing
 
-/// Runs a test only where etcd is installed.
+/// Runs a test only where etcd and etcdctl are installed.
 ///
 /// Otherwise, one line says that such tests are skipped.
 struct EtcdTrait: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
 
-    private static let notice: Void = print("etcd is not installed: the tests that need it are skipped.")
+    private static let notice: Void = print("etcd or etcdctl is not installed: the tests that need them are skipped.")
 
     func provideScope(
         for test: Test,
@@ -25,7 +25,7 @@ struct EtcdTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == EtcdTrait {
-    /// Runs a test only where etcd is installed.
+    /// Runs a test only where etcd and etcdctl are installed.
     static var requiresEtcd: Self { EtcdTrait() }
 }
 

@@ -248,6 +248,29 @@ struct RequirementTests {
         }
     }
 
+    @Test("an assignment that waits is dropped when newer values from outside meet a requirement only without it")
+    func overtakenByEdit() async throws {
+        try await withFile { path, open in
+            let (store, pool) = open()
+            try pool.$most.set(40)
+            try pool.suite.checkpoint()
+            let lock = try HeldJournalLock(besideFileAt: path)
+            await Task { pool.$least.value = 30 }.value
+            #expect(pool.values == [30, 40])
+            #expect(reporter.errors.isEmpty)
+            // Reads see an edit without the lock for which the assignment waits.
+            try path.replaceFile(with: #"{"most": 10}"#)
+            store.look()
+            #expect(pool.values == [1, 10])
+            #expect(!pool.suite.engine.isPending("least"))
+            #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+            #expect(reporter.errors.first?.key == "least")
+            lock.release()
+            try pool.suite.synchronize()
+            #expect(store.contents() == ["most": 10])
+        }
+    }
+
     @Test("a transaction of other settings is not refused because of an assignment that waits")
     func innocentTransaction() async throws {
         try await withFile { path, open in
