@@ -116,18 +116,19 @@ extension PendingWrites {
         _ requirements: [Requirement]
     ) -> [(key: String, version: Version, error: SettingsError)] {
         let versions = versions
-        guard !versions.isEmpty else { return [] }
-        return requirements.flatMap { requirement -> [(key: String, version: Version, error: SettingsError)] in
+        let visible = { (key: String) in value(forKey: key, over: stored[key]) }
+        var overtaken: [(key: String, version: Version, error: SettingsError)] = []
+        for requirement in requirements {
             let pending = requirement.keys.flatMap(\.all).compactMap { key in versions[key].map { (key, $0) } }
-            let visible = { (key: String) in value(forKey: key, over: stored[key]) }
-            guard !pending.isEmpty else { return [] }
+            guard !pending.isEmpty else { continue }
             requirement.prepare(visible)
             requirement.prepare { stored[$0] }
             guard let error = requirement.error(of: visible), requirement.error(of: { stored[$0] }) == nil else {
-                return []
+                continue
             }
-            return pending.map { ($0, $1, error) }
+            overtaken += pending.map { ($0, $1, error) }
         }
+        return overtaken
     }
 }
 
