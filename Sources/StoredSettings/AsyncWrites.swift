@@ -82,6 +82,7 @@ extension SettingsSuite {
         /// - Returns: The result of the closure.
         /// - Throws: The error of the closure; ``SettingsError`` when the changes cannot be saved; `CancellationError`. Then
         ///   nothing has changed.
+        @discardableResult
         public func transaction<Result: Sendable>(
             _ body: @escaping @Sendable (inout SettingsTransaction) throws -> Result
         ) async throws -> Result {
@@ -103,6 +104,14 @@ extension SettingsSuite {
         /// - Parameter keys: The keys.
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
         public func reset(_ keys: AnySettingKey...) async throws {
+            try await reset(keys)
+        }
+
+        /// Removes the stored values of several settings in one change.
+        ///
+        /// - Parameter keys: The keys.
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func reset(_ keys: [AnySettingKey]) async throws {
             try await WaitingExecutor.run { try suite.reset(keys) }
         }
 
@@ -122,6 +131,14 @@ extension SettingsSuite {
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
         public func reset(_ keys: [String]) async throws {
             try await WaitingExecutor.run { try suite.reset(keys) }
+        }
+
+        /// Removes the stored values of several settings.
+        ///
+        /// - Parameter keys: Their keys.
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func reset(_ keys: String...) async throws {
+            try await reset(keys)
         }
 
         /// Removes every stored value: see ``SettingsSuite/removeAll()``.

@@ -88,8 +88,7 @@ extension Setting {
         do {
             try suite.checkUnmanaged(box.key.storedKeys.all)
         } catch {
-            let error = unsaved(error)
-            return engine.afterTransaction { report(error, as: .managed) }
+            return report(unsaved(error), as: .managed)
         }
         if isStoredUnderOldKey {
             engine.assign(box.key.storedKeys.edits(stored)) { report($0, as: .writeFailed) }
@@ -99,7 +98,7 @@ extension Setting {
     }
 
     func report(_ error: any Error, as code: SettingsError.Code) {
-        box.reporter.report(box.naming(error, as: code))
+        box.report(box.naming(error, as: code))
     }
 
     private var isStoredUnderOldKey: Bool {

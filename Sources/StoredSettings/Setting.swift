@@ -105,8 +105,8 @@ extension Setting {
     /// ``SettingsSuite/synchronize()`` throws while it is not saved. Use ``set(_:)`` to receive the error instead.
     ///
     /// Reading a number, a `Bool` or another value of at most 8 bytes that is copied bit by bit takes a few nanoseconds, on
-    /// any number of threads. Other values take some tens of nanoseconds, and are decoded only after a change. A read makes
-    /// no system call.
+    /// any number of threads. Other values take some tens of nanoseconds, and are decoded only after a change. A read of
+    /// an unchanged value makes no system call.
     ///
     /// An assignment takes about a microsecond and does not wait for the disk. While another process holds the lock, it
     /// blocks the thread for up to five seconds. In a task, it waits for at most 20 milliseconds: then the value is used at

@@ -60,14 +60,16 @@ public struct SettingTraits: Sendable, Hashable {
     func inGroup(_ group: SuiteGroup) -> SettingTraits {
         guard var names = shared?.names else { return self }
         names.oldKeys = names.oldKeys.map(group.key)
-        names.flag = names.flag.map { OverrideName.flag(forKey: group.prefix) + "-" + $0 }
+        // The name of a group can consist of characters that are in no flag.
+        let prefix = [OverrideName.flag(forKey: group.prefix)].filter { !$0.isEmpty }
+        names.flag = names.flag.map { (prefix + [$0]).joined(separator: "-") }
         names.environmentVariable = names.environmentVariable.map {
             (OverrideName.variable(forKey: group.prefix, prefix: "").map { $0 + "_" } ?? "") + $0
         }
         return SettingTraits(flags, names)
     }
 
-    /// Creates no traits.
+    /// Creates an empty set of traits.
     public init() {
         self.init([], nil)
     }

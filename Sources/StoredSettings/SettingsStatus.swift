@@ -7,14 +7,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// How saving and reading a suite go in this process, as figures for metrics and health checks.
+/// The state of saving and reading a suite in this process, as figures for metrics and health checks.
 ///
 /// ```swift
 /// let status = suite.status
 /// let isHealthy = status.problem == nil && status.unsavedCount == 0
 /// ```
 ///
-/// A failure that is not thrown is also reported once: see ``SettingsReporter``. A status says whether it lasts.
+/// A failure that is not thrown is also reported once: see ``SettingsReporter``. A status shows whether it persists. It is about the
+/// store: values that a setting cannot use, and files of layers, are found by ``SettingsCatalog/findProblems(unknownKeys:)``.
 public struct SettingsStatus: Sendable {
     /// The error that prevents the newest values from being read; `nil` if there is none.
     ///
@@ -40,7 +41,7 @@ public struct SettingsStatus: Sendable {
 }
 
 extension SettingsSuite {
-    /// How saving and reading go now.
+    /// The current state of saving and reading.
     ///
     /// A group has the status of its suite, and all suites with one store have the same. Getting it costs about as much as reading a
     /// value that is not cached. Only the first use of a suite in a file reads the disk.

@@ -8,6 +8,15 @@ extension SettingsSuite {
         case open
         case bootstrapped(SettingsSuite)
         case used(SettingsSuite)
+
+        mutating func use() -> SettingsSuite? {
+            switch self {
+            case .open: return nil
+            case .bootstrapped(let suite), .used(let suite):
+                self = .used(suite)
+                return suite
+            }
+        }
     }
 
     private static let choice = Locked<Choice>(.open)
@@ -22,20 +31,24 @@ extension SettingsSuite {
     /// when the setting is created.
     public static var standard: SettingsSuite {
         if let replacement { return replacement }
-        let suite = choice.withLock { choice in
-            switch choice {
-            case .used(let suite):
-                return suite
-            case .bootstrapped(let suite):
-                choice = .used(suite)
-                return suite
-            case .open:
-                let suite = SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName)
-                choice = .used(suite)
-                return suite
-            }
-        }
+        let suite = usedChoice ?? use(SettingsSuite(unreplaced: SettingsEnvironment.process.standardSuiteName))
         return Self.replacement(forSuiteNamed: suite.name) ?? suite
+    }
+
+    /// The suite that was chosen, which is in use from now on; `nil` if none was.
+    private static var usedChoice: SettingsSuite? {
+        choice.withLock { $0.use() }
+    }
+
+    /// Uses a suite, unless another thread has chosen one meanwhile.
+    ///
+    /// The suite is created under no lock: that may call a reporter, which may use settings.
+    private static func use(_ suite: SettingsSuite) -> SettingsSuite {
+        choice.withLock { choice in
+            if let other = choice.use() { return other }
+            choice = .used(suite)
+            return suite
+        }
     }
 
     /// Chooses the standard suite.

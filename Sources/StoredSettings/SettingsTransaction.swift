@@ -64,8 +64,14 @@ extension SettingsTransaction {
         try check(setting)
         let stored = setting.box.key.storedKeys.value(usedValue)
         if stored == nil, let base = setting.box.baseReading { return base.value }
-        let own = stored ?? suite.engine.store.fallback(forKey: setting.key)
-        return try own.map(setting.box.decode) ?? setting.defaultValue
+        guard let own = stored ?? suite.engine.store.fallback(forKey: setting.key) else { return setting.defaultValue }
+        do {
+            return try setting.box.decode(own)
+        } catch {
+            var error = setting.box.unreadable(error)
+            error.consequence = "the transaction changes nothing"
+            throw error
+        }
     }
 
     private func usedValue(forKey key: String) -> StoredValue? {
@@ -78,9 +84,19 @@ extension SettingsTransaction {
     /// - Throws: ``SettingsError`` when the value is rejected, or with ``SettingsError/Code/otherSuite``.
     public mutating func set<Value>(_ value: Value, for setting: Setting<Value>) throws {
         try check(setting)
-        let stored = try setting.box.encode(value)
-        try checkUnmanaged(setting.box.key.storedKeys.all, ofSettingIn: setting.suite)
-        for edit in setting.box.key.storedKeys.edits(stored) { store[edit.key] = edit.value }
+        try store(setting.box.encode(value), for: setting)
+    }
+
+    /// Stores the encoded value of a setting, and removes the values under its old keys.
+    mutating func store<Value>(_ stored: StoredValue?, for setting: Setting<Value>) throws {
+        let keys = setting.box.key.storedKeys
+        try checkUnmanaged(keys.all, ofSettingIn: setting.suite)
+        for edit in keys.edits(stored) { store[edit.key] = edit.value }
+    }
+
+    /// The stored value of a setting, possibly under an old key.
+    func rawValue<Value>(of setting: Setting<Value>) -> StoredValue? {
+        setting.box.key.storedKeys.value { store[$0] }
     }
 
     /// Changes a value in place.
@@ -164,12 +180,6 @@ extension SettingsTransaction {
         let key = suite.fullKey(key)
         try checkUnmanaged([key])
         store[key] = value
-    }
-
-    /// The stored value of a key of the whole suite.
-    subscript(fullKey key: String) -> StoredValue? {
-        get { store[key] }
-        set { store[key] = newValue }
     }
 
     /// The stored value of a key, without conversion.

@@ -26,7 +26,8 @@ public struct IsolatedSettingsTrait: TestTrait, SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
     ) async throws {
-        let suites = names.map { ($0, SettingsSuite.inMemory()) }
+        // With their names, by which errors distinguish them.
+        let suites = names.map { ($0, SettingsSuite(store: InMemoryStore(), name: $0)) }
         try await SettingsSuite.withSuites(Dictionary(suites) { first, _ in first }) {
             try await SettingsSuite.withStandard(.inMemory(), operation: function)
         }
@@ -55,4 +56,7 @@ extension Trait where Self == IsolatedSettingsTrait {
     public static func isolatedSettings(_ names: String...) -> Self {
         IsolatedSettingsTrait(names)
     }
+
+    /// Replaces the standard suite by a suite in memory: see ``isolatedSettings(_:)``.
+    public static var isolatedSettings: Self { IsolatedSettingsTrait([]) }
 }

@@ -322,6 +322,19 @@ struct AsyncWriteTests {
             observation.invalidate()
         }
     }
+
+    @MainActor
+    @Test("an asynchronous set over a store that may have to wait runs on another thread")
+    func otherThread() async throws {
+        let port = Setting("port", default: 1, suite: SettingsSuite(store: FailingStore()))
+        let main = SystemCalls.currentThread()
+        let isMain = Mutex<[Bool]>([])
+        let observation = port.observe { _ in isMain.withLock { $0.append(SystemCalls.currentThread() == main) } }
+        try port.set(2)
+        try await port.async.set(3)
+        #expect(isMain.withLock { $0 } == [true, false])
+        observation.invalidate()
+    }
 }
 
 private final class CallingReporter: SettingsReporter {

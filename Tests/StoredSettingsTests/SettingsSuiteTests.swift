@@ -240,4 +240,45 @@ struct SettingsSuiteTests {
         #expect(reporter.errors.map(\.code) == [.suiteFinished])
         #expect(suite[.low] == 3)
     }
+
+    @Test("detached tasks and other threads do not inherit a replaced standard suite")
+    func standardElsewhere() async throws {
+        let one = SettingsSuite.inMemory()
+        try await SettingsSuite.withStandard(one) {
+            #expect(await Task.detached { SettingsSuite.standard }.value != one)
+            try onAnotherThread { #expect(SettingsSuite.standard != one) }
+        }
+    }
+
+    @Test("the standard suite cannot be chosen once it is used")
+    func lateBootstrap() {
+        _ = Setting("unused", default: 0)
+        #expect(throws: SettingsError(.standardAlreadyChosen, fact: "")) {
+            try SettingsSuite.bootstrapStandard(.inMemory())
+        }
+    }
+
+    @Test("value(of:) and set(_:for:) throw at once, and a transaction that handles the error succeeds")
+    func immediateErrors() throws {
+        let suite = SettingsSuite.inMemory(["high": "x"])
+        let (port, high) = (
+            Setting("port", default: 1, suite: suite, in: 1...10), Setting("high", default: 1, suite: suite)
+        )
+        try suite.transaction { values in
+            #expect(throws: SettingsError(.validationFailed, fact: "")) { try values.set(11, for: port) }
+            #expect(throws: SettingsError(.typeMismatch, fact: "")) { _ = try values.value(of: high) }
+            values[storedValueFor: "low"] = 5
+        }
+        #expect(suite.snapshot() == ["high": "x", "low": 5])
+    }
+
+    @Test("the error of a stored value that an update cannot use says what to do")
+    func unusableInUpdate() {
+        let suite = SettingsSuite.inMemory(["high": "x"])
+        let error = #expect(throws: SettingsError.self) {
+            try Setting("high", default: 1, suite: suite).update { $0 += 1 }
+        }
+        #expect(error?.consequence == "the transaction changes nothing")
+        #expect(error?.remedy == "assign a new value")
+    }
 }

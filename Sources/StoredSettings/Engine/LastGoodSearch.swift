@@ -33,11 +33,15 @@ final class LastGoodSearch<Value: Sendable>: Sendable {
     func reading(_ clues: Clues, find: () -> Reading?) -> Reading? {
         if let known = result.withLock({ $0 }), known.clues == clues { return known.reading }
         let reading = find()
-        result.withLock { result in
-            result = Result(clues: clues, reading: reading)
-            // The search has noted that this value is used.
-            if let stored = reading?.stored { result?.clues.lastGood.moveToFront(stored) }
+        var new = Result(clues: clues, reading: reading)
+        // The search has noted that this value is used.
+        if let stored = reading?.stored { new.clues.lastGood.moveToFront(stored) }
+        let old = result.withLock { result in
+            defer { result = new }
+            return result
         }
+        // Outside the lock: the end of a value may run user code.
+        _ = consume old
         return reading
     }
 }

@@ -89,11 +89,12 @@ final class Requirement: Sendable {
 
     private func error(because cause: (any Error)? = nil) -> SettingsError {
         let names = keys.map { "'\($0.current)'" }
+        let (verb, alternative) = names.count == 1 ? ("does", "") : ("do", ", or several of them in one transaction")
         var error = SettingsError(
             .requirementNotMet,
-            fact: "\(names.joined(separator: " and ")) do not meet the requirement: \(text)",
+            fact: "\(names.joined(separator: " and ")) \(verb) not meet the requirement: \(text)",
             consequence: "nothing is changed",
-            remedy: "change \(names.joined(separator: " or ")), or several of them in one transaction",
+            remedy: "change \(names.joined(separator: " or "))\(alternative)",
             underlying: cause
         )
         error.suite = suite
@@ -141,15 +142,14 @@ extension SettingsEngine {
     func requirementErrors(for keys: [String]) -> [SettingsError] {
         let requirements = requirements(for: keys)
         guard !requirements.isEmpty else { return [] }
-        // Of one moment: a transaction may change several of them.
-        let (stored, used) = (uncheckedContents(), contents())
+        let (stored, held) = checkedContents()
         return requirements.compactMap { requirement in
             requirement.prepare { stored[$0] }
             let names = requirement.keys.flatMap(\.all)
             return error(
                 of: requirement,
                 with: { stored[$0] },
-                isReplaced: names.contains { stored[$0]?.storedAsJSON != used[$0]?.storedAsJSON }
+                isReplaced: names.contains { held[$0] != nil }
             )
         }
     }
@@ -269,6 +269,8 @@ struct CheckedValues {
 extension SettingBox {
     /// Finds the last good value if the stored one is unusable, and reports nothing.
     func findLastGoodValue(insteadOf stored: StoredValue?) {
+        // A check under a lock must not be the first to read the files of layers.
+        if layers != nil { _ = (quietOverrideReadings, quietBaseReadings) }
         guard let stored else { return }
         do {
             _ = try decode(stored)

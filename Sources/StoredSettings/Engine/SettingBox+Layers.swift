@@ -90,10 +90,11 @@ extension SettingBox {
         let problems = readings.problems() + oldNameWarnings(of: readings)
         guard let old = cache.store(readings, from: snapshot, reporting: isReporting ? problems : nil) else { return }
         let messages = Set(problems.map(\.message))
-        layers.forget(old.filter { !messages.contains($0.message) })
+        let settled = layers.forget(old.filter { !messages.contains($0.message) })
         let new = problems.filter(layers.isFirst)
-        guard !new.isEmpty else { return }
+        guard !settled.isEmpty || !new.isEmpty else { return }
         engine.afterTransaction { [reporter] in
+            for problem in settled { reporter.reportRecovery(from: problem) }
             for problem in new { reporter.report(problem) }
         }
     }
@@ -199,16 +200,28 @@ extension SettingBox {
     }
 }
 
-/// The stored form of the value of a setting that Observation has seen last.
+/// The stored forms of the values of a setting that readers have seen since Observation was notified last.
 final class ObservedValue: Sendable {
-    private let identity = Locked<StoredValue??>(nil)
-
-    func note(_ new: StoredValue?) {
-        identity.withLock { $0 = .some(new) }
+    private struct Seen {
+        var identity: StoredValue?
+        /// Whether readers have seen different values.
+        var isMixed = false
     }
 
-    /// Whether a value was seen, and another one differs from it.
-    func differs(from other: StoredValue?) -> Bool {
-        identity.withLock { $0.map { $0 != other } ?? false }
+    private let seen = Locked<Seen?>(nil)
+
+    func note(_ new: StoredValue?) {
+        seen.withLock { $0 = Seen(identity: new, isMixed: $0.map { $0.isMixed || $0.identity != new } ?? false) }
+    }
+
+    /// Whether a reader may have seen another value than the current one.
+    ///
+    /// Then Observation is notified, and readers see the current value from then on.
+    func takeDifference(from current: StoredValue?) -> Bool {
+        seen.withLock { seen in
+            guard let known = seen else { return false }
+            seen = Seen(identity: current)
+            return known.isMixed || known.identity != current
+        }
     }
 }

@@ -35,8 +35,15 @@ class AnySettingBox: @unchecked Sendable {
         parts = suite.isObservable ? key.storedKeys.all.map(ObservedSettings.part) : []
     }
 
-    /// Whether the value differs from the one that Observation has seen last, in a suite whose layers change.
+    /// Whether a reader may have seen another value than the current one, in a suite whose layers change.
     func hasOtherValueThanObserved() -> Bool { false }
+
+    /// Finds the last good value if an unusable one is stored under one of some keys, so that the next checkpoint retains it.
+    ///
+    /// It runs conversions and validators, so the caller holds no lock.
+    ///
+    /// - Parameter keys: The keys; `nil` for all.
+    func findLastGoodValue(ifStoredUnder keys: Set<String>?) {}
 
     /// Whether a suite with the same engine also has the same name, reporter, layers and observability.
     func belongs(to suite: SettingsSuite) -> Bool {
@@ -90,7 +97,13 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
     }
 
     override func hasOtherValueThanObserved() -> Bool {
-        observedValue?.differs(from: identity(of: consistentReading(of: storedValue, isReported: false))) ?? false
+        let current = identity(of: consistentReading(of: storedValue, isReported: false))
+        return observedValue?.takeDifference(from: current) ?? false
+    }
+
+    override func findLastGoodValue(ifStoredUnder keys: Set<String>?) {
+        guard keys?.isDisjoint(with: key.storedKeys.all) != true else { return }
+        findLastGoodValue(insteadOf: storedValue)
     }
 
     deinit {
@@ -150,7 +163,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         guard !isOldValueReported.load(ordering: .relaxed), let old = engine.ignoredOldKey(of: key.storedKeys),
             !isOldValueReported.exchange(true, ordering: .relaxed)
         else { return }
-        reporter.report(naming(SettingsError.ignoredOldKey(old, of: key.name), as: .oldKeyIgnored))
+        report(naming(SettingsError.ignoredOldKey(old, of: key.name), as: .oldKeyIgnored))
     }
 
     private func stripedValue(
@@ -165,10 +178,13 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         {
             return known
         }
-        let value = value(of: stored)
+        let reading = notedReading(of: stored)
         // With layers that change, the value may be that of a later stored value.
-        if layers?.files == nil || versionStamp.isCurrent(version) { cache.store(value, from: origin, version) }
-        return value
+        if layers?.files == nil || versionStamp.isCurrent(version) {
+            // The last good value can be another one when the same unusable value is stored again.
+            cache.store(reading.value, from: origin, isRenewable: !reading.isOfUnusable, version)
+        }
+        return reading.value
     }
 
     /// The value of a store without a version stamp, decoded once for each version.
@@ -251,17 +267,29 @@ extension SettingBox {
     }
 
     private func noteUsable(_ stored: StoredValue?) {
-        for (error, reporter) in health.noteUsable(stored) { reporter.reportRecovery(from: error) }
+        reportRecovery(from: health.noteUsable(stored))
+    }
+
+    private func reportRecovery(from settled: [(error: SettingsError, reporter: any SettingsReporter)]) {
+        guard !settled.isEmpty else { return }
+        engine.afterTransaction {
+            for (error, reporter) in settled { reporter.reportRecovery(from: error) }
+        }
+    }
+
+    /// Reports an error, after the transaction whose body is the caller: its locks must not wait for the reporter.
+    func report(_ error: SettingsError) {
+        engine.afterTransaction { [reporter] in reporter.report(error) }
     }
 
     private func report(_ error: any Error, about stored: StoredValue, hasLastGood: Bool) {
         let fact = SettingsError.wrapping(error, as: .invalidValue).fact
         let (isNew, settled) = health.noteUnusable(stored, fact, suite: suiteName, reporter)
-        for (error, reporter) in settled { reporter.reportRecovery(from: error) }
+        reportRecovery(from: settled)
         guard isNew else { return }
         let error = unusable(error, hasLastGood: hasLastGood)
         health.note(error, to: reporter)
-        reporter.report(error)
+        report(error)
     }
 
     /// The key under which a value is stored; that of a renamed setting may be under an old one.

@@ -16,6 +16,9 @@ struct SettingRegistry {
     /// The number of definitions of one key above which a search takes longer than a new box.
     private static let maximumPerName = 16
 
+    /// All boxes, to be released outside the lock.
+    var all: [AnySettingBox] { boxes.values.flatMap(\.self) }
+
     /// Searches for the setting of a key; runs no user code.
     ///
     /// - Returns: The box, or `nil`.
@@ -94,6 +97,12 @@ extension [AnySettingBox] {
             unused.append(remove(at: index))
         }
         return unused
+    }
+}
+
+extension SettingsEngine: LastGoodObserver {
+    func findLastGoodValues(ofKeys keys: Set<String>?) {
+        for box in settings.withLock({ $0.all }) { box.findLastGoodValue(ifStoredUnder: keys) }
     }
 }
 

@@ -5,14 +5,18 @@ import Synchronization
 
 extension SettingsEngine {
     /// The number of times that a check begins again because a value has changed meanwhile.
-    private static let mostChecks = 100
+    private static let mostCheckAttempts = 100
+    /// The number of checks that one read waits for.
+    ///
+    /// The values that are held until then are those that were used before, so a read may return them.
+    private static let mostChecksInRead = 3
 
     /// Reads values, after the requirements on changes of other processes were checked.
     ///
     /// - Parameter read: Reads values. It may run more than once.
     /// - Returns: The result of the last run.
     func readingChecked<Result>(_ read: () -> Result) -> Result {
-        for _ in 0..<Self.mostChecks {
+        for _ in 0..<Self.mostChecksInRead {
             let before = state.checkProgress
             let result = read()
             // Reading can record a change of another process, and end with the check of it.
@@ -34,27 +38,26 @@ extension SettingsEngine {
     /// The values that are used instead of stored ones that were checked.
     var checkedHeldValues: [String: StoredValue?] {
         guard hasRequirements.load(ordering: .acquiring) else { return [:] }
-        return state.withLock { $0.usedHeldValues }
+        return state.withLock { state in state.held.checked.filter { !state.pendingWrites.contains($0.key) } }
     }
 
     /// Checks all requirements, if a value has changed since the last check, and reports those that are not met.
     ///
     /// It runs code of the user, so the caller holds no lock.
     func checkRequirements() {
-        for _ in 0..<Self.mostChecks {
+        for _ in 0..<Self.mostCheckAttempts {
             let version = state.withLock { $0.held.version }
             // Reading can record changes of other processes.
-            let stored = CheckScope.run { store.contents() }
-            let (held, pending) = state.withLock { ($0.held, $0.pendingWrites) }
-            guard held.isCheckDue else { return }
-            guard held.version == version else { continue }
+            let moment = CheckScope.run { readMoment() }
+            guard moment.held.isCheckDue else { return }
+            guard moment.held.version == version else { continue }
             let requirements = requirementTable.withLock(\.all)
-            let overtaken = CheckScope.run { pending.overtaken(by: stored, requirements) }
+            let overtaken = CheckScope.run { moment.pendingWrites.overtaken(by: moment.stored, requirements) }
             for (key, version, error) in overtaken { drop(key, upTo: version, because: error) }
             guard overtaken.isEmpty else { continue }
-            let check = CheckScope.run { RequirementCheck(requirements, stored, held, pending, of: self) }
+            let check = CheckScope.run { RequirementCheck(requirements, moment, of: self) }
             // Observers and reporters that it calls may change values, which are checked then.
-            if end(check, since: held.version) { return }
+            if end(check, since: version) { return }
         }
     }
 
@@ -143,14 +146,8 @@ struct RequirementCheck {
     private let held: HeldValues
     private let pending: PendingWrites
 
-    init(
-        _ requirements: [Requirement],
-        _ stored: [String: StoredValue],
-        _ held: HeldValues,
-        _ pending: PendingWrites,
-        of engine: SettingsEngine
-    ) {
-        (self.stored, self.held, self.pending) = (stored, held, pending)
+    init(_ requirements: [Requirement], _ moment: SettingsEngine.Moment, of engine: SettingsEngine) {
+        (stored, held, pending) = (moment.stored, moment.held, moment.pendingWrites)
         var unmet: [Requirement] = []
         for requirement in requirements {
             requirement.prepare(value)
@@ -168,6 +165,10 @@ struct RequirementCheck {
         pending.value(forKey: key, over: used[key] ?? stored[key])
     }
 
+    private func areMet(_ requirements: [Requirement], _ value: (String) -> StoredValue?) -> Bool {
+        requirements.allSatisfy { $0.error(of: value) == nil }
+    }
+
     private func pendingOrStored(forKey key: String) -> StoredValue? {
         pending.value(forKey: key, over: stored[key])
     }
@@ -176,7 +177,7 @@ struct RequirementCheck {
     ///
     /// Values that were replaced for one requirement may not meet another one that has been met.
     private mutating func replaceValues(_ requirements: [Requirement], in store: (any RecoveringStore)?) {
-        guard !requirements.allSatisfy({ $0.error(of: value) == nil }) else { return }
+        guard !areMet(requirements, value) else { return }
         let candidates = candidates(in: store)
         for _ in requirements {
             var isReplaced = false
@@ -186,7 +187,7 @@ struct RequirementCheck {
             guard isReplaced else { break }
         }
         // Replacing the values of one requirement may have violated another one, in turns.
-        if !requirements.allSatisfy({ $0.error(of: value) == nil }) { _ = replaceValues(ofAll: requirements, from: candidates) }
+        if !areMet(requirements, value) { _ = replaceValues(ofAll: requirements, from: candidates) }
     }
 
     /// The values that may be used, in their order: the last ones, those of the last good copy, and none, so that the defaults
@@ -216,7 +217,7 @@ struct RequirementCheck {
         for candidate in candidates {
             let new = { [pending] in pending.value(forKey: $0, over: candidate($0)) }
             for requirement in requirements { requirement.prepare(new) }
-            guard requirements.allSatisfy({ $0.error(of: new) == nil }) else { continue }
+            guard areMet(requirements, new) else { continue }
             for key in Set(requirements.flatMap(\.keys).flatMap(\.all)) {
                 let value = candidate(key)
                 if value == stored[key] { used[key] = nil } else { used.updateValue(value, forKey: key) }

@@ -68,17 +68,15 @@ extension SettingsEngine {
         for (key, version) in versions.sorted(by: { $0.key < $1.key }) {
             let requirements = requirements(for: CollectionOfOne(key))
             guard !requirements.isEmpty else { continue }
-            let stored = readingChecked { store.contents() }
-            let (contents, held) = state.withLock { state in
-                (state.pendingWrites.applied(to: state.held.applied(to: stored)), state.usedHeldValues)
-            }
+            let moment = readingChecked { readMoment() }
+            let contents = moment.visible
             for requirement in requirements { requirement.prepare { contents[$0] } }
             do {
                 for requirement in requirements { try requirement.check(requirement.combination { contents[$0] }) }
                 checked.versions[key] = version
-                checked.values.held = held
+                checked.values.held = moment.usedHeldValues
                 for name in requirements.flatMap(\.keys).flatMap(\.all) {
-                    checked.values.stored.updateValue(stored[name], forKey: name)
+                    checked.values.stored.updateValue(moment.stored[name], forKey: name)
                 }
             } catch {
                 drop(key, upTo: version, because: SettingsError.wrapping(error, as: .requirementNotMet))

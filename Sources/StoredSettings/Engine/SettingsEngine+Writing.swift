@@ -47,8 +47,8 @@ extension SettingsEngine {
         }
     }
 
-    /// The number of times that values are checked again because another thread or process has changed one meanwhile.
-    private static let mostChecks = 1_000
+    /// The number of times that a write begins again because another thread or process has changed a value meanwhile.
+    private static let mostWriteAttempts = 1_000
 
     /// Stores some values if all requirements are met afterwards.
     ///
@@ -58,7 +58,7 @@ extension SettingsEngine {
         _ edits: some Collection<(key: String, value: StoredValue?)>,
         meetingRequirementsFor keys: [String]
     ) throws {
-        for _ in 0..<Self.mostChecks {
+        for _ in 0..<Self.mostWriteAttempts {
             let checked = try check(edits, keys)
             // After the check: a value that is rejected must not become a pending write.
             try WaitLimit.check()
@@ -154,7 +154,7 @@ extension SettingsEngine {
     }
 
     /// How long an assignment in a task may block its thread.
-    private static let longestWaitInTask = Duration.milliseconds(20)
+    static let longestWaitInTask = Duration.milliseconds(20)
 
     /// Stores values unless that takes long, because the thread may be one of the few that run tasks.
     private func writeBriefly(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
@@ -213,7 +213,7 @@ extension SettingsEngine {
         only key: String? = nil,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
-        for _ in 0..<Self.mostChecks {
+        for _ in 0..<Self.mostWriteAttempts {
             let checked = dropPendingWritesThatViolateRequirements()
             do {
                 return try commitPending(isBlind: isBlind, only: key, checked, body)

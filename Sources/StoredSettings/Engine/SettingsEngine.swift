@@ -146,27 +146,33 @@ extension SettingsEngine {
         state.withLock { $0.pendingWrites.contains(key) }
     }
 
+    /// Reads the store and what readers see in place of its values, at one moment.
+    func readMoment() -> Moment {
+        while true {
+            let version = pendingVersion.load(ordering: .acquiring)
+            let stored = store.contents()
+            let moment = state.withLock { state -> Moment? in
+                // A pending write that has ended since is not in these contents, and is not pending either.
+                guard pendingVersion.load(ordering: .relaxed) == version else { return nil }
+                return Moment(stored: stored, pendingWrites: state.pendingWrites, held: state.held)
+            }
+            if let moment { return moment }
+        }
+    }
+
     /// The newest values of all keys, saved or pending.
     func contents() -> [String: StoredValue] {
-        readingChecked {
-            let contents = store.contents()
-            return state.withLock { $0.pendingWrites.applied(to: $0.held.applied(to: contents)) }
-        }
+        readingChecked { readMoment().visible }
     }
 
     /// The newest values of all keys, and those that are used instead because the others do not meet a requirement.
-    func checkedContents() -> (stored: [String: StoredValue], held: [String: StoredValue?]) {
-        readingChecked {
-            let contents = store.contents()
-            return state.withLock { ($0.pendingWrites.applied(to: contents), $0.usedHeldValues) }
-        }
+    func checkedContents() -> (assigned: [String: StoredValue], held: [String: StoredValue?]) {
+        let moment = readingChecked { readMoment() }
+        return (moment.assigned, moment.usedHeldValues)
     }
 
     /// The newest values of all keys, saved or pending, whether they meet the requirements or not.
-    func uncheckedContents() -> [String: StoredValue] {
-        let contents = store.contents()
-        return state.withLock { $0.pendingWrites.applied(to: contents) }
-    }
+    func uncheckedContents() -> [String: StoredValue] { readMoment().assigned }
 
     /// Reads a value and changes the engine's state before any later change can be recorded.
     ///
@@ -237,11 +243,6 @@ extension SettingsEngine {
 }
 
 extension SettingsEngine.State {
-    /// The values that are used instead of stored ones that were checked.
-    var usedHeldValues: [String: StoredValue?] {
-        held.checked.filter { !pendingWrites.contains($0.key) }
-    }
-
     /// The value that readers see.
     func value(forKey key: String, over stored: StoredValue?) -> StoredValue? {
         pendingWrites.value(forKey: key, over: held.value(forKey: key, over: stored))

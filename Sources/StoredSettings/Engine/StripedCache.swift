@@ -96,11 +96,13 @@ struct Stripe: ~Copyable {
 struct CachedValue<Value> {
     @usableFromInline let value: Value
     let stored: StoredValue?
+    /// Whether the same stored value always has this value.
+    let isRenewable: Bool
 
-    @usableFromInline
-    init(_ value: Value, from stored: StoredValue?) {
+    init(_ value: Value, from stored: StoredValue?, isRenewable: Bool) {
         self.value = value
         self.stored = stored
+        self.isRenewable = isRenewable
     }
 
     /// Moves the value into newly allocated memory.

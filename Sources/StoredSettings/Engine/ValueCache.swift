@@ -135,17 +135,28 @@ extension ValueCache {
         defer { stripe.pointee.release() }
         // The contents of the stripes were written by the setting's box, which has one type of values.
         guard let content = stripe.pointee.content?.assumingMemoryBound(to: CachedValue<Value>.self),
-            content.pointee.stored == stored
+            content.pointee.isRenewable, content.pointee.stored == stored
         else { return nil }
         stripe.pointee.version = version
         return content.pointee.value
     }
 
     /// Writes a value into this thread's stripe.
-    func store<Value>(_ value: Value, from stored: StoredValue?, _ version: VersionStamp.Version) {
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - stored: The stored value that it was decoded from.
+    ///   - isRenewable: Whether the same stored value always has this value.
+    ///   - version: The version of the value.
+    func store<Value>(
+        _ value: Value,
+        from stored: StoredValue?,
+        isRenewable: Bool,
+        _ version: VersionStamp.Version
+    ) {
         guard let stripe = makeStripes()?.take() else { return }
         let old = stripe.pointee.content
-        stripe.pointee.content = CachedValue(value, from: stored).allocate()
+        stripe.pointee.content = CachedValue(value, from: stored, isRenewable: isRenewable).allocate()
         stripe.pointee.version = version
         stripe.pointee.release()
         // Last: the end of a value may run user code.

@@ -57,6 +57,7 @@ extension SettingsError {
         return SettingsError(
             code,
             fact: "the \(source) threw an error of type \(type(of: error))",
+            remedy: source == "store" ? "examine the underlying error, and try again" : "",
             underlying: error
         )
     }
@@ -74,7 +75,10 @@ extension SettingsError {
             }
         var error = SettingsError(code, fact: fact, key: key, location: location)
         error.suite = suite
-        error.path = path
+        // The keys of a dictionary are part of the value.
+        error.path = path.filter { component in
+            if case .index = component { true } else { false }
+        }
         return error
     }
 

@@ -135,8 +135,9 @@ final class LayerFiles: Sendable {
     }
 
     private func report(_ problems: [SettingsError], besides known: [SettingsError]) {
-        let messages = Set(known.map(\.message))
-        for problem in problems where !messages.contains(problem.message) { engine()?.report(problem) }
+        let (old, new) = (Set(known.map(\.message)), Set(problems.map(\.message)))
+        for problem in known where !new.contains(problem.message) { engine()?.reportRecovery(from: problem) }
+        for problem in problems where !old.contains(problem.message) { engine()?.report(problem) }
     }
 }
 

@@ -59,9 +59,11 @@ final class LayerList: Sendable {
     }
 
     /// Forgets errors that were corrected, so that the same ones are reported again.
-    func forget(_ errors: [SettingsError]) {
-        guard !errors.isEmpty else { return }
-        reported.withLock { $0.subtract(errors.map(\.message)) }
+    ///
+    /// - Returns: Those that were reported, each to one caller.
+    func forget(_ errors: [SettingsError]) -> [SettingsError] {
+        guard !errors.isEmpty else { return [] }
+        return reported.withLock { reported in errors.filter { reported.remove($0.message) != nil } }
     }
 }
 
@@ -138,20 +140,24 @@ final class LayerCache<Value: Sendable>: Sendable {
         from snapshot: LayerSnapshot,
         reporting problems: [SettingsError]?
     ) -> [SettingsError]? {
-        known.withLock { known in
+        let (reported, old) = known.withLock { known -> ([SettingsError]?, Known?) in
             if let known {
                 let isOld = known.snapshot.number > snapshot.number
                 let isKnown = known.snapshot.number == snapshot.number && (known.isReported || problems == nil)
-                guard !isOld, !isKnown else { return nil }
+                guard !isOld, !isKnown else { return (nil, nil) }
             }
-            let reported = known?.reported ?? []
+            let old = known
+            let reported = old?.reported ?? []
             known = Known(
                 snapshot: snapshot,
                 readings: readings,
                 isReported: problems != nil,
                 reported: problems ?? reported
             )
-            return problems == nil ? nil : reported
+            return (problems == nil ? nil : reported, old)
         }
+        // Outside the lock: the end of a value may run user code.
+        _ = consume old
+        return reported
     }
 }

@@ -66,14 +66,9 @@ extension SettingsTransaction {
         from bridge: some StoredValueBridge<Value>
     ) throws {
         try check(setting)
-        let keys = setting.box.key.storedKeys
-        // The value of a renamed setting is moved first.
-        if let old = keys.old.first(where: { self[fullKey: $0] != nil }), self[fullKey: setting.key] == nil {
-            (self[fullKey: setting.key], self[fullKey: old]) = (self[fullKey: old], nil)
-        }
-        guard let value = self[fullKey: setting.key] else { return }
+        guard let value = rawValue(of: setting) else { return }
         do {
-            self[fullKey: setting.key] = try setting.box.encode(bridge.value(from: value))
+            try store(setting.box.encode(bridge.value(from: value)), for: setting)
         } catch {
             var error = SettingsError.wrapping(error, as: .invalidValue)
             error.key = error.key ?? setting.key

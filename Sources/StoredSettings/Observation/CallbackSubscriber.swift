@@ -67,6 +67,10 @@ final class CallbackSubscriber<Change: CoalescingChange>: ObservationSubscriber 
         }
     }
 
+    func skip(_ commit: StoreCommit) {
+        _ = change(commit)
+    }
+
     /// Accepts no more changes.
     ///
     /// The pending change is still delivered, as in a stream.

@@ -10,6 +10,9 @@ protocol ChangeSubscriber: DeliveryReceiver {
     /// - Returns: Whether to call ``wake(_:)`` after the locks are released.
     func offer(_ commit: StoreCommit) -> Bool
 
+    /// Receives a commit whose changes are not propagated, so that the values that it knows remain those of the store.
+    func skip(_ commit: StoreCommit)
+
     /// Ends the subscription: no change follows.
     func finish()
 
@@ -19,6 +22,8 @@ protocol ChangeSubscriber: DeliveryReceiver {
 
 extension ChangeSubscriber {
     var ignoresQuiet: Bool { false }
+
+    func skip(_ commit: StoreCommit) {}
 }
 
 /// A subscriber that runs user code when it is woken.

@@ -7,7 +7,7 @@ import Synchronization
 /// The object by which Observation tracks the settings of a store, with a part for each key.
 ///
 /// A read of a setting accesses its part. A tracking that has accessed a part is notified of the next change of that key, and
-/// of no other key. Nothing is stored for a key, so any number of keys may be read.
+/// of no other key. In a suite whose layers do not change, nothing is stored for a key, so any number of keys may be read.
 final class ObservedSettings: Observable, Sendable {
     typealias Part = any KeyPath<ObservedSettings, Void> & Sendable
 
@@ -16,6 +16,12 @@ final class ObservedSettings: Observable, Sendable {
     private let pending = Locked(Pending())
     /// The settings that were read in suites whose layers change, by key.
     private let layered = Locked<[String: WeakTable<ObjectIdentifier, AnySettingBox>]>([:])
+    /// The engine of the settings, which they do not own.
+    private let engine = Locked(WeakEngine())
+
+    private struct WeakEngine {
+        weak var engine: SettingsEngine?
+    }
 
     private struct Pending {
         var stored: Set<String> = []
@@ -40,7 +46,17 @@ final class ObservedSettings: Observable, Sendable {
         _ = consume others
     }
 
+    fileprivate func begin(with engine: SettingsEngine) {
+        self.engine.withLock { $0.engine = engine }
+    }
+
     func deliverAll() {
+        // The settings are used below, so their engine must not end meanwhile.
+        guard let engine = engine.withLock({ $0.engine }) else { return }
+        withExtendedLifetime(engine) { deliverPending() }
+    }
+
+    private func deliverPending() {
         let pending = pending.withLock { pending in
             defer { pending = Pending() }
             return pending
@@ -80,6 +96,7 @@ extension SettingsEngine {
         // Only for stores without a version stamp. The library's own stores start to watch soon after the first read, so
         // that a read creates no directory.
         if versionStamp == nil { store.watch() }
+        observed.begin(with: self)
         withValue(forKey: "") { _, state in
             guard !self.isObserved.load(ordering: .relaxed) else { return }
             _ = state.subscribers.insert(self.observed)

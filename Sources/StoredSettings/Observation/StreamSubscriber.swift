@@ -23,6 +23,10 @@ final class StreamSubscriber<Change: CoalescingChange>: ChangeSubscriber {
         return machine.withLock { $0.offer(change) }
     }
 
+    func skip(_ commit: StoreCommit) {
+        _ = change(commit)
+    }
+
     @_specialize(where Change == StoredValueChange)
     func wake(_ origin: SettingChangeOrigin) {
         perform(machine.withLock { $0.wake() })

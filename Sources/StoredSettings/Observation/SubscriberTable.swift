@@ -66,6 +66,9 @@ struct SubscriberTable {
     /// - Returns: The subscribers to wake.
     func offer(_ commit: StoreCommit, isQuiet: Bool = false) -> StoreDelivery {
         if isQuiet {
+            for change in commit.changes {
+                for subscriber in (byKey[change.key] ?? [:]).values { subscriber.skip(commit) }
+            }
             let others = ofEveryKey.values.filter { $0.ignoresQuiet && !commit.changes.isEmpty && $0.offer(commit) }
             return StoreDelivery(subscribers: others, origin: commit.origin)
         }

@@ -233,6 +233,16 @@ protocol RecoveringStore: SettingsStore {
     func retain(_ lastGood: StoredValue, insteadOf value: StoredValue, forKey key: String)
 }
 
+/// An observer with settings that know which values are usable.
+protocol LastGoodObserver: StoreObserver {
+    /// Retains the last good values of keys whose values are unusable for the settings of this process.
+    ///
+    /// This runs user code, so the store calls it without holding a lock.
+    ///
+    /// - Parameter keys: The keys; `nil` for all.
+    func findLastGoodValues(ofKeys keys: Set<String>?)
+}
+
 /// The values of the last good copy.
 struct CopiedValues {
     var contents: [String: StoredValue]

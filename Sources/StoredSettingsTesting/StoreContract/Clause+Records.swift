@@ -60,7 +60,7 @@ extension SettingsStoreContract.Clause {
                 }
             }
             let recorded = recorder.commits
-            trial.expect(recorded.count == index + 1, "a commit was recorded \(recorded.count - index) times")
+            trial.expect(recorded.count == index + 1, "after \(index + 1) commits, \(recorded.count) were recorded")
             trial.expect(
                 recorded.last?.consists(of: changes, .local) ?? false,
                 "a commit is recorded with other values"

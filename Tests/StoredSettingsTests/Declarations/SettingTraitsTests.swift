@@ -179,4 +179,13 @@ struct SettingTraitsTests {
         try other.set(3)
         #expect(!other.explain().isRestartPending)
     }
+
+    @Test("no error contains a key of a secret dictionary")
+    func secretKeys() {
+        let reporter = RecordingReporter()
+        let suite = SettingsSuite.inMemory(["tokens": ["hunter2": "x"]], reporter: reporter)
+        #expect(Setting("tokens", default: [String: Int](), suite: suite, traits: .secret).value.isEmpty)
+        #expect(reporter.errors.map(\.code) == [.typeMismatch])
+        #expect(reporter.errors.allSatisfy { !$0.message.contains("hunter2") })
+    }
 }

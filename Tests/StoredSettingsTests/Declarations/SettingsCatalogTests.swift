@@ -249,4 +249,18 @@ struct SettingsCatalogTests {
         )
         #expect(throws: SettingsValidationError.self) { try catalog.validate() }
     }
+
+    @Test("contains the settings of an object only if it is passed as a value")
+    func objects() {
+        final class Inner { @DefaultStorage(key: "inner") var inner = 1 }
+        struct Outer {
+            @DefaultStorage(key: "outer") var outer = 1
+            let object = Inner()
+        }
+        SettingsSuite.withStandard(.inMemory()) {
+            let outer = Outer()
+            #expect(SettingsCatalog(outer).map(\.key) == ["outer"])
+            #expect(SettingsCatalog(outer, outer.object).map(\.key) == ["outer", "inner"])
+        }
+    }
 }

@@ -283,4 +283,36 @@ struct SuiteGroupTests {
             ]
         )
     }
+
+    @Test("shares the file, the checkpoints and the end of its suite")
+    func wholeSuite() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            let group = suite.group("db")
+            try suite.setStoredValue(1, forKey: "a")
+            try group.checkpoint()
+            try group.synchronize()
+            #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
+            #expect(group.persistence == .durable(path: path))
+            group.finish()
+            #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
+        }
+    }
+
+    @Test("receives a value that a migration of the whole suite has renamed")
+    func renamedIntoGroup() throws {
+        let suite = suite(["host": "a"])
+        var migrator = SettingsMigrator()
+        migrator.addStep("into a group") { $0.rename("host", to: "primary.host") }
+        try migrator.migrate(suite)
+        #expect(Setting("host", default: "", suite: suite.group("primary")).value == "a")
+    }
+
+    @Test("derives a flag from a trait also if its name has no letters")
+    func flagWithoutLetters() {
+        let suite = SettingsSuite.inMemory(overrides: [.commandLine(["--listen", "7"])], reporter: reporter)
+        let port = Setting("port", default: 1, suite: suite.group("?"), traits: .flag("listen"))
+        #expect(port.value == 7)
+    }
 }

@@ -219,4 +219,26 @@ struct HotReadTests {
             suite.finish()
         }
     }
+
+    @Test("reading a value that is known makes no system call")
+    func noSystemCall() async throws {
+        try await withTemporaryDirectory { directory in
+            let calls = Atomic(0)
+            let system = SystemCalls { _, _ in
+                calls.add(1, ordering: .relaxed)
+                return nil
+            }
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store)
+            let (port, name) = (Setting("port", default: 1, suite: suite), Setting("name", default: "", suite: suite))
+            try port.set(2)
+            try name.set("a")
+            #expect(port.value == 2 && name.value == "a")
+            let before = calls.load(ordering: .relaxed)
+            for _ in 0..<100 { #expect(port.value == 2 && name.value == "a") }
+            #expect(calls.load(ordering: .relaxed) == before)
+            store.close()
+        }
+    }
 }

@@ -496,4 +496,44 @@ struct LastGoodValueTests {
         let failure = "StoredSettings: \(error.message)\n"
         #expect(lines.withLock { $0 } == [failure, recovery, failure, recovery])
     }
+
+    @Test(
+        "a checkpoint retains the last good value of a setting that its process has not read",
+        arguments: [true, false]
+    )
+    func unreadAtCheckpoint(isOpenDuringEdit: Bool) async throws {
+        try await withProgram { program, path in
+            try program.limit.set(20)
+            program.suite.finish()
+            if isOpenDuringEdit {
+                let next = Program(path, reporter)
+                #expect(next.suite.keys == ["limit"])
+                try next.edit(path, #"{"limit": 200}"#)
+                try next.suite.setStoredValue(1, forKey: "a")
+                try next.suite.checkpoint()
+                next.suite.finish()
+            } else {
+                try path.replaceFile(with: #"{"limit": 200}"#)
+                let next = Program(path, reporter)
+                try next.suite.setStoredValue(1, forKey: "a")
+                try next.suite.checkpoint()
+                next.suite.finish()
+            }
+            #expect(Program(path, reporter).limit.value == 20)
+        }
+    }
+
+    @Test("the last good value of a setting whose type is large is the newest one, also when an unusable value returns")
+    func returningValue() async throws {
+        try await withProgram { program, path in
+            let name = Setting("name", default: "none", suite: program.suite) { !$0.isEmpty }
+            try name.set("first")
+            try program.edit(path, #"{"name": ""}"#)
+            #expect(name.value == "first")
+            try name.set("second")
+            try program.suite.checkpoint()
+            try program.edit(path, #"{"name": ""}"#)
+            #expect(name.value == "second")
+        }
+    }
 }

@@ -251,4 +251,15 @@ struct ObservableSuiteTests {
             }
         }
     }
+
+    @Test("a change between a read and the end of the tracked closure is missed")
+    func missedChange() {
+        tracker.track {
+            _ = settings.port
+            settings.port = 2
+        }
+        #expect(tracker.count == 0)
+        settings.port = 3
+        #expect(tracker.count == 1)
+    }
 }

@@ -176,4 +176,16 @@ struct PendingRetryTests {
         #expect(suite.storedValue(forKey: "n") == 2)
         #expect(setting.value.number == 2)
     }
+
+    @Test("the delays of retries grow up to two seconds")
+    func longestDelay() {
+        var pendingWrites = PendingWrites()
+        pendingWrites.keep(1, forKey: "a")
+        let delays = (0..<7)
+            .map { _ -> Double? in
+                defer { pendingWrites.isRetryScheduled = false }
+                return pendingWrites.nextRetry()
+            }
+        #expect(delays == [0.1, 0.2, 0.4, 0.8, 1.6, 2, 2])
+    }
 }

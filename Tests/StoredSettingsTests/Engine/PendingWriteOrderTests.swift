@@ -2,6 +2,7 @@
 
 import Foundation
 import StoredSettingsTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -244,5 +245,19 @@ struct PendingWriteOrderTests {
             pair.expectBoth(2)
             #expect(codes == [.nestedTransaction])
         }
+    }
+
+    @Test("all values, read while a pending write is saved, contain it")
+    func contentsDuringFlush() throws {
+        let store = HookedStore()
+        let port = Setting("port", default: 1, suite: SettingsSuite(store: store, reporter: RecordingReporter()))
+        store.memory.fail(with: SettingsError(.writeFailed, fact: "the disk is full"))
+        port.value = 5
+        store.memory.fail(with: nil)
+        store.afterContents.withLock { hook in
+            hook = { #expect(throws: Never.self) { try port.suite.engine.flush() } }
+        }
+        #expect(port.suite.snapshot() == ["port": 5])
+        #expect(!port.suite.engine.isPending("port"))
     }
 }

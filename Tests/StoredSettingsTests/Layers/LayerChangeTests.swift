@@ -357,4 +357,58 @@ struct LayerChangeTests {
             #expect(hidden.value == 3)
         }
     }
+
+    @Test("a tracked read is notified of a change of a layer that another read has seen first", .deadlockLimit)
+    func observedBesideOtherReads() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/base.json"
+            try path.writeLayer(#"{ "port": 1 }"#)
+            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter).observable()
+            let port = Setting("port", default: 0, suite: suite)
+            let observed = ObservedValue()
+            observed.note(1)
+            observed.note(2)
+            #expect(observed.takeDifference(from: 2))
+            #expect(!observed.takeDifference(from: 2))
+            observed.note(2)
+            #expect(!observed.takeDifference(from: 2))
+            #expect(observed.takeDifference(from: 3))
+            let isNotified = Mutex(false)
+            withObservationTracking {
+                _ = port.value
+            } onChange: {
+                isNotified.withLock { $0 = true }
+            }
+            try path.replaceFile(with: #"{ "port": 2 }"#)
+            await eventually("another read sees the change, and the tracked one is notified") {
+                port.value == 2 && isNotified.withLock(\.self)
+            }
+        }
+    }
+
+    @Test("the reporter receives the recovery of an unusable value, and of a malformed file, in a layer")
+    func recovery() async throws {
+        final class Recoveries: SettingsReporter {
+            let settled = Mutex<[SettingsError.Code]>([])
+            func report(_ error: SettingsError) {}
+            func reportRecovery(from error: SettingsError) { settled.withLock { $0.append(error.code) } }
+        }
+        try await withTemporaryDirectory { directory in
+            let (path, reporter) = ("\(directory)/base.json", Recoveries())
+            try path.writeLayer(#"{ "port": 0 }"#)
+            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter)
+            let port = Setting("port", default: 80, suite: suite, in: 1...9)
+            #expect(port.value == 80)
+            try path.replaceFile(with: #"{ "port": 5 }"#)
+            await eventually("the value is used") { port.value == 5 }
+            #expect(reporter.settled.withLock { $0 } == [.validationFailed])
+            try path.replaceFile(with: "{")
+            await eventually("the file is found malformed") { suite.layers?.snapshot.problems.isEmpty == false }
+            try path.replaceFile(with: #"{ "port": 6 }"#)
+            await eventually("the new value is used") { port.value == 6 }
+            await eventually("the recovery is reported") {
+                reporter.settled.withLock { $0 } == [.validationFailed, .malformedFile]
+            }
+        }
+    }
 }

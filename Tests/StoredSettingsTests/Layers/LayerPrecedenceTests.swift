@@ -203,6 +203,15 @@ struct LayerPrecedenceTests {
             #expect(sources == [.secretDirectory(expected)])
         }
     }
+
+    @Test("layers have the documented names")
+    func layerNames() {
+        let layers: [SettingsLayer] = [
+            .managed, .commandLine, .environment, .secretFile, .store, .base, .fallback, .default,
+        ]
+        let names = ["managed", "command line", "environment", "secret file", "store", "base", "fallback", "default"]
+        #expect(layers.map(\.description) == names)
+    }
 }
 
 extension String {

@@ -13,7 +13,12 @@ enum ManagedWrite: String, CaseIterable, Sendable {
     case set, remove, update, asyncSet, asyncRemove, asyncUpdate
     case transactionSubscript, transactionSet, transactionReset, transactionRaw, transactionRemoveAll, asyncTransaction
     case setStoredValue, asyncSetStoredValue, resetKey, resetSetting, asyncReset, removeAll, asyncRemoveAll
-    case catalogText, catalogReset, oldKey
+    case catalogText, catalogReset, oldKey, conversion
+
+    private struct SameNumber: StoredValueBridge {
+        func value(from storedValue: StoredValue) throws -> Int { try Int(storedValue: storedValue) }
+        func storedValue(from value: Int) throws -> StoredValue { value.storedValue() }
+    }
 
     func perform(_ port: Setting<Int>, in suite: SettingsSuite) async throws {
         let catalog = SettingsCatalog(
@@ -41,6 +46,7 @@ enum ManagedWrite: String, CaseIterable, Sendable {
         case .asyncRemoveAll: try await suite.async.removeAll()
         case .catalogText: try catalog["port"]?.set(text: "1")
         case .catalogReset: try catalog["port"]?.remove()
+        case .conversion: try suite.transaction { try $0.convert(port, from: SameNumber()) }
         case .oldKey: try Setting("newPort", default: 0, suite: suite, traits: .renamed(from: "port")).set(1)
         }
     }

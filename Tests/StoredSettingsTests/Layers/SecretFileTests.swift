@@ -251,4 +251,51 @@ struct SecretFileTests {
             #expect(Set(unknown) == Set(expected.map { "no setting has the environment variable \($0)" }))
         }
     }
+
+    @Test("a secret file is not copied into the store")
+    func notStored() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/token".writeLayer("hunter2")
+            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            let token = Setting("token", default: "none", suite: suite, traits: .secret)
+            #expect(token.value == "hunter2")
+            try token.update { $0 += "!" }
+            #expect(suite.snapshot() == ["token": "none!"])
+        }
+    }
+
+    #if os(Linux)
+    @Test("of several names of one secret, the first in the documented order is used")
+    func orderOfNames() async throws {
+        try await withTemporaryDirectory { directory in
+            let names = [
+                "db.password", "OWN", "ACME_DB_PASSWORD", "acme_db_password", "DB_PASSWORD", "db_password",
+                "db-password",
+            ]
+            for name in names { try "\(directory)/\(name)".writeLayer(name) }
+            for name in names {
+                let suite = SettingsSuite.inMemory(
+                    overrides: [.secrets(directory: directory), .environment([:], prefix: "ACME_")],
+                    reporter: reporter
+                )
+                #expect(Setting("db.password", default: "", suite: suite, traits: .environment("OWN")).value == name)
+                try FileManager.default.removeItem(atPath: "\(directory)/\(name)")
+            }
+        }
+    }
+    #endif
+
+    @Test("a secret of more than 1 MiB is reported and not used, and other files are not read")
+    func largest() async throws {
+        try await withTemporaryDirectory { directory in
+            let limit = 1 << 20
+            try "\(directory)/fits".writeLayer(String(repeating: "a", count: limit))
+            try "\(directory)/large".writeLayer(String(repeating: "a", count: limit + 1))
+            try Data([0xFF]).write(to: URL(fileURLWithPath: "\(directory)/other"))
+            let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
+            #expect(Setting("fits", default: "", suite: suite).value.utf8.count == limit)
+            #expect(Setting("large", default: "none", suite: suite).value == "none")
+            #expect(reporter.errors.map { $0.location?.file } == ["\(directory)/large"])
+        }
+    }
 }

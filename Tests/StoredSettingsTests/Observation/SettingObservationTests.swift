@@ -192,4 +192,28 @@ struct SettingObservationTests {
         await eventually("the change is received") { received.withLock { $0 } == [2] }
         _ = consume observation
     }
+
+    @Test("an observer receives a change of this process on the thread that makes it")
+    func localThread() {
+        let threads = Mutex<[UInt]>([])
+        let observation = port.observe { _ in threads.withLock { $0.append(SystemCalls.currentThread()) } }
+        port.value = 2
+        #expect(threads.withLock { $0 } == [SystemCalls.currentThread()])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("a failure is reported on the thread that finds it")
+    func reportingThread() {
+        final class ThreadReporter: SettingsReporter {
+            let threads = Mutex<[UInt]>([])
+            func report(_ error: SettingsError) { threads.withLock { $0.append(SystemCalls.currentThread()) } }
+        }
+        let reporter = ThreadReporter()
+        let suite = SettingsSuite.inMemory(["port": "x"], reporter: reporter)
+        let port = Setting("port", default: 1, suite: suite, in: 1...9)
+        #expect(port.value == 1)
+        port.value = 10
+        let thread = SystemCalls.currentThread()
+        #expect(reporter.threads.withLock { $0 } == [thread, thread])
+    }
 }

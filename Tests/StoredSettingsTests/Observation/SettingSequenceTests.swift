@@ -241,4 +241,29 @@ struct StreamTests {
         suite.finish()
         #expect(await values.next() == "b")
     }
+
+    @Test("the first stream makes a store watch for changes by other processes")
+    func watching() async {
+        let store = FailingStore()
+        let port = Setting("port", default: 1, suite: SettingsSuite(store: store))
+        #expect(port.value == 1)
+        #expect(store.watchingCount == 0)
+        var values = port.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        #expect(store.watchingCount > 0)
+    }
+
+    @Test("when a value arrives, a read returns it or a newer one")
+    func readsAgree() async {
+        let setting = Setting("n", default: 0, suite: .inMemory())
+        let loop = Task {
+            for await value in setting.values {
+                #expect(setting.value >= value)
+                if value == 2_000 { break }
+            }
+            return true
+        }
+        await onThread { for value in 1...2_000 { setting.value = value } }
+        #expect(await within { await loop.value } == true)
+    }
 }

@@ -170,4 +170,26 @@ struct WithoutPropagationTests {
             }
         }
     }
+
+    @Test("a change by a thread without a task is not propagated")
+    func threadWithoutTask() throws {
+        let observation = port.observe { [log] in log.add($0) }
+        try onAnotherThread {
+            suite.withoutPropagation { port.value = 2 }
+            port.value = 3
+        }
+        #expect(log.pairs == [[2, 3]])
+        withExtendedLifetime(observation) {}
+    }
+
+    @Test("a stream of a renamed setting knows the values that were not propagated")
+    func renamed() async {
+        let suite = SettingsSuite.inMemory(["old": 1])
+        let setting = Setting("new", default: 9, suite: suite, traits: .renamed(from: "old"))
+        var values = setting.values.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        suite.withoutPropagation { setting.value = 2 }
+        setting.reset()
+        #expect(await values.next() == 9)
+    }
 }

@@ -35,4 +35,9 @@ struct OverrideNameTests {
         #expect(OverrideName.flag(forKey: key) == "")
         #expect(OverrideName.variable(forKey: key, prefix: "ACME_") == nil)
     }
+
+    @Test("the prefix of variables is used as given")
+    func prefix() {
+        #expect(OverrideName.variable(forKey: "temp", prefix: "MORE") == "MORETEMP")
+    }
 }

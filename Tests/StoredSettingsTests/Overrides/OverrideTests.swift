@@ -296,4 +296,21 @@ struct OverrideTests {
     private static func setting(_ reporter: any SettingsReporter) -> Setting<Int> {
         Setting("port", default: 1, suite: SettingsSuite(store: store, overrides: [list], reporter: reporter))
     }
+
+    @Test("no string is nil for an optional without a default")
+    func noNull() {
+        let suite = suite(["count": 3], "--count=null")
+        #expect(DefaultStorageOptional<Int>(key: "count", suite: suite).wrappedValue == 3)
+        #expect(reporter.errors.count == 1)
+    }
+
+    @Test("an empty variable is an empty string, and is not missing")
+    func emptyVariable() {
+        let suite = suite(["name": "stored", "count": 3], variables: ["ACME_NAME": "", "ACME_COUNT": ""])
+        #expect(Setting("name", default: "default", suite: suite).value.isEmpty)
+        #expect(Setting("count", default: 1, suite: suite).value == 3)
+        #expect(
+            reporter.errors.map(\.fact) == ["ACME_COUNT cannot be used: expected an integer, found an empty string"]
+        )
+    }
 }

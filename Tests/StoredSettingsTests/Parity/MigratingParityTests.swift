@@ -244,6 +244,28 @@ struct MigratingParityTests {
             suite.finish()
         }
     }
+
+    @Test("a migration throws if its changes cannot be saved, and does not if no step is pending")
+    func unsaved() throws {
+        let store = FailingStore(["log_level": "debug"])
+        let suite = SettingsSuite(store: store, reporter: RecordingReporter())
+        let readOnly = SettingsError(.readOnly, fact: "the directory cannot be written")
+        store.fail(with: readOnly)
+        #expect(throws: readOnly) { try migrator.migrate(suite) }
+        store.fail(with: nil)
+        try migrator.migrate(suite)
+        store.fail(with: readOnly)
+        #expect(try migrator.migrate(suite) == [])
+    }
+
+    @Test("removing all values removes the record, so that the steps run again")
+    func removedRecord() throws {
+        try migrator.migrate(suite)
+        try suite.removeAll()
+        #expect(suite.keys.isEmpty)
+        #expect(try migrator.migrate(suite).count == 2)
+        #expect(suite.keys == [record])
+    }
 }
 
 /// A store that another process changes just before its first commit.

@@ -126,4 +126,37 @@ struct OwnCollectionParityTests {
         #expect(suite.storedValue(forKey: "features") == 5)
         #expect(try features.load() == [.search, .upload])
     }
+
+    @Test("a custom set that is a sequence needs only the conformance")
+    func sequences() throws {
+        let suite = SettingsSuite.inMemory()
+        let tags = Setting("tags", default: Tags(), suite: suite)
+        try tags.set(["b", "a"])
+        #expect(suite.storedValue(forKey: "tags") == ["a", "b"])
+        #expect(try tags.load() == ["a", "b"])
+    }
+}
+
+/// A set algebra that is a sequence, so it needs no other requirement.
+private struct Tags: SetAlgebra, Sequence, StoredSetAlgebra {
+    private var names: Set<String> = []
+
+    init() {}
+
+    private init(_ names: Set<String>) { self.names = names }
+
+    func makeIterator() -> Set<String>.Iterator { names.makeIterator() }
+    func contains(_ member: String) -> Bool { names.contains(member) }
+    @discardableResult
+    mutating func insert(_ member: String) -> (inserted: Bool, memberAfterInsert: String) { names.insert(member) }
+    @discardableResult
+    mutating func remove(_ member: String) -> String? { names.remove(member) }
+    @discardableResult
+    mutating func update(with member: String) -> String? { names.update(with: member) }
+    func union(_ other: Tags) -> Tags { Tags(names.union(other.names)) }
+    func intersection(_ other: Tags) -> Tags { Tags(names.intersection(other.names)) }
+    func symmetricDifference(_ other: Tags) -> Tags { Tags(names.symmetricDifference(other.names)) }
+    mutating func formUnion(_ other: Tags) { names.formUnion(other.names) }
+    mutating func formIntersection(_ other: Tags) { names.formIntersection(other.names) }
+    mutating func formSymmetricDifference(_ other: Tags) { names.formSymmetricDifference(other.names) }
 }

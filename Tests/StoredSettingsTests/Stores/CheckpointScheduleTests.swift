@@ -153,4 +153,14 @@ struct CheckpointScheduleTests {
             writer.close()
         }
     }
+
+    @Test("the intervals are those that the documentation names")
+    func intervals() {
+        #expect(CheckpointSchedule.interval * 2 == 0.2)
+        #expect(CheckpointSchedule.interval * Double(CheckpointSchedule.mostChecks + 1) == 1)
+        #expect(SettingsFileState.settlingTime == 0.1)
+        #expect(SettingsFileState.lookInterval == 0.1)
+        #expect(FileLock.patience == .seconds(5))
+        #expect(SettingsEngine.longestWaitInTask == .milliseconds(20))
+    }
 }

@@ -205,4 +205,22 @@ struct CheckpointTests {
             #expect(FileStore(path: path, checkpointsInBackground: false).value(forKey: "a") == 0)
         }
     }
+
+    @Test("a process that does nothing checkpoints the records of another process that has died")
+    func recordsOfDeadProcess() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let writer = FileStore(path: path, checkpointsInBackground: false)
+            try writer.commit { $0["n"] = 1 }
+            try writer.checkpoint()
+            let idle = FileStore(path: path)
+            #expect(idle.value(forKey: "n") == 1)
+            await eventually("the file is watched") { idle.peek { $0.watch != nil } }
+            try writer.commit { $0["n"] = 2 }
+            try await eventually("the file is written") {
+                try JSONReader.readObject(Array(path.fileContents.utf8)) == ["n": 2]
+            }
+            idle.close()
+        }
+    }
 }

@@ -244,4 +244,16 @@ struct ClearedSpaceTests {
             #expect(try (path + ".journal").filePermissions == 0o600)
         }
     }
+
+    @Test("a replaced value is in no file after the next checkpoint")
+    func replaced() async throws {
+        try await withMemoryDirectory { directory in
+            let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
+            try store.commit { $0["token"] = Self.value(10) }
+            try store.checkpoint()
+            try store.commit { $0["token"] = "new" }
+            try store.checkpoint()
+            #expect(try holders(in: directory) == [])
+        }
+    }
 }

@@ -292,4 +292,22 @@ struct FileStoreEditTests {
             #expect(suite.keys == ["w", "x"])
         }
     }
+
+    @Test("an editor that saves what it read before a checkpoint removes what that has written")
+    func outdatedEdit() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            let text = try path.fileContents
+            try store.commit { $0["b"] = 2 }
+            try store.checkpoint()
+            try path.replaceFile(with: text)
+            await eventually("the edit is read") {
+                store.look()
+                return store.contents() == ["a": 1]
+            }
+        }
+    }
 }

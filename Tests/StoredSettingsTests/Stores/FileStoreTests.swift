@@ -191,6 +191,24 @@ struct FileStoreTests {
             #expect(await iterator.next()?.keys == ["b"])
         }
     }
+
+    @Test("creating a suite opens no file")
+    func creatingOpensNothing() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: #"{"a": 1}"#)
+            let opened = Mutex<[String]>([])
+            let system = SystemCalls(witness: { call, name in
+                if call == .open { opened.withLock { $0.append(name) } }
+            })
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store)
+            #expect(opened.withLock { $0 } == [])
+            #expect(suite.keys == ["a"])
+            #expect(opened.withLock { $0.contains(path) })
+            store.close()
+        }
+    }
 }
 
 /// The target of a link, or `nil` if there is none.

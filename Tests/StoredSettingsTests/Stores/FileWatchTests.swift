@@ -237,6 +237,37 @@ struct FileWatchTests {
         }
         try body(url.path)
     }
+
+    @Test("the first observation creates the directory of the file")
+    func createsDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = SettingsSuite(fileAt: directory + "/new/settings.json")
+            let observation = Setting("n", default: 0, suite: suite).observe { _ in }
+            let contents = try FileManager.default.contentsOfDirectory(atPath: directory + "/new")
+            #expect(contents == [])
+            observation.invalidate()
+            suite.finish()
+        }
+    }
+
+    @Test("a link further up the path that is swapped is noticed by the next checkpoint")
+    func swappedFurtherUp() async throws {
+        try await withTemporaryDirectory { directory in
+            for version in [1, 2] {
+                let inner = "\(directory)/v\(version)/sub"
+                try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: true)
+                try "\(inner)/settings.json".overwriteFile(with: #"{"n": \#(version)}"#)
+            }
+            #expect(symlink("v1", directory + "/current") == 0)
+            let store = FileStore(path: directory + "/current/sub/settings.json", checkpointsInBackground: false)
+            #expect(store.value(forKey: "n") == 1)
+            #expect(symlink("v2", directory + "/new") == 0)
+            #expect(rename(directory + "/new", directory + "/current") == 0)
+            try store.checkpoint()
+            #expect(store.value(forKey: "n") == 2)
+            store.close()
+        }
+    }
 }
 
 /// A store observer with one subscriber.

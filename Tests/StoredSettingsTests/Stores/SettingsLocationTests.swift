@@ -108,4 +108,10 @@ struct SettingsLocationTests {
         )
         #expect(environment.standardSuiteName == name)
     }
+
+    @Test("the first absolute path of the state directories is used")
+    func stateDirectories() {
+        #expect(directory(["STATE_DIRECTORY": "two::/three:/four", "HOME": "/five"]) == "/three/s")
+        #expect(directory(["STATE_DIRECTORY": "two", "HOME": "/five"]) == "/five/.config/s")
+    }
 }

@@ -262,4 +262,19 @@ struct MissingFileTests {
             #expect(reporter.errors.isEmpty)
         }
     }
+
+    @Test("an empty object in the file removes all values")
+    func startingOver() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let suite = try makeFile(path)
+            try path.replaceFile(with: "{}")
+            await eventually("no value is left") {
+                (suite.engine.store as? FileStore)?.look()
+                return suite.snapshot().isEmpty
+            }
+            try suite.checkpoint()
+            #expect(try stored(at: path).isEmpty)
+        }
+    }
 }

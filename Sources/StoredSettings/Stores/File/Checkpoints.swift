@@ -21,6 +21,7 @@ struct Checkpoints {
             withoutProgress: store.lockPatience,
             withSlowHolder: max(store.lockPatience, FileLock.slowPatience)
         )
+        store.findLastGoodValues()
         do {
             let lock = try acquireLock(patience)
             try Checkpointer.run(store, lock, patience: patience)
@@ -105,6 +106,8 @@ extension Checkpoints {
         schedule.isScheduled.store(false, ordering: .relaxed)
         do {
             guard !isCheckpointed else { return noteSuccess() }
+            store.look()
+            store.findLastGoodValues()
             guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return schedule(isOwn: false) }
             try Checkpointer.run(store, lock, patience: Patience())
             noteSuccess()
@@ -155,6 +158,7 @@ extension Checkpoints {
     /// If it fails, the next process that opens the suite makes the checkpoint.
     func runAtEnd() {
         guard schedule.isActive, schedule.hasCommitted.load(ordering: .relaxed), !isCheckpointed else { return }
+        store.findLastGoodValues()
         do {
             let limit = CheckpointSchedule.patienceAtEnd
             let patience = Patience(withoutProgress: limit, withSlowHolder: limit)

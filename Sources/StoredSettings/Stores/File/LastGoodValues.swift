@@ -49,6 +49,8 @@ struct LastGoodValues {
     private var changes: [String: Change] = [:]
     /// The last good values that the next copy retains.
     private var retained: [String: Retained] = [:]
+    /// The keys whose new values may be unusable, until the settings of this process have examined them; `nil` for all keys.
+    private var unexamined: Set<String>?
 
     /// The number of keys whose values are remembered.
     private static let maximumCount = 1_000
@@ -62,7 +64,11 @@ struct LastGoodValues {
 
     private mutating func note(_ change: StoreChange) {
         if !retained.isEmpty { retained[change.key] = nil }
-        if changes.count >= Self.maximumCount, changes[change.key] == nil { changes.removeAll() }
+        if changes.count >= Self.maximumCount, changes[change.key] == nil {
+            changes.removeAll()
+            unexamined = nil
+        }
+        if change.new != nil { unexamined?.insert(change.key) }
         if let old = change.old {
             changes[change.key, default: Change(to: nil)].note(old, replacedBy: change.new)
         } else {
@@ -103,6 +109,12 @@ struct LastGoodValues {
         retained[key] = Retained(lastGood: lastGood, unusable: value)
     }
 
+    /// Returns the keys whose values have changed since the last call, and may be unusable; `nil` for all keys.
+    mutating func takeUnexamined() -> Set<String>? {
+        defer { unexamined = [] }
+        return unexamined
+    }
+
     /// Returns the last good values of keys whose unusable values are still stored.
     func current(_ stored: (String) -> StoredValue?) -> [String: StoredValue] {
         retained.filter { stored($0.key) == $0.value.unusable }.mapValues(\.lastGood)
@@ -125,6 +137,15 @@ extension FileStore {
             // Then there is no earlier value on the disk. The unusable value is reported.
             return nil
         }
+    }
+
+    /// Finds the last good values of keys that others have changed, before a checkpoint replaces the copy that has them.
+    ///
+    /// Settings that were not read since do not know yet that a value is unusable. The caller holds no lock.
+    func findLastGoodValues() {
+        let (keys, observer) = state.withLock { ($0.settings.lastGood.takeUnexamined(), $0.observer) }
+        guard keys?.isEmpty != true else { return }
+        (observer as? any LastGoodObserver)?.findLastGoodValues(ofKeys: keys)
     }
 
     func retain(_ lastGood: StoredValue, insteadOf value: StoredValue, forKey key: String) {

@@ -131,4 +131,13 @@ struct CodingTests {
         #expect(try StoredValueEncoder().encode(value) == storedValue)
         #expect(try StoredValueDecoder().decode(Value.self, from: storedValue) == value)
     }
+
+    @Test("inside a Codable type, a type encodes itself, except those that have a stored form of their own")
+    func inside() throws {
+        struct Outer: Codable, StoredValueConvertible {
+            var timeout = Duration.milliseconds(1_500)
+            var flags = [true: 1]
+        }
+        #expect(try Outer().storedValue() == ["timeout": "1.5s", "flags": [true, 1]])
+    }
 }

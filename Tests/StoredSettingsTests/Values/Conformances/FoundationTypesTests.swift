@@ -120,4 +120,19 @@ struct FoundationTypesTests {
         #expect(settingsError { try Duration(storedValue: .double(seconds)) }?.code == .invalidValue)
         #expect(settingsError { try Duration(storedValue: .integer(.max)) }?.code == .invalidValue)
     }
+
+    @Test("values have the documented forms")
+    func forms() throws {
+        let price = try #require(Decimal(string: "12.5"))
+        #expect(price.storedValue() == "12.5")
+        #expect(Decimal.nan.storedValue() == "NaN")
+        #expect(Character("é").storedValue() == "é")
+        #expect(Int128(42).storedValue() == 42)
+        #expect(try (1..<10).storedValue() == [1, 10])
+        #expect(try (1...10).storedValue() == [1, 10])
+        #expect(try ContiguousArray([1, 2]).storedValue() == [1, 2])
+        #expect(try Set<Int>(storedValue: [2, 1, 2]) == [1, 2])
+        let uuid = try UUID(storedValue: "e621e1f8-c36c-495a-93fc-0c247a3e6e5f")
+        #expect(uuid.storedValue() == "E621E1F8-C36C-495A-93FC-0C247A3E6E5F")
+    }
 }
