@@ -68,6 +68,11 @@ public struct DefaultStorage<Value: Sendable>: Sendable {
     public var projectedValue: Setting<Value> { setting }
 }
 
+extension DefaultStorage: CustomStringConvertible {
+    /// The ``Setting/description`` of the setting, without the value.
+    public var description: String { setting.description }
+}
+
 extension DefaultStorage {
     /// Stores the property under a key that is defined elsewhere, with its type and default.
     ///

@@ -26,6 +26,11 @@ public struct DefaultStorageOptional<Value: Sendable>: Sendable {
     public var projectedValue: Setting<Value?> { setting }
 }
 
+extension DefaultStorageOptional: CustomStringConvertible {
+    /// The ``Setting/description`` of the setting, without the value.
+    public var description: String { setting.description }
+}
+
 extension DefaultStorageOptional {
     /// Stores the property under a key that is defined elsewhere.
     ///

@@ -25,6 +25,8 @@ struct CommandLineOptions {
 
     /// Returns all flags of a key, in order.
     ///
+    /// The key itself after two dashes is a flag as well, because people see the key in files and messages.
+    ///
     /// - Parameters:
     ///   - key: The key.
     ///   - flag: The name of its flag, without dashes; `nil` for the one that is derived from the key.
@@ -32,7 +34,8 @@ struct CommandLineOptions {
     func occurrences(ofKey key: String, flag: String? = nil) -> [Occurrence] {
         guard !key.isEmpty else { return [] }
         let name = flag ?? OverrideName.flag(forKey: key)
-        let flags = (name.isEmpty ? [] : ["--" + name]) + ["-" + key]
+        let long = [name] + (flag == nil && key != name ? [key] : [])
+        let flags = long.filter { !$0.isEmpty }.map { "--" + $0 } + ["-" + key]
         let options = arguments.prefix { $0 != "--" }
         return options.indices.compactMap { index in
             let argument = options[index]

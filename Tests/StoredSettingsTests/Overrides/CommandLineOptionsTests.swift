@@ -10,12 +10,13 @@ struct CommandLineOptionsTests {
         CommandLineOptions(arguments: arguments).occurrences(ofKey: key)
     }
 
-    @Test("a flag is the words of its key after two dashes, or the key itself after one dash")
+    @Test("a flag is the words of its key after two dashes, or the key itself after one dash or two")
     func spellings() {
         #expect(occurrences("logLevel", "--log-level", "x") == [.init(flag: "--log-level", text: "x")])
         #expect(
             occurrences("logLevel", "--log-level=x=y") == [.init(flag: "--log-level", text: "x=y", isAttached: true)]
         )
+        #expect(occurrences("logLevel", "--logLevel", "x") == [.init(flag: "--logLevel", text: "x")])
         #expect(occurrences("logLevel", "-logLevel", "x") == [.init(flag: "-logLevel", text: "x", isKey: true)])
         #expect(
             occurrences("logLevel", "-logLevel=x")
@@ -37,7 +38,7 @@ struct CommandLineOptionsTests {
 
     @Test(
         "a flag with another spelling does not belong to the key",
-        arguments: ["--log", "--log-levels=1", "--logLevel", "-log-level", "log-level", "-", "--no"]
+        arguments: ["--log", "--log-levels=1", "--loglevel", "-log-level", "log-level", "-", "--no"]
     )
     func others(argument: String) {
         #expect(occurrences("logLevel", argument, "x") == [])

@@ -304,6 +304,15 @@ struct OverrideTests {
         #expect(reporter.errors.count == 1)
     }
 
+    @Test("the key itself is a flag, after one dash and after two, unless the setting has a flag of its own")
+    func keyAsFlag() {
+        for flag in ["--log-level", "--logLevel", "-logLevel"] {
+            #expect(Setting("logLevel", default: 1, suite: suite([:], flag, "7")).value == 7, "\(flag)")
+        }
+        let own = Setting("logLevel", default: 1, suite: suite([:], "--logLevel", "7"), traits: .flag("level"))
+        #expect(own.value == 1)
+    }
+
     @Test("an empty variable is an empty string, and is not missing")
     func emptyVariable() {
         let suite = suite(["name": "stored", "count": 3], variables: ["ACME_NAME": "", "ACME_COUNT": ""])

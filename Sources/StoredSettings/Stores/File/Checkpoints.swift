@@ -126,7 +126,11 @@ extension Checkpoints {
         let isFirst = schedule.noteFailure(error)
         if isFirst, ![.malformedFile, .readFailed].contains(error.code) {
             if !isCopyOutdated {
-                error.consequence = "the changes are safe in the journal, and the settings file is written later"
+                let isDirectoryGone = (error.underlying as? SystemError)?.number == Errno.noSuchFileOrDirectory
+                error.consequence =
+                    isDirectoryGone
+                    ? "the settings file is written later, and the changes are lost if the process ends before"
+                    : "the changes are safe in the journal, and the settings file is written later"
             }
             schedule.noteReport(error)
             report(error)
