@@ -124,8 +124,11 @@ extension SettingsEngine {
     ///
     /// - Returns: Whether the store has accepted them.
     private func writeLater(_ edits: some Collection<(key: String, value: StoredValue?)>) throws -> Bool {
-        guard isFree, edits.allSatisfy({ !$0.key.isEmpty && !isRestricted($0.key) }) else { return false }
+        guard store.canWriteLater, isFree, edits.allSatisfy({ !$0.key.isEmpty }) else { return false }
         for (key, value) in edits { try value?.checkStorable(forKey: key) }
+        let keys = edits.map(\.key)
+        // What other processes store until then is checked when it arrives.
+        if !requirements(for: keys).isEmpty { try check(edits, keys) }
         return try store.writeLater(Dictionary(edits.map { ($0.key, $0.value) }) { $1 })
     }
 

@@ -111,6 +111,11 @@ public protocol SettingsStore: AnyObject, Sendable {
     /// - Throws: ``SettingsError`` if the change cannot be stored. Nothing has changed then.
     func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool
 
+    /// Whether ``writeLater(_:)`` may accept values.
+    ///
+    /// A store that implements that method returns `true`.
+    var canWriteLater: Bool { get }
+
     /// Makes assignments visible now, and stores them later.
     ///
     /// Implement it for a store whose writes wait for a network. An assignment, which cannot throw or wait, makes this call
@@ -174,6 +179,11 @@ extension SettingsStore {
     ///
     /// This is sufficient for a store that may always have to wait.
     public func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool { false }
+
+    /// `false`.
+    ///
+    /// This is sufficient for a store whose writes wait for no network.
+    public var canWriteLater: Bool { false }
 
     /// Returns `false`.
     ///

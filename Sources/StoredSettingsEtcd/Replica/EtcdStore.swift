@@ -137,6 +137,9 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         }
     }
 
+    /// `true`.
+    public var canWriteLater: Bool { true }
+
     /// Makes assignments visible in this process, and sends them in the background.
     ///
     /// With a ``Configuration/replicaFile``, they survive the process until they are acknowledged. They are dropped, and that is

@@ -39,6 +39,8 @@ struct LaterWriteTests {
             return try inner.commit(body)
         }
 
+        var canWriteLater: Bool { true }
+
         func writeLater(_ edits: [String: StoredValue?]) throws -> Bool {
             guard isOpen.withLock({ $0 }) else { return false }
             later.withLock { $0.append(edits) }
@@ -61,6 +63,18 @@ struct LaterWriteTests {
         setting.value = 3
         #expect(store.contents() == ["port": 3])
         #expect(store.later.withLock { $0.count } == 1)
+    }
+
+    @Test("An assignment with a requirement is checked, and left to the store as well")
+    func restrictedAssignments() {
+        let (store, reporter) = (DistantStore(), RecordingReporter())
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        pool.least = 5
+        #expect(store.later.withLock { $0 } == [["least": 5]])
+        pool.least = 50
+        #expect(store.later.withLock { $0.count } == 1)
+        #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+        #expect(!pool.suite.engine.isPending("least"))
     }
 
     @Test("Only the last run of a body counts, also together with pending writes")
