@@ -78,11 +78,12 @@ extension EtcdError {
     init(_ response: EtcdResponse) {
         do throws(GatewayObject.Malformed) {
             let object = try GatewayObject(response.body[...])
-            let message = try object.string("message")
-            self.init(
-                grpcCode: try object.smallInteger("code"),
-                message: message.isEmpty ? try object.string("error") : message
-            )
+            let (code, text) = (try object.smallInteger("code"), try object.string("message"))
+            // A proxy can answer with JSON, too. The codes of gRPC are those of etcd.
+            guard 1...16 ~= code else { throw GatewayObject.Malformed("the code is not one of gRPC") }
+            let message = text.isEmpty ? try object.string("error") : text
+            self.init(grpcCode: code, message: message)
+            if response.status >= 500, !Self.isWithoutLeader(message) { mayHaveHappened = true }
         } catch {
             // The response is not one of etcd's gateway, but of a proxy, or of another server.
             let isPassing = [502, 503, 504].contains(response.status)
@@ -118,9 +119,12 @@ extension EtcdError {
         }
         // Canceled, unknown, deadline exceeded, internal, unavailable: the request may have been proposed before. A request that
         // exceeds the quota when it is executed is answered with an error, too. Every other code means that etcd has refused it.
-        let mayHaveHappened = [1, 2, 4, 13, 14].contains(code) && !has("no leader") || kind == .noSpace
+        let mayHaveHappened = [1, 2, 4, 13, 14].contains(code) && !Self.isWithoutLeader(message) || kind == .noSpace
         self.init(kind, mayHaveHappened: mayHaveHappened, "etcd has refused the request: \(Self.printable(message))")
     }
+
+    /// Whether a member of etcd has refused the request before it proposed anything.
+    private static func isWithoutLeader(_ message: String) -> Bool { message.contains("no leader") }
 
     /// Whether the request was refused because of its token, so that a new token helps.
     static func isAboutToken(grpcCode code: Int, message: String) -> Bool {

@@ -99,6 +99,7 @@ struct EtcdClientTests {
             (504, 4, "context deadline exceeded", .timedOut, true),
             (500, 2, "raft proposal dropped", .rejected(2), true),
             (400, 3, "etcdserver: duplicate key given in txn request", .rejected(3), false),
+            (503, 3, "etcdserver: duplicate key given in txn request", .rejected(3), true),
         ]
     )
     func errors(_ status: Int, _ code: Int, _ message: String, _ expected: EtcdError.Code, _ mayHaveHappened: Bool)
@@ -113,9 +114,16 @@ struct EtcdClientTests {
         #expect(error?.mayHaveHappened == mayHaveHappened)
     }
 
-    @Test("An answer that is not of etcd is unavailable or malformed", arguments: [(404, false), (503, true)])
-    func foreignAnswer(_ status: Int, _ isUnavailable: Bool) async throws {
-        let server = try ScriptedServer { $1.respond("<html>", status: status) }
+    @Test(
+        "An answer that is not of etcd is unavailable or malformed, and a status from 500 means that it may be executed",
+        arguments: [
+            (404, "<html>", false), (503, "<html>", true), (504, #"{"message":"the upstream is timing out"}"#, true),
+            (503, #"{"code":503,"message":"no leader"}"#, true), (502, #"{"code":"14"}"#, true),
+            (429, #"{"message":"too many requests"}"#, false), (403, #"{"code":403}"#, false),
+        ]
+    )
+    func foreignAnswer(_ status: Int, _ body: String, _ isUnavailable: Bool) async throws {
+        let server = try ScriptedServer { $1.respond(body, status: status) }
         defer { server.stop() }
         let error = await Self.error { _ = try await Self.client(server).execute(Self.write) }
         #expect(error?.code == (isUnavailable ? .unavailable : .malformedResponse))
