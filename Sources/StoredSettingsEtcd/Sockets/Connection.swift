@@ -57,6 +57,8 @@ final class Connection {
     func close() {
         guard isOpen else { return }
         isOpen = false
+        // A forked child may have a copy of the descriptor, which would keep the connection open.
+        SocketCalls.shutDown(descriptor)
         SocketCalls.close(descriptor)
     }
 

@@ -180,6 +180,15 @@ enum SocketCalls {
         }
     }
 
+    /// Ends a connection, also for copies of its descriptor.
+    static func shutDown(_ descriptor: CInt) {
+        #if canImport(Glibc)
+        _ = shutdown(descriptor, CInt(SHUT_RDWR))
+        #else
+        _ = shutdown(descriptor, SHUT_RDWR)
+        #endif
+    }
+
     static func close(_ descriptor: CInt) {
         #if canImport(Glibc)
         _ = Glibc.close(descriptor)

@@ -33,6 +33,8 @@ final class SocketLoop: Sendable {
     }
 
     deinit {
+        // In a forked child, only an object without a thread, and so without sockets, is released.
+        guard Forks.count == forks else { return }
         // The thread retains this object, and the sockets are used only by its methods.
         let (waking, waiting) = state.withLock { ($0.waking, $0.waiting) }
         if waking >= 0 { SocketCalls.close(waking) }
@@ -60,9 +62,11 @@ final class SocketLoop: Sendable {
 
     /// Ends all exchanges and the thread.
     func close() {
+        // A thread of the parent may have held the lock at the fork, and would never release it in the child.
+        guard Forks.count == forks else { return }
         state.withLock { state in
             state.isClosed = true
-            if state.waking >= 0, Forks.count == forks { SocketCalls.wake(state.waking) }
+            if state.waking >= 0 { SocketCalls.wake(state.waking) }
         }
     }
 
