@@ -6,10 +6,11 @@ import StoredSettings
 /// What is known of the connection of a replica: its failures, and how long to wait after them.
 struct LinkHealth {
     private var firstFailure: ContinuousClock.Instant?
-    private var reported: SettingsError?
+    /// The errors that were reported and are not settled, each with another fix.
+    private var reported: [SettingsError] = []
     private var delay = LinkHealth.shortestDelay
-    /// What has happened in the current watch, which has not sent a message.
-    private var (isWatching, isCreated) = (false, false)
+    /// What has happened in the current watch; it is silent until its first message.
+    private var (isWatching, isSilent, isCreated) = (false, false, false)
     /// The number of watches in a row that have ended early, without a message.
     private(set) var emptyWatches = 0
 
@@ -29,7 +30,7 @@ struct LinkHealth {
     // MARK: - Successes
 
     mutating func watchBegins() {
-        (isWatching, isCreated) = (true, false)
+        (isWatching, isSilent, isCreated) = (true, true, false)
     }
 
     /// Notes that the server has created a watch.
@@ -42,7 +43,7 @@ struct LinkHealth {
 
     /// Notes a message of a watch, or another proof that the contents are current.
     mutating func messageArrived() {
-        (firstFailure, isWatching, emptyWatches, delay) = (nil, false, 0, Self.shortestDelay)
+        (firstFailure, isSilent, emptyWatches, delay) = (nil, false, 0, Self.shortestDelay)
     }
 
     /// Notes that a watch has lasted for ``leastLifetime``.
@@ -53,18 +54,22 @@ struct LinkHealth {
         return isCreated
     }
 
-    /// Returns the error that was reported and no longer holds, once.
-    mutating func takeReported() -> SettingsError? {
-        defer { reported = nil }
+    /// Returns the errors that were reported and no longer hold, once.
+    mutating func takeReported() -> [SettingsError] {
+        defer { reported = [] }
         return reported
     }
 
     // MARK: - Failures
 
     /// Notes the end of a watch or of another attempt.
-    mutating func attemptEnds() {
-        if isWatching { emptyWatches += 1 }
-        isWatching = false
+    ///
+    /// - Returns: Whether it was a watch.
+    @discardableResult
+    mutating func attemptEnds() -> Bool {
+        if isSilent { emptyWatches += 1 }
+        defer { (isWatching, isSilent) = (false, false) }
+        return isWatching
     }
 
     /// Notes a failure.
@@ -83,8 +88,10 @@ struct LinkHealth {
     ) -> Bool {
         let start = firstFailure ?? now
         firstFailure = start
-        guard reported == nil, isUrgent || now - start >= tolerance else { return false }
-        reported = problem
+        // After the first report, only an urgent failure needs attention that no report has asked for.
+        let mayReport = isUrgent || reported.isEmpty && now - start >= tolerance
+        guard mayReport, !reported.contains(where: { $0.remedy == problem.remedy }) else { return false }
+        reported.append(problem)
         return true
     }
 

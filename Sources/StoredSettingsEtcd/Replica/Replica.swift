@@ -35,8 +35,12 @@ final class Replica: Sendable {
     private let isSending = Atomic(false)
     private let saver: ReplicaSaver?
 
-    init(_ layout: ReplicaLayout, _ transport: any EtcdTransport, _ configuration: EtcdStore.Configuration) {
-        let thread = ReplicaThread.shared
+    init(
+        _ layout: ReplicaLayout,
+        _ transport: any EtcdTransport,
+        _ configuration: EtcdStore.Configuration,
+        thread: ReplicaThread = .shared
+    ) {
         var limits = EtcdClient.Configuration()
         limits.timeout = configuration.requestTimeout
         self.layout = layout
@@ -318,14 +322,7 @@ final class Replica: Sendable {
     ///
     /// - Returns: Whether it holds; `false` when the time is over or the task is canceled.
     func wait(for seconds: Double, until condition: (ReplicaState) -> Bool) async -> Bool {
-        let end = ContinuousClock.now + .seconds(seconds)
-        while true {
-            let count = changes.count
-            if peek(condition) { return true }
-            let rest = (end - .now).seconds
-            guard rest > 0, !Task.isCancelled else { return false }
-            await changes.wait(after: count, for: rest, on: thread)
-        }
+        await changes.wait(for: seconds, on: thread) { peek(condition) }
     }
 
     /// Waits for a time, unless the task is canceled.

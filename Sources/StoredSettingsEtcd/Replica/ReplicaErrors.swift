@@ -29,7 +29,10 @@ extension SettingsError {
         let code: Code
         let remedy: String
         switch error.code {
-        case .unavailable, .timedOut, .canceled, .watchEnded, .compacted, .futureRevision:
+        case .compacted:
+            code = .serverUnavailable
+            remedy = "compact etcd less often, because a revision is compacted while the suite is read"
+        case .unavailable, .timedOut, .canceled, .watchEnded, .futureRevision:
             code = .serverUnavailable
             remedy = "start the servers, or check their addresses and the network"
         case .permissionDenied:

@@ -18,16 +18,19 @@ final class ReplicaLink: Sendable {
     /// Keeps the replica connected until the task is canceled.
     func run() async {
         while !Task.isCancelled {
+            // A wish that is made from now on ends the pause after this attempt.
+            let wishes = replica.connectionWishes.count
             do {
                 if try await !resume() { try await replica.refresh() }
                 try await follow()
             } catch is MissedEvents {
-                endAttempt()
-                await replica.pause(health.withLock { $0.nextDelay() })
+                _ = endAttempt()
+                await pause(after: wishes, for: health.withLock { $0.nextDelay() })
             } catch {
                 guard !Task.isCancelled else { break }
-                endAttempt()
-                await failed((error as? EtcdError) ?? EtcdError(.unavailable, "the watch has ended"))
+                let wasWatching = endAttempt()
+                let error = (error as? EtcdError) ?? EtcdError(.unavailable, "the watch has ended")
+                if let delay = failed(error, wasWatching: wasWatching) { await pause(after: wishes, for: delay) }
             }
         }
     }
@@ -43,24 +46,32 @@ final class ReplicaLink: Sendable {
 
     private func connected() {
         let settled = health.withLock { $0.takeReported() }
-        guard settled != nil || replica.peek({ $0.problem != nil }) else { return }
+        guard !settled.isEmpty || replica.peek({ $0.problem != nil }) else { return }
         replica.update { state in
             state.problem = nil
-            if let settled { state.effects.recoveries.append(settled) }
+            state.effects.recoveries += settled
         }
     }
 
-    private func endAttempt() {
-        let isDoubtful = health.withLock { health in
-            health.attemptEnds()
-            return health.isDoubtful
-        }
+    /// Waits before the next attempt, unless a caller has wished for a connection since the last one began.
+    private func pause(after wishes: UInt64, for seconds: Double) async {
+        await replica.connectionWishes.wait(after: wishes, for: seconds, on: replica.thread)
+    }
+
+    /// Notes the end of an attempt.
+    ///
+    /// - Returns: Whether a watch has ended.
+    private func endAttempt() -> Bool {
+        let (wasWatching, isDoubtful) = health.withLock { ($0.attemptEnds(), $0.isDoubtful) }
         // Changes arrive all the same, because everything is read before the next watch.
         if isDoubtful { replica.update { $0.forgetHistory() } }
+        return wasWatching
     }
 
-    /// Notes a failure, and waits before the next attempt.
-    private func failed(_ error: EtcdError) async {
+    /// Notes a failure.
+    ///
+    /// - Returns: The time until the next attempt, in seconds; `nil` if it begins at once.
+    private func failed(_ error: EtcdError, wasWatching: Bool) -> Double? {
         var isUrgent = false
         switch error.code {
         case .compacted, .futureRevision, .responseTooLarge:
@@ -71,8 +82,8 @@ final class ReplicaLink: Sendable {
         }
         if case .compacted = error.code {
             replica.update { $0.forgetHistory() }
-            // The contents are read again at once, unless that has not helped.
-            guard health.withLock({ $0.emptyWatches > 1 }) else { return }
+            // The contents are read again at once, unless that has not helped, or is what has failed.
+            guard !wasWatching || health.withLock({ $0.emptyWatches > 1 }) else { return nil }
         }
         let isKnown = replica.peek { $0.hasContents }
         let problem = SettingsError(error, isKnown ? .replicaUsed : .defaultsUsed)
@@ -84,9 +95,7 @@ final class ReplicaLink: Sendable {
             state.problem = problem
             if isReported { state.effects.errors.append(problem) }
         }
-        let pause = health.withLock { $0.nextDelay() } * Double.random(in: 0.5...1)
-        let wishes = replica.connectionWishes.count
-        await replica.connectionWishes.wait(after: wishes, for: pause, on: replica.thread)
+        return health.withLock { $0.nextDelay() } * Double.random(in: 0.5...1)
     }
 
     // MARK: - The watch

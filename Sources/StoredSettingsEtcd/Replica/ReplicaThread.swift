@@ -15,7 +15,16 @@ final class ReplicaThread: TaskExecutor {
     /// The threads of this process.
     static var shared: ReplicaThread { threads.current }
 
+    /// Runs work after a delay, in seconds.
+    typealias Timer = @Sendable (_ delay: Double, _ work: @escaping @Sendable () -> Void) -> Void
+
     private let scheduler = WorkScheduler(mostThreads: mostThreads)
+    private let timer: Timer?
+
+    /// - Parameter timer: The timers of waits; `nil` for those of the system.
+    init(timer: Timer? = nil) {
+        self.timer = timer
+    }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -32,7 +41,7 @@ final class ReplicaThread: TaskExecutor {
 
     /// Runs work after a delay, in seconds.
     func after(_ delay: Double, _ work: @escaping @Sendable () -> Void) {
-        scheduler.after(delay, work)
+        if let timer { timer(delay, work) } else { scheduler.after(delay, work) }
     }
 
     /// Starts a task, which inherits nothing from the caller.
@@ -155,10 +164,22 @@ private final class CallingThread: TaskExecutor, @unchecked Sendable {
 
 /// Wakes tasks when something has changed.
 final class ChangeSignal: Sendable {
+    /// A wait, whose task checks a condition whenever it is woken.
+    private struct Wait {
+        var continuation: CheckedContinuation<Void, Never>?
+        /// Whether the time is over.
+        var isOver = false
+
+        mutating func takeContinuation() -> CheckedContinuation<Void, Never>? {
+            defer { continuation = nil }
+            return continuation
+        }
+    }
+
     private struct State {
         var count: UInt64 = 0
         var last: UInt64 = 0
-        var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var waits: [UInt64: Wait] = [:]
     }
 
     private let state = Locked(State())
@@ -168,12 +189,11 @@ final class ChangeSignal: Sendable {
 
     /// Wakes all waiting tasks.
     func signal() {
-        let waiters = state.withLock { state in
+        let continuations = state.withLock { state in
             state.count += 1
-            defer { state.waiters = [:] }
-            return state.waiters
+            return state.waits.keys.compactMap { state.waits[$0]?.takeContinuation() }
         }
-        for waiter in waiters.values { waiter.resume() }
+        for continuation in continuations { continuation.resume() }
     }
 
     /// Waits for a change, for the end of a time, or until the task is canceled.
@@ -183,28 +203,60 @@ final class ChangeSignal: Sendable {
     ///   - seconds: The time.
     ///   - thread: The thread that measures the time.
     func wait(after count: UInt64, for seconds: Double, on thread: ReplicaThread) async {
+        _ = await wait(for: seconds, on: thread) { self.count != count }
+    }
+
+    /// Waits until a condition holds, which is checked after every change.
+    ///
+    /// The wait has one timer, whatever the number of changes.
+    ///
+    /// - Parameters:
+    ///   - seconds: The maximum time.
+    ///   - thread: The thread that measures the time.
+    ///   - condition: The condition.
+    /// - Returns: Whether it holds; `false` when the time is over or the task is canceled.
+    func wait(for seconds: Double, on thread: ReplicaThread, until condition: () -> Bool) async -> Bool {
         let number = state.withLock { state in
             state.last += 1
+            state.waits[state.last] = Wait()
             return state.last
         }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-                let isWaiting = state.withLock { state in
-                    // The handler of the cancellation may already have run.
-                    guard state.count == count, !Task.isCancelled else { return false }
-                    state.waiters[number] = continuation
-                    return true
-                }
-                guard isWaiting else { return continuation.resume() }
-                thread.after(seconds) { [weak self] in self?.wake(number) }
+        defer { state.withLock { $0.waits[number] = nil } }
+        var hasTimer = false
+        while true {
+            let count = self.count
+            if condition() { return true }
+            guard !Task.isCancelled, state.withLock({ $0.waits[number]?.isOver == false }) else { return false }
+            if !hasTimer {
+                hasTimer = true
+                thread.after(seconds) { [weak self] in self?.wake(number, isOver: true) }
             }
-        } onCancel: {
-            wake(number)
+            await suspend(number, after: count)
         }
     }
 
-    private func wake(_ number: UInt64) {
-        let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
-        waiter?.resume()
+    private func suspend(_ number: UInt64, after count: UInt64) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let isWaiting = state.withLock { state in
+                    // The timer and the handler of the cancellation may already have run.
+                    let isOver = state.waits[number]?.isOver != false
+                    guard state.count == count, !isOver, !Task.isCancelled else { return false }
+                    state.waits[number]?.continuation = continuation
+                    return true
+                }
+                if !isWaiting { continuation.resume() }
+            }
+        } onCancel: {
+            wake(number, isOver: false)
+        }
+    }
+
+    private func wake(_ number: UInt64, isOver: Bool) {
+        let continuation = state.withLock { state in
+            if isOver { state.waits[number]?.isOver = true }
+            return state.waits[number]?.takeContinuation()
+        }
+        continuation?.resume()
     }
 }

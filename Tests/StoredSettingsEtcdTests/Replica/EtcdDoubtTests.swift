@@ -242,11 +242,30 @@ struct LinkHealthTests {
         ]
         #expect(reports == [false, true, false])
         let settled = [health.takeReported(), health.takeReported()]
-        #expect(settled == [Self.problem, nil])
+        #expect(settled == [[Self.problem], []])
         let delays = (1...3).map { _ in health.nextDelay() }
         #expect(delays == delays.sorted() && Set(delays).count == 3)
         health.messageArrived()
         let delay = health.nextDelay()
         #expect(delay == delays[0])
+    }
+
+    @Test("An urgent failure with another fix than the reported ones is reported, once until all of them are settled")
+    func otherFailure() {
+        var health = LinkHealth()
+        let now = ContinuousClock.now
+        let refused = SettingsError(EtcdError(.permissionDenied, "permission denied"), .replicaUsed)
+        let unknown = SettingsError(EtcdError(.authenticationFailed, "wrong password"), .replicaUsed)
+        var reports: [Bool] = []
+        for _ in 1...2 {
+            for (problem, isUrgent) in [(Self.problem, false), (refused, true), (unknown, true)] {
+                reports.append(health.failed(problem, isUrgent: isUrgent, tolerance: .zero, now))
+            }
+        }
+        #expect(reports == [true, true, true, false, false, false])
+        let settled = health.takeReported()
+        #expect(settled == [Self.problem, refused, unknown])
+        let isReportedAgain = health.failed(refused, isUrgent: true, tolerance: .zero, now)
+        #expect(isReportedAgain)
     }
 }
