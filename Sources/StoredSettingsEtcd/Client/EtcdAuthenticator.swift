@@ -20,7 +20,7 @@ package struct EtcdCredentials: Sendable, CustomStringConvertible {
 /// The token of a client, which all of its requests share.
 ///
 /// The token is requested when it is needed, by one request for all callers. A caller whose task is canceled stops waiting at
-/// once.
+/// once, and every caller stops after a limit: the file with the password can be on a disk that does not answer.
 final class EtcdAuthenticator: Sendable {
     private typealias Outcome = Result<String, EtcdError>
 
@@ -34,13 +34,20 @@ final class EtcdAuthenticator: Sendable {
 
     private let state = Locked(State())
     private let executor: (any TaskExecutor)?
+    private let limit: Duration
     private let request: @Sendable () async throws -> String
 
     /// - Parameters:
     ///   - executor: The executor of the requests; `nil` for the default one.
+    ///   - limit: The maximum time that a caller waits.
     ///   - request: A closure that requests a token. It returns an empty string if etcd requires none.
-    init(executor: (any TaskExecutor)? = nil, _ request: @escaping @Sendable () async throws -> String) {
+    init(
+        executor: (any TaskExecutor)? = nil,
+        limit: Duration,
+        _ request: @escaping @Sendable () async throws -> String
+    ) {
         self.executor = executor
+        self.limit = limit
         self.request = request
     }
 
@@ -61,8 +68,7 @@ final class EtcdAuthenticator: Sendable {
                 wait(number, continuation)
             }
         } onCancel: {
-            let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
-            waiter?.resume(returning: Self.canceled)
+            end(number, Self.canceled)
         }
         return try outcome.get()
     }
@@ -70,6 +76,15 @@ final class EtcdAuthenticator: Sendable {
     /// Removes a token, unless another one was received meanwhile.
     func discard(_ token: String) {
         state.withLock { if $0.token == token { $0.token = nil } }
+    }
+
+    private func end(_ number: UInt64, _ outcome: Outcome) {
+        let waiter = state.withLock { $0.waiters.removeValue(forKey: number) }
+        waiter?.resume(returning: outcome)
+    }
+
+    private static var late: Outcome {
+        .failure(EtcdError(.timedOut, "the user and the password were not read, or etcd has sent no token, in time"))
     }
 
     private static var canceled: Outcome { .failure(EtcdError(.canceled, "the task was canceled")) }
@@ -84,7 +99,8 @@ final class EtcdAuthenticator: Sendable {
             state.isRequesting = true
             return (nil, true)
         }
-        if let outcome { continuation.resume(returning: outcome) }
+        if let outcome { return continuation.resume(returning: outcome) }
+        WorkScheduler.shared.after(limit.seconds) { [weak self] in self?.end(number, Self.late) }
         // Not a child of the caller's task, because other callers wait for it, too. The request has a timeout.
         if mustRequest { Task.detached(executorPreference: executor) { await self.requestToken() } }
     }

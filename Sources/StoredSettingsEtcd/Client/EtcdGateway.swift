@@ -8,6 +8,9 @@ struct EtcdGateway: Sendable {
     let authenticator: EtcdAuthenticator?
     private let configuration: EtcdClient.Configuration
 
+    /// The time for reading the user and the password before a token is requested.
+    private static let readingLimit = Duration.seconds(1)
+
     init(
         _ transport: any EtcdTransport,
         _ configuration: EtcdClient.Configuration,
@@ -17,7 +20,9 @@ struct EtcdGateway: Sendable {
         self.transport = transport
         self.configuration = configuration
         authenticator = credentials.map { credentials in
-            EtcdAuthenticator(executor: executor) { try await Self.requestToken(transport, configuration, credentials) }
+            EtcdAuthenticator(executor: executor, limit: configuration.timeout + Self.readingLimit) {
+                try await Self.requestToken(transport, configuration, credentials)
+            }
         }
     }
 
@@ -124,6 +129,8 @@ struct EtcdGateway: Sendable {
         let credentials: EtcdCredentials
         do {
             credentials = try await readCredentials()
+        } catch let error as EtcdError {
+            throw error
         } catch {
             throw EtcdError(.authenticationFailed, "the user and the password cannot be read: \(type(of: error))")
         }

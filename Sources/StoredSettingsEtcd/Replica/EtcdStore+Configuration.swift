@@ -45,7 +45,7 @@ extension EtcdStore {
 
     /// The files with the user and the password.
     ///
-    /// They are read whenever a token is requested, so a changed password is used without a restart.
+    /// They are regular files, and are read whenever a token is requested, so a changed password is used without a restart.
     public struct Credentials: Sendable, Hashable {
         /// The path of the file with the name of the user.
         public var userFile: String
@@ -69,10 +69,22 @@ extension EtcdStore.Credentials {
         EtcdCredentials(user: try Self.contents(of: userFile), password: try Self.contents(of: passwordFile))
     }
 
-    private static func contents(of path: String) throws -> String {
+    private static func contents(of path: String) throws(EtcdError) -> String {
         let system = SystemCalls()
-        let bytes = try system.contents(of: try system.open(FilePath(path), 0), limit: longestSecret)
+        let bytes: [UInt8]?
+        do throws(SystemError) {
+            // Opening a named pipe would wait for a writer.
+            let file = try system.open(FilePath(path), OpenFlags.readOnly | OpenFlags.nonBlocking)
+            bytes = try system.status(of: file).isRegular ? system.contents(of: file, limit: longestSecret) : nil
+        } catch {
+            throw unreadable("\(error)")
+        }
+        guard let bytes else { throw unreadable("\(path) is not a regular file") }
         let line = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
         return String(decoding: line, as: UTF8.self)
+    }
+
+    private static func unreadable(_ reason: String) -> EtcdError {
+        EtcdError(.authenticationFailed, "the user and the password cannot be read: \(reason)")
     }
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+@testable import StoredSettingsEtcd
+
+@Suite("The files with the user and the password", .deadlockLimit)
+struct EtcdCredentialsTests {
+    private static func error(
+        user: String,
+        password: String
+    ) async throws -> EtcdError {
+        let credentials = EtcdStore.Credentials(userFile: user, passwordFile: password)
+        return try #require(await #expect(throws: EtcdError.self) { _ = try await credentials.read() })
+    }
+
+    @Test("A newline at the end of a file is ignored")
+    func newline() async throws {
+        try await withTemporaryDirectory { directory in
+            try "me\n".write(toFile: "\(directory)/user", atomically: false, encoding: .utf8)
+            try " s \n\n".write(toFile: "\(directory)/password", atomically: false, encoding: .utf8)
+            let files = EtcdStore.Credentials(userFile: "\(directory)/user", passwordFile: "\(directory)/password")
+            let credentials = try await files.read()
+            #expect(credentials.user == "me")
+            #expect(credentials.password == " s \n")
+        }
+    }
+
+    @Test("A named pipe is refused at once, with an error that says so")
+    func namedPipe() async throws {
+        try await withTemporaryDirectory { directory in
+            try "me".write(toFile: "\(directory)/user", atomically: false, encoding: .utf8)
+            #expect(mkfifo("\(directory)/password", 0o600) == 0)
+            let error = try await Self.error(user: "\(directory)/user", password: "\(directory)/password")
+            #expect(error.code == .authenticationFailed)
+            #expect(error.reason.contains("\(directory)/password is not a regular file"))
+        }
+    }
+
+    @Test("The error of a file that cannot be read has its path and the cause, but not its contents")
+    func unreadable() async throws {
+        try await withTemporaryDirectory { directory in
+            let missing = try await Self.error(user: "\(directory)/user", password: "\(directory)/user")
+            #expect(missing.code == .authenticationFailed)
+            #expect(missing.reason.contains("\(directory)/user"))
+            #expect(missing.reason.contains("No such file"))
+            let secret = String(repeating: "secret", count: 1_000)
+            try secret.write(toFile: "\(directory)/user", atomically: false, encoding: .utf8)
+            let large = try await Self.error(user: "\(directory)/user", password: "\(directory)/user")
+            #expect(large.code == .authenticationFailed)
+            #expect(!large.reason.contains("secret"))
+        }
+    }
+
+    @Test("A request for a token that does not end fails after its limit, and its token is used later")
+    func hangingRequest() async throws {
+        let gate = Gate()
+        let authenticator = EtcdAuthenticator(limit: .zero) {
+            await gate.wait()
+            return "token"
+        }
+        for _ in 1...2 {
+            let error = await #expect(throws: EtcdError.self) { _ = try await authenticator.token() }
+            #expect(error?.code == .timedOut)
+            #expect(error?.mayHaveHappened == false)
+        }
+        gate.open()
+        await eventually("the token has arrived") { (try? await authenticator.token()) == "token" }
+    }
+}
