@@ -64,6 +64,11 @@ package enum CommandExit {
         .emptyCatalog: configuration,
         .unknownVariable: configuration,
         .deprecatedKey: configuration,
+        // The codes of StoredSettingsEtcd, which this module does not import.
+        SettingsError.Code("serverUnavailable"): unavailable,
+        SettingsError.Code("serverRefused"): noPermission,
+        SettingsError.Code("outcomeUnknown"): temporary,
+        SettingsError.Code("transactionTooLarge"): data,
     ]
 }
 
