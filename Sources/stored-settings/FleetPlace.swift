@@ -62,6 +62,8 @@ struct FleetPlace: ToolPlace {
 
     /// How long a command waits for a server before it fails.
     private static let timeout = Duration.seconds(5)
+    /// How long a command waits for a connection to one server.
+    private static let connectTimeout = Duration.seconds(1)
 
     /// Finds the place of a suite, without connecting.
     ///
@@ -79,7 +81,10 @@ struct FleetPlace: ToolPlace {
             )
         }
         do {
-            let transport = try SocketTransport(options.servers.split(separator: ",").map(String.init))
+            var limits = SocketTransport.Configuration()
+            limits.connectTimeout = Self.connectTimeout
+            let servers = options.servers.split(separator: ",").map(String.init)
+            let transport = try SocketTransport(servers, configuration: limits)
             let store = EtcdStore(transport, prefix: prefix, configuration: configuration)
             suite = SettingsSuite(store: store, name: word, reporter: reporter)
         } catch {
@@ -88,13 +93,8 @@ struct FleetPlace: ToolPlace {
     }
 
     func refresh() throws {
-        do {
-            try suite.refresh()
-            reporter.begin()
-        } catch let error as SettingsError {
-            let code = error.code == .serverRefused ? CommandExit.noPermission : CommandExit.unavailable
-            throw CommandFailure(code, error.message)
-        }
+        try suite.refresh()
+        reporter.begin()
     }
 
     func checkIsThere() throws {

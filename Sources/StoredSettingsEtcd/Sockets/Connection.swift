@@ -28,6 +28,8 @@ final class Connection {
     private(set) var pending: PendingExchange?
     /// The instant at which bytes were received last, or the connection became idle.
     private(set) var lastActivity = ContinuousClock.now
+    /// The instant at which the current exchange began.
+    private var begun = ContinuousClock.now
     /// Whether the task that receives the stream lags behind.
     private(set) var isPaused = false
 
@@ -77,26 +79,32 @@ final class Connection {
     }
 
     /// The instant at which the exchange, or the connection, times out.
-    func deadline(idleLimit: Duration) -> ContinuousClock.Instant {
+    func deadline(_ configuration: SocketTransport.Configuration) -> ContinuousClock.Instant {
         switch phase {
         case .connecting(let deadline): min(deadline, pending?.exchange.deadline ?? deadline)
-        case .idle: lastActivity + idleLimit
-        case .busy: exchangeDeadline ?? lastActivity + idleLimit
+        case .idle: lastActivity + configuration.idleConnectionLifetime
+        case .busy:
+            exchangeDeadline(configuration.answerTimeout) ?? lastActivity + configuration.idleConnectionLifetime
         }
     }
 
-    private var exchangeDeadline: ContinuousClock.Instant? {
+    private func exchangeDeadline(_ answerTimeout: Duration) -> ContinuousClock.Instant? {
         guard let exchange = pending?.exchange else { return nil }
+        guard !mayAskAnotherServer else { return min(exchange.deadline, begun + answerTimeout) }
         guard parser.isUnlimited else { return exchange.deadline }
         // The task takes the time that it needs.
         return isPaused ? lastActivity + .seconds(86_400) : lastActivity + exchange.request.idleTimeout.bounded
     }
+
+    /// Whether the request may be sent to another server, because this one has not begun to answer.
+    var mayAskAnotherServer: Bool { !hasResponse && pending?.hasOtherServer == true }
 
     /// Begins an exchange on an established connection.
     func begin(_ pending: PendingExchange, host: String) {
         let request = pending.exchange.request
         self.pending = pending
         phase = .busy
+        begun = .now
         output = HTTPRequestText.bytes(of: request, host: host)
         (sentCount, canSend, isPaused, body) = (0, true, false, [])
         parser = HTTPResponseParser(
@@ -206,6 +214,12 @@ final class PendingExchange {
     var endpoints: [Int] = []
     /// The remaining addresses of the first server; `nil` if they have not been determined.
     var addresses: [SocketAddress]?
+    /// Whether `addresses` have expired, so that others may replace them.
+    var hasExpiredAddresses = false
+    /// Whether the expired addresses of the first server cannot be connected.
+    var needsNewAddresses = false
+    /// The servers that have not begun to answer in time.
+    private var silentEndpoints: Set<Int> = []
     /// The instant at which the lookup of the first server's host is given up.
     var lookupDeadline: ContinuousClock.Instant?
     /// The number of times that the exchange was begun again.
@@ -215,5 +229,28 @@ final class PendingExchange {
 
     init(_ exchange: Exchange) {
         self.exchange = exchange
+    }
+
+    /// Whether the request may be sent to another server while the first one does not answer.
+    var hasOtherServer: Bool {
+        exchange.request.isIdempotent && !exchange.isStream
+            && endpoints.dropFirst().contains { !silentEndpoints.contains($0) }
+    }
+
+    /// Moves the first server, which has not begun to answer, behind the others.
+    func skipServer() {
+        silentEndpoints.insert(endpoints[0])
+        endpoints.append(endpoints.removeFirst())
+        forgetAddresses()
+    }
+
+    /// Gives up the first server.
+    func dropServer() {
+        endpoints.removeFirst()
+        forgetAddresses()
+    }
+
+    func forgetAddresses() {
+        (addresses, hasExpiredAddresses, needsNewAddresses, lookupDeadline) = (nil, false, false, nil)
     }
 }

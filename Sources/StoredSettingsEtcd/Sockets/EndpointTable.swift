@@ -19,10 +19,12 @@ struct EndpointTable: Sendable {
     /// The time for which the addresses of a host are used before it is looked up again.
     static let addressLifetime = Duration.seconds(30)
 
+    private let addressLifetime: Duration
     private var entries: [Entry]
     private var current = 0
 
-    init(_ endpoints: [EtcdEndpoint]) {
+    init(_ endpoints: [EtcdEndpoint], addressLifetime: Duration = Self.addressLifetime) {
+        self.addressLifetime = addressLifetime
         entries = endpoints.map { Entry(endpoint: $0) }
     }
 
@@ -54,29 +56,39 @@ struct EndpointTable: Sendable {
     // MARK: - Addresses
 
     /// The addresses of a server.
-    enum Addresses {
+    enum Addresses: Equatable {
         case known([SocketAddress])
-        /// The host must be looked up.
-        case unknown(host: String, port: UInt16)
+        /// The addresses may have changed, and the host is being looked up.
+        case expired([SocketAddress])
         /// The host is being looked up.
-        case lookedUp
+        case unknown
     }
 
-    /// Returns the addresses of a server, and records that its host is looked up if they are unknown.
-    mutating func addresses(of index: Int, _ now: ContinuousClock.Instant) -> Addresses {
-        switch entries[index].endpoint.address {
-        case .unix(let path): return .known([SocketAddress(unixPath: path)])
-        case .tcp(let host, let port):
-            if let expiry = entries[index].addressesExpire, expiry > now { return .known(entries[index].addresses) }
-            guard !entries[index].isLookedUp else { return .lookedUp }
-            if case .addresses(let addresses) = SocketAddress.lookUp(host, port: port, isNumeric: true) {
-                // The address of a number never changes, but a zone may get another number.
-                setAddresses(addresses, of: index, now)
-                return .known(addresses)
-            }
-            entries[index].isLookedUp = true
-            return .unknown(host: host, port: port)
+    /// Returns the addresses of a server.
+    ///
+    /// Call ``beginLookup(of:_:)`` first.
+    func addresses(of index: Int, _ now: ContinuousClock.Instant) -> Addresses {
+        if case .unix(let path) = entries[index].endpoint.address { return .known([SocketAddress(unixPath: path)]) }
+        let addresses = entries[index].addresses
+        if let expiry = entries[index].addressesExpire, expiry > now { return .known(addresses) }
+        return addresses.isEmpty ? .unknown : .expired(addresses)
+    }
+
+    /// Determines whether the host of a server must be looked up, and records that it is.
+    ///
+    /// - Returns: The host and the port, once until the result of the lookup; `nil` if there is nothing to look up.
+    mutating func beginLookup(of index: Int, _ now: ContinuousClock.Instant) -> (host: String, port: UInt16)? {
+        guard !entries[index].isLookedUp, case .tcp(let host, let port) = entries[index].endpoint.address else {
+            return nil
         }
+        if let expiry = entries[index].addressesExpire, expiry > now { return nil }
+        if case .addresses(let addresses) = SocketAddress.lookUp(host, port: port, isNumeric: true) {
+            // The address of a number never changes, but a zone may get another number.
+            setAddresses(addresses, of: index, now)
+            return nil
+        }
+        entries[index].isLookedUp = true
+        return (host, port)
     }
 
     /// Records the result of a lookup.
@@ -88,12 +100,12 @@ struct EndpointTable: Sendable {
         case .addresses(let addresses): setAddresses(addresses, of: index, now)
         case .failure:
             guard !entries[index].addresses.isEmpty else { return }
-            entries[index].addressesExpire = now + Self.addressLifetime
+            entries[index].addressesExpire = now + addressLifetime
         }
     }
 
     private mutating func setAddresses(_ addresses: [SocketAddress], of index: Int, _ now: ContinuousClock.Instant) {
         entries[index].addresses = addresses
-        entries[index].addressesExpire = now + Self.addressLifetime
+        entries[index].addressesExpire = now + addressLifetime
     }
 }

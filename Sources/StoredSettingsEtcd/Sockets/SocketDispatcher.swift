@@ -23,7 +23,7 @@ final class SocketDispatcher {
     ) {
         self.configuration = configuration
         self.lookUp = lookUp
-        table = EndpointTable(endpoints)
+        table = EndpointTable(endpoints, addressLifetime: configuration.addressLifetime)
     }
 
     // MARK: - Commands
@@ -41,10 +41,10 @@ final class SocketDispatcher {
             for connection in connections where connection.pending?.exchange === exchange { connection.resumeReading() }
         case .lookedUp(let index, let result):
             table.didLookUp(index, result, .now)
+            for pending in queue where pending.endpoints.first == index { pending.needsNewAddresses = false }
             guard case .failure(let reason) = result else { return }
+            guard case .unknown = table.addresses(of: index, .now) else { return }
             for pending in queue where pending.endpoints.first == index && pending.addresses == nil {
-                guard case .unknown = table.addresses(of: index, .now) else { continue }
-                table.didLookUp(index, result, .now)
                 pending.lastReason = "the lookup of the host of \(table[index]) has failed: \(reason)"
                 pending.addresses = []
             }
@@ -67,7 +67,7 @@ final class SocketDispatcher {
 
     /// The time until ``continueExchanges()`` must be called; `nil` if nothing can time out.
     var timeUntilDeadline: Duration? {
-        var deadlines = connections.map { $0.deadline(idleLimit: configuration.idleConnectionLifetime) }
+        var deadlines = connections.map { $0.deadline(configuration) }
         for pending in queue {
             deadlines.append(min(pending.exchange.deadline, pending.lookupDeadline ?? pending.exchange.deadline))
         }
@@ -95,10 +95,7 @@ final class SocketDispatcher {
     /// Ends exchanges and connections whose time is over, and begins the exchanges that can begin.
     func continueExchanges() {
         let now = ContinuousClock.now
-        for connection in connections where connection.deadline(idleLimit: configuration.idleConnectionLifetime) <= now
-        {
-            expire(connection, now)
-        }
+        for connection in connections where connection.deadline(configuration) <= now { expire(connection, now) }
         let waiting = queue
         queue = []
         var remaining: [PendingExchange] = []
@@ -108,6 +105,7 @@ final class SocketDispatcher {
     }
 
     private func expire(_ connection: Connection, _ now: ContinuousClock.Instant) {
+        let mayAskAnotherServer = connection.mayAskAnotherServer
         let pending = connection.takePending()
         let endpoint = table[connection.endpoint]
         switch connection.phase {
@@ -118,7 +116,14 @@ final class SocketDispatcher {
             queue.append(pending)
         case .busy:
             table.didFail(connection.endpoint, now)
-            pending?.exchange.fail(.timedOut, "\(endpoint) has not answered in time")
+            guard let pending else { break }
+            pending.lastReason = "\(endpoint) has not answered in time"
+            if mayAskAnotherServer, pending.exchange.deadline > now {
+                pending.skipServer()
+                queue.append(pending)
+            } else {
+                pending.exchange.fail(.timedOut, pending.lastReason)
+            }
         }
         remove(connection)
     }
@@ -139,13 +144,12 @@ final class SocketDispatcher {
             }
             guard pending.exchange.isStream || hasRoom(for: index) else { return false }
             if pending.addresses == nil {
+                if let (host, port) = table.beginLookup(of: index, now) { lookUp(index, host, port) }
                 switch table.addresses(of: index, now) {
                 case .known(let addresses): pending.addresses = addresses
-                case .unknown(let host, let port):
-                    pending.lookupDeadline = now + configuration.connectTimeout
-                    lookUp(index, host, port)
-                    return false
-                case .lookedUp:
+                case .expired(let addresses) where !pending.needsNewAddresses:
+                    (pending.addresses, pending.hasExpiredAddresses) = (addresses, true)
+                case .expired, .unknown:
                     let deadline = pending.lookupDeadline ?? now + configuration.connectTimeout
                     pending.lookupDeadline = deadline
                     guard deadline <= now else { return false }
@@ -155,9 +159,13 @@ final class SocketDispatcher {
             }
             pending.lookupDeadline = nil
             if connect(pending, to: index, now) { return true }
+            if pending.hasExpiredAddresses {
+                pending.forgetAddresses()
+                pending.needsNewAddresses = true
+                continue
+            }
             table.didFail(index, now)
-            pending.addresses = nil
-            pending.endpoints.removeFirst()
+            pending.dropServer()
         }
         pending.exchange.fail(.unreachable, pending.lastReason)
         return true
@@ -241,7 +249,7 @@ final class SocketDispatcher {
         pending.repetitions += 1
         pending.lastReason = reason
         pending.endpoints = table.order(.now)
-        pending.addresses = nil
+        pending.forgetAddresses()
         if !begin(pending, .now) { queue.append(pending) }
     }
 

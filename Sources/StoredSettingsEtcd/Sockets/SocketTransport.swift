@@ -9,7 +9,8 @@ import StoredSettings
 /// ```
 ///
 /// Requests go to the first server until it fails, then to the next one. A request that may have arrived is not repeated
-/// unless it is ``EtcdRequest/isIdempotent``. Connections are reused. One thread waits for all of them; it is started by the
+/// unless it is ``EtcdRequest/isIdempotent``. Such a request is sent to the next server, too, if the first one does not begin to
+/// answer within ``Configuration/answerTimeout``. Connections are reused. One thread waits for all of them; it is started by the
 /// first request, and ends when the transport is closed or released. A process that is forked from this one needs a
 /// transport of its own.
 ///
@@ -21,6 +22,12 @@ public final class SocketTransport: EtcdTransport {
         ///
         /// The default is 3 s.
         public var connectTimeout = Duration.seconds(3)
+        /// The time after which a request that is ``EtcdRequest/isIdempotent`` is sent to another server if the first one has not
+        /// begun to answer.
+        ///
+        /// When no other server is left, the request waits until its own timeout. Streams are not sent to another server. The
+        /// default is 2 s.
+        public var answerTimeout = Duration.seconds(2)
         /// The time after which a connection ends whose peer does not answer TCP probes.
         ///
         /// The default is 20 s.
@@ -34,6 +41,9 @@ public final class SocketTransport: EtcdTransport {
         /// Further requests wait. Every stream has a connection of its own. The default is 16.
         public var maximumConnections = 16
 
+        /// The time after which a host is looked up again.
+        var addressLifetime = EndpointTable.addressLifetime
+
         /// Creates the default configuration.
         public init() {}
 
@@ -41,8 +51,10 @@ public final class SocketTransport: EtcdTransport {
         var bounded: Configuration {
             var bounded = self
             bounded.connectTimeout = connectTimeout.bounded
+            bounded.answerTimeout = answerTimeout.bounded
             bounded.deadPeerTimeout = deadPeerTimeout.bounded
             bounded.idleConnectionLifetime = idleConnectionLifetime.bounded
+            bounded.addressLifetime = addressLifetime.bounded
             bounded.maximumConnections = max(1, maximumConnections)
             return bounded
         }
@@ -66,8 +78,12 @@ public final class SocketTransport: EtcdTransport {
     /// - Parameters:
     ///   - urls: The servers, as described by ``EtcdEndpoint/init(_:)``; the preferred one first.
     ///   - configuration: The limits and timeouts.
-    /// - Throws: ``EtcdTransportError`` with ``EtcdTransportError/Code/invalidArgument``.
+    /// - Throws: ``EtcdTransportError`` with ``EtcdTransportError/Code/invalidArgument`` if an address is invalid, or there is
+    ///   none.
     public convenience init(_ urls: [String], configuration: Configuration = Configuration()) throws {
+        guard !urls.isEmpty else {
+            throw EtcdTransportError(.invalidArgument, mayHaveArrived: false, reason: "no server is named")
+        }
         self.init(endpoints: try urls.map { try EtcdEndpoint($0) }, configuration: configuration)
     }
 

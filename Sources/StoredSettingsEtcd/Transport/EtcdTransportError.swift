@@ -27,7 +27,7 @@ public struct EtcdTransportError: Error, Hashable, Sendable {
         public static let canceled = Code("canceled")
         /// The transport is closed, or belongs to the process from which this one was forked.
         public static let closed = Code("closed")
-        /// The address of a server, the path or a header of a request is invalid.
+        /// The address of a server, the path or a header of a request is invalid, or there is no server.
         public static let invalidArgument = Code("invalidArgument")
     }
 
@@ -71,7 +71,7 @@ extension EtcdTransportError: CustomStringConvertible {
             "Check that the address is that of an etcd server, and that no proxy changes responses."
         case .responseTooLarge: "Request less at a time, or increase the maximum size of a response."
         case .closed: "Create a new transport."
-        case .invalidArgument: "Correct the address, the path or the header."
+        case .invalidArgument: "Correct the addresses, the path or the header."
         default: "Repeat the request if that is safe."
         }
     }

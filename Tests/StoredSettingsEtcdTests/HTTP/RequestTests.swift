@@ -94,4 +94,42 @@ struct RequestTests {
         #expect(table.order(start + EndpointTable.longestAvoidance).contains(0))
         #expect(table.order(start + EndpointTable.longestAvoidance).first == 1)
     }
+
+    @Test("Addresses that have expired are used until the lookup that they begin has ended")
+    func expiredAddresses() throws {
+        var table = EndpointTable([try EtcdEndpoint("http://etcd.invalid:2379")])
+        let (old, new) = (SocketAddress(unixPath: "/old"), SocketAddress(unixPath: "/new"))
+        let start = ContinuousClock.now
+        var lookups = [table.beginLookup(of: 0, start)?.host, table.beginLookup(of: 0, start)?.host]
+        #expect(lookups == ["etcd.invalid", nil])
+        #expect(table.addresses(of: 0, start) == .unknown)
+        table.didLookUp(0, .addresses([old]), start)
+        lookups = [table.beginLookup(of: 0, start)?.host]
+        #expect(lookups == [nil])
+        #expect(table.addresses(of: 0, start) == .known([old]))
+
+        let end = start + EndpointTable.addressLifetime
+        lookups = [table.beginLookup(of: 0, end)?.host, table.beginLookup(of: 0, end)?.host]
+        #expect(lookups == ["etcd.invalid", nil])
+        #expect(table.addresses(of: 0, end) == .expired([old]))
+        table.didLookUp(0, .addresses([new]), end)
+        #expect(table.addresses(of: 0, end) == .known([new]))
+        // A failure extends the use of the addresses.
+        let later = end + EndpointTable.addressLifetime
+        lookups = [table.beginLookup(of: 0, later)?.host]
+        table.didLookUp(0, .failure("no answer"), later)
+        #expect(table.addresses(of: 0, later) == .known([new]))
+    }
+
+    @Test("A numeric address is never looked up")
+    func numericAddress() throws {
+        var table = EndpointTable([try EtcdEndpoint("http://127.0.0.1:2379")])
+        let lookup = table.beginLookup(of: 0, .now)?.host
+        #expect(lookup == nil)
+        guard case .known(let addresses) = table.addresses(of: 0, .now) else {
+            Issue.record("the address is not known")
+            return
+        }
+        #expect(addresses.count == 1)
+    }
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EtcdTestSupport
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettingsEtcd
+
+@Suite("The built-in transport: servers that do not answer", .deadlockLimit)
+struct SocketFailoverTests {
+    static func transport(_ urls: [String], answerTimeout: Duration = .milliseconds(50)) throws -> SocketTransport {
+        var configuration = SocketTransport.Configuration()
+        configuration.connectTimeout = longestWait
+        configuration.answerTimeout = answerTimeout
+        return try SocketTransport(urls, configuration: configuration)
+    }
+
+    @Test("An idempotent request is sent to the next server when the first one does not answer, as are later ones")
+    func idempotent() async throws {
+        let hanging = try ScriptedServer { $1.waitForEnd() }
+        let working = try ScriptedServer { $1.respond("{}") }
+        defer {
+            hanging.stop()
+            working.stop()
+        }
+        let transport = try Self.transport([hanging.url, working.url])
+        #expect(try await transport.send(SocketTransportTests.request(isIdempotent: true)).status == 200)
+        #expect(try await transport.send(SocketTransportTests.request()).status == 200)
+        #expect(working.requests.count == 2)
+        await eventually("the connection is closed") { hanging.openConnections == 0 }
+    }
+
+    @Test("A request that is not idempotent is sent to one server, whose answer it waits for")
+    func notIdempotent() async throws {
+        let hanging = try ScriptedServer { $1.waitForEnd() }
+        let working = try ScriptedServer { $1.respond("{}") }
+        defer {
+            hanging.stop()
+            working.stop()
+        }
+        let transport = try Self.transport([hanging.url, working.url], answerTimeout: .zero)
+        let request = SocketTransportTests.request(timeout: .milliseconds(50))
+        let error = await SocketTransportTests.error { _ = try await transport.send(request) }
+        #expect(error?.code == .timedOut)
+        #expect(working.requests.isEmpty)
+    }
+
+    @Test("The only server has all of the time of a request")
+    func onlyServer() async throws {
+        let server = try ScriptedServer { $1.respond("{}") }
+        defer { server.stop() }
+        let transport = try Self.transport([server.url], answerTimeout: .zero)
+        #expect(try await transport.send(SocketTransportTests.request(isIdempotent: true)).status == 200)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test("A slow server is asked again, and has all of the rest of the time, if no other one answers")
+    func slowServer() async throws {
+        let requests = Atomic(0)
+        let slow = try ScriptedServer { _, answer in
+            let number = requests.add(1, ordering: .relaxed).newValue
+            number == 1 ? answer.waitForEnd() : answer.respond("{}")
+        }
+        defer { slow.stop() }
+        let closed = "http://127.0.0.1:\(try SocketTransportTests.closedPort())"
+        let transport = try Self.transport([slow.url, closed], answerTimeout: .milliseconds(1))
+        #expect(try await transport.send(SocketTransportTests.request(isIdempotent: true)).status == 200)
+    }
+
+    @Test("A request whose server has moved uses the old addresses, and then waits for the new ones")
+    func movedServer() async throws {
+        let server = try ScriptedServer { $1.respond("{}") }
+        defer { server.stop() }
+        let lookup = SocketAddress.lookUp("127.0.0.1", port: server.port, isNumeric: true)
+        var configuration = SocketTransport.Configuration()
+        configuration.addressLifetime = .zero
+        var lookups = 0
+        let endpoint = try EtcdEndpoint("http://etcd.invalid:2379")
+        let dispatcher = SocketDispatcher([endpoint], configuration) { _, _, _ in lookups += 1 }
+        let exchange = Exchange(SocketTransportTests.request(), isStream: false)
+        dispatcher.perform(.start(exchange))
+        dispatcher.continueExchanges()
+        #expect(lookups == 1)
+        dispatcher.perform(.lookedUp(0, .addresses([SocketAddress(unixPath: "/nowhere/etcd.sock")])))
+        dispatcher.continueExchanges()
+        #expect(lookups == 2)
+        #expect(dispatcher.interests.isEmpty)
+        #expect(!exchange.isOver)
+        dispatcher.perform(.lookedUp(0, lookup))
+        dispatcher.continueExchanges()
+        #expect(dispatcher.interests.count == 1)
+        dispatcher.end()
+    }
+
+    @Test("A list of servers that is empty is refused")
+    func noServers() {
+        let error = #expect(throws: EtcdTransportError.self) { _ = try SocketTransport([]) }
+        #expect(error?.code == .invalidArgument)
+        #expect(error?.reason.contains("no server") == true)
+    }
+
+    @Test("Closing a connection ends it for the server, also if a forked child has a copy of it")
+    func copiedConnection() throws {
+        let (server, client) = try SocketCalls.makePair()
+        let copy = SocketCalls.copy(of: client)
+        defer {
+            SocketCalls.close(server)
+            SocketCalls.close(copy)
+        }
+        let exchange = Exchange(EtcdRequest(path: "/", body: []), isStream: false)
+        let connection = Connection(client, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
+        connection.close()
+        var buffer: [UInt8] = [0]
+        #expect(try SocketCalls.receive(into: &buffer, server) == 0)
+    }
+}
+
+extension SocketCalls {
+    fileprivate static func copy(of descriptor: CInt) -> CInt { dup(descriptor) }
+}
