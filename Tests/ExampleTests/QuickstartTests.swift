@@ -127,4 +127,13 @@ struct QuickstartTests {
         #expect(try program.lines.isEmpty)
         return try program.errors
     }
+
+    @Test("the next run shows an edit of the file")
+    func editing() async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["set", "port", "9090"], home: home)
+            try "\(home)/com.example.quickstart/settings.json".overwriteFile(with: #"{"port": 7070}"#)
+            #expect(try await run(["get", "port"], home: home) == ["7070"])
+        }
+    }
 }

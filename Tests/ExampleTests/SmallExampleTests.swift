@@ -13,6 +13,14 @@ struct ManyProcessesTests {
             #expect(shown == ["\(processes) processes × \(increments) increments = \(processes * increments)"])
         }
     }
+
+    @Test("without arguments, four processes make 1,000 increments each")
+    func defaultCount() async throws {
+        try await withTemporaryDirectory { home in
+            let shown = try await output(of: "many-processes", [], home: home)
+            #expect(shown == ["4 processes × 1000 increments = 4000"])
+        }
+    }
 }
 
 @Suite("custom-types")

@@ -62,4 +62,29 @@ struct WorkerTests {
         try await eventually("the program shows '\(line)'") { try program.lines.contains(line) }
         try #require(try program.lines.contains(line))
     }
+
+    @Test("Control-C saves as well")
+    func interrupted() async throws {
+        try await withTemporaryDirectory { home in
+            let worker = try ExampleProgram("worker", home: home)
+            defer { worker.end() }
+            try await expect(worker, toShow: "one job every 1000 ms")
+            kill(worker.processIdentifier, SIGINT)
+            #expect(await worker.exitCode() == 0)
+            #expect(try worker.lines.last?.hasPrefix("saved after ") == true)
+        }
+    }
+
+    @Test("the command corrects a value that keeps the daemon from starting")
+    func correcting() async throws {
+        try await withTemporaryDirectory { home in
+            let directory = "\(home)/com.example.worker"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            try "\(directory)/settings.json".overwriteFile(with: #"{ "interval": 0 }"#)
+            try await configure(["set", "interval", "5"], home: home)
+            let worker = try ExampleProgram("worker", home: home)
+            defer { worker.end() }
+            try await expect(worker, toShow: "one job every 5 ms")
+        }
+    }
 }

@@ -67,4 +67,21 @@ struct MountTests {
             #expect(try host.fileContents == text)
         }
     }
+
+    @Test("processes with their own process IDs, as in containers, share locks, reads and streams of a directory")
+    func containers() async throws {
+        try await withTemporaryDirectory { directory in
+            let wrapper = ["/usr/bin/unshare", "--mount", "--pid", "--fork", "--kill-child"]
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place, Probe.Launch(wrapper: wrapper)) { probes in
+                try await probes[0].expect("set n 1")
+                for probe in probes { try probe.send("increment total 300") }
+                for probe in probes { try await probe.expect() }
+                try await probes[0].expect("get total", prints: "600")
+                try await probes[1].watch("n", from: 1)
+                try await probes[0].expect("set n 2")
+                try await probes[1].expect(prints: "n is 2")
+            }
+        }
+    }
 }

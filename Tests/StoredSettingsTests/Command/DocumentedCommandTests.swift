@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+/// What the article about the command says, as far as no other suite tests it.
+@Suite("The article about the command")
+struct DocumentedCommandTests {
+    @Test("get and watch print a duration in seconds, and list and explain print it as people write it")
+    func durations() async {
+        let suite = SettingsSuite.inMemory(["wait": "0.01s"])
+        let harness = CommandHarness(
+            suite,
+            SettingsCatalog(Setting("wait", default: Duration.seconds(1), suite: suite))
+        )
+        #expect(await harness.run("get", "wait").output == "0.01s\n")
+        #expect(await harness.run("list").lines.last?.hasPrefix("wait  10ms ") == true)
+        #expect(await harness.run("explain", "wait").output.hasPrefix(#"wait = "10ms""#))
+    }
+
+    @Test("if the change of a second suite fails, the message names the suite that is changed already")
+    func secondSuite() async {
+        let store = FailingStore()
+        store.fail(with: SettingsError(.readOnly, fact: "the disk is read-only"))
+        let (first, second) = (SettingsSuite.inMemory(), SettingsSuite(store: store, name: "second"))
+        let settings = (Setting("a", default: 1, suite: first), Setting("b", default: 1, suite: second))
+        let result = await CommandHarness(first, SettingsCatalog(settings)).run("set", "a=2", "b=2")
+        #expect(result.code == 77)
+        #expect(result.errors.contains("The changes of 'in memory' are stored already."))
+        #expect(first.snapshot() == ["a": 2])
+    }
+
+    @Test("a value can be removed while the settings file is malformed")
+    func unsetInMalformedFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let file = directory + "/settings.json"
+            try file.overwriteFile(with: "{")
+            let harness = CommandHarness(suite: SettingsSuite(fileAt: file, reporter: RecordingReporter()))
+            #expect(await harness.run("set", "port", "81").code == 0)
+            #expect(await harness.run("unset", "port").code == 0)
+            #expect(await harness.run("get", "port").output == "8080\n")
+            #expect(try file.fileContents == "{")
+        }
+    }
+}
