@@ -265,7 +265,7 @@ struct DoctorTests {
                 #expect(result.findings.first?["topic"] == "lock")
                 try await run(["acme", "set", "port", "4712"], home: home)
                 let pending = try await doctor(["acme"], home: home)
-                #expect(pending.facts["journal"]?.hasSuffix("1 changes that are not in the settings file yet") == true)
+                #expect(pending.facts["journal"]?.hasSuffix("1 change that is not in the settings file yet") == true)
             }
         }
     }

@@ -40,6 +40,7 @@ extension Examination {
             var examined = ExaminedFile(status: status)
             compare(status, of: path, with: nil, in: parent)
             examined.contents = read(directory, path, &examined)
+            isFileReadable = examined.contents != nil
             examineAccess(status, examined.contents ?? [:], path, parent)
             return examined
         } catch {
@@ -137,16 +138,7 @@ extension Examination {
     private static func isSecretName(_ key: String) -> Bool {
         let name = key.lowercased().filter { $0.isLetter || $0.isNumber }
         return ["token", "secret", "password", "passwd", "passphrase", "credential", "apikey", "privatekey"]
-            .contains { word in containsWord(name, word) }
-    }
-
-    private static func containsWord(_ name: String, _ word: String) -> Bool {
-        var rest = name[...]
-        while !rest.isEmpty {
-            if rest.hasPrefix(word) { return true }
-            rest = rest.dropFirst()
-        }
-        return false
+            .contains { name.contains($0) }
     }
 }
 
@@ -156,9 +148,9 @@ extension Examination {
     mutating func examineCopy(_ directory: SettingsDirectory, _ settings: ExaminedFile?, _ journal: Journal?) {
         let path = directory.handle.path.appending(directory.name.adding(SettingsFile.lastGoodSuffix))
         let copy = sibling(SettingsFile.lastGoodSuffix, .copy, in: directory)
-        var contents: [String: StoredValue]?
+        var text: SettingsFileText?
         if let copy {
-            contents = read(copy, path, settings, directory)
+            text = read(copy, path, settings, directory)
         } else if settings != nil, journal.map({ $0.page[JournalHeader.checkpointedWord] != 0 }) ?? false,
             !findings.contains(where: { $0.error.location?.file == path.description })
         {
@@ -186,7 +178,7 @@ extension Examination {
             )
         }
         let state =
-            switch (contents, settings?.contents) {
+            switch (text?.contents, settings?.contents) {
             case (nil, _): copy == nil ? "none" : "not usable"
             case (let copy?, let current?) where copy == current.mapValues(\.storedAsJSON): "the same values"
             case (_?, nil): "usable"
@@ -195,8 +187,19 @@ extension Examination {
                     ? "usable, newer than the settings file" : "usable, older than the settings file"
             }
         note("last good copy", state)
+        if let text { noteUnusableValues(in: text, settings?.contents) }
         let wasWritten = journal.map { $0.page[JournalHeader.checkpointedWord] != 0 } ?? false
-        finish(settings, hasCopy: contents != nil, wasWritten: wasWritten)
+        finish(settings, hasCopy: text != nil, wasWritten: wasWritten)
+    }
+
+    /// Names the keys whose stored values a program could not use when the copy was written.
+    ///
+    /// That is not a finding: another version of the program may accept these values.
+    private mutating func noteUnusableValues(in copy: SettingsFileText, _ current: [String: StoredValue]?) {
+        let keys = copy.unusableKeys.filter { key in current.map { $0[key] == copy.contents[key] } ?? true }
+        guard !keys.isEmpty else { return }
+        let names = keys.map { "'\($0)'" }.joined(separator: ", ")
+        note("unusable values", "\(names): a program could not use them; the last good copy has the last good ones")
     }
 
     private func isNewer(_ copy: FileHandle?, than settings: ExaminedFile?) -> Bool {
@@ -213,7 +216,7 @@ extension Examination {
         _ path: FilePath,
         _ settings: ExaminedFile?,
         _ directory: SettingsDirectory
-    ) -> [String: StoredValue]? {
+    ) -> SettingsFileText? {
         do {
             try compare(
                 system.status(of: copy),
@@ -223,7 +226,7 @@ extension Examination {
             )
             let bytes = try system.contents(of: copy, limit: SettingsFile.longestFile)
             let text = try SettingsFileText(bytes, .strict)
-            if text.isCanonical { return text.contents }
+            if text.isCopy { return text }
             add(Finding(.copy, SettingsError.foreignSibling(path)))
         } catch is JSONSyntaxError {
             add(

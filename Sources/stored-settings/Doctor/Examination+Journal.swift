@@ -128,7 +128,8 @@ extension Examination {
                     error.consequence = "another program truncated it, and changes are lost; the next set repairs it"
                 }
                 add(Finding(.journal, isError: true, error))
-                return ", \(reading.records.count) records before the damage are not in the settings file"
+                let count = reading.records.count
+                return ", \(count == 1 ? "1 record" : "\(count) records") before the damage not in the settings file"
             }
             // The length of a record that was written, and not published.
             if now.position == position, !journal.lock.isHeld, rest.count == 8,
@@ -148,8 +149,11 @@ extension Examination {
                 )
             }
             let count = reading.records.count
-            return count == 0
-                ? ", all changes are in the settings file" : ", \(count) changes that are not in the settings file yet"
+            return switch count {
+            case 0: ", all changes are in the settings file"
+            case 1: ", 1 change that is not in the settings file yet"
+            default: ", \(count) changes that are not in the settings file yet"
+            }
         }
         guard journal.current == nil, !journal.lock.isHeld else { return ", changing all the time" }
         add(Finding(.journal, isError: true, .damagedJournal(path)))

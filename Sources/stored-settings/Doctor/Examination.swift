@@ -13,6 +13,8 @@ struct Examination {
     /// What is known, in the order of the output.
     private(set) var facts: [(name: String, text: String)] = []
     private(set) var findings: [Finding] = []
+    /// Whether the values of the settings file are known.
+    var isFileReadable = false
 
     /// Examines the files of a suite.
     init(of place: SuitePlace) {

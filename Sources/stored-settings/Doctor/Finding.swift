@@ -70,7 +70,7 @@ struct Finding: Sendable {
                 isError: true,
                 error.path,
                 "user \(SystemCalls.currentUser()) may not \(error.call == .access ? "write to" : "read") it",
-                consequence: "a program of this user can use it as little, and nothing more was checked there",
+                consequence: "a program of this user cannot use it either. Nothing else was checked there",
                 remedy: "run this as the user of the program, or allow this user to use it",
                 code: .readOnly
             )
@@ -81,7 +81,7 @@ struct Finding: Sendable {
                 isError: true,
                 path,
                 "it cannot be examined: \(reason)",
-                consequence: "nothing more was checked there",
+                consequence: "nothing else was checked there",
                 remedy: "check the path, the disk and the file system"
             )
         }

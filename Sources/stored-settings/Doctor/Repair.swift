@@ -67,21 +67,56 @@ struct Repair {
     /// Replaces a settings file that cannot be read by the last good copy, with all later changes.
     ///
     /// The broken file is renamed. From then on, the file is missing for all processes, and the next checkpoint writes it from
-    /// the last good copy and the journal.
+    /// the last good copy and the journal. For a value of the copy that a program could not use, the last good one is written.
     func restore() throws -> [String] {
         let directory = try directory()
+        let copy = try readCopy(in: directory)
         let kept = try keepBroken(in: directory)
+        var replaced: [String] = []
         do {
-            _ = try checkpoint()
+            replaced = try replaceUnusableValues(of: copy)
+            try place.suite.checkpoint()
             guard try directory.status() != nil else {
                 throw CommandFailure(CommandExit.input, "the last good copy was not used")
             }
         } catch {
-            if let kept { try system.renameExclusively(kept, to: directory.name, in: directory.handle) }
+            guard let kept else { throw error }
+            let failure = CommandFailure(error)
+            do {
+                try system.renameExclusively(kept, to: directory.name, in: directory.handle)
+            } catch {
+                // Another process may have written the file meanwhile. The first error is the cause.
+                let place = "The broken file is \(directory.handle.path.appending(kept))."
+                throw CommandFailure(failure.code, messages: failure.messages + [place])
+            }
             throw error
         }
-        let kind = kept.map { ["renamed the broken file to \(directory.handle.path.appending($0))"] } ?? []
-        return kind + ["wrote \(place.file) from the last good copy and the journal"]
+        var done = kept.map { ["renamed the broken file to \(directory.handle.path.appending($0))"] } ?? []
+        done.append("wrote \(place.file) from the last good copy and the journal")
+        if !replaced.isEmpty {
+            let names = replaced.map { "'\($0)'" }.joined(separator: ", ")
+            done.append("wrote the last good values of \(names), because no program could use the later ones")
+        }
+        return done
+    }
+
+    private func readCopy(in directory: SettingsDirectory) throws -> SettingsFileText? {
+        let name = directory.name.adding(SettingsFile.lastGoodSuffix)
+        return try directory.openSibling(name, OpenFlags.readOnly)
+            .map { try SettingsFileText(system.contents(of: $0, limit: SettingsFile.longestFile), .strict) }
+    }
+
+    /// Stores the last good values in place of unusable ones, and returns their keys.
+    ///
+    /// The change acquires the lock of the journal, and recovers it.
+    private func replaceUnusableValues(of copy: SettingsFileText?) throws -> [String] {
+        try place.suite.transaction { transaction in
+            guard let copy else { return [] }
+            // A value that was changed later remains.
+            let keys = copy.unusableKeys.filter { transaction.storedValue(forKey: $0) == copy.contents[$0] }
+            for key in keys { try transaction.setStoredValue(copy.lastGood[key], forKey: key) }
+            return keys
+        }
     }
 
     /// Renames the settings file, if there is one and it is still broken, and returns its new name.
@@ -110,6 +145,7 @@ struct Repair {
             "there are 1000 broken files already. Nothing is changed. Remove them."
         )
     }
+
     /// Renames the settings file; returns `false` if another file has the name.
     private func rename(_ directory: SettingsDirectory, to name: FilePath) throws -> Bool {
         do {

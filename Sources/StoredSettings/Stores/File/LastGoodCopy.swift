@@ -80,9 +80,7 @@ package struct LastGoodCopy {
             let bytes = try system.contents(of: file, limit: SettingsFile.longestFile)
             guard bytes.contains(where: { $0 != 0 }) else { return true }
             do {
-                let text = try SettingsFileText(bytes, .strict)
-                return try SettingsFileText.copy(of: SettingsFileText.text(of: text.contents), lastGood: text.lastGood)
-                    == bytes
+                return try SettingsFileText(bytes, .strict).isCopy
             } catch {
                 return false
             }

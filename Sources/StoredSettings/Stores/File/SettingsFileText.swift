@@ -31,6 +31,19 @@ package struct SettingsFileText {
         isCanonical = !hasReservedMember && JSONForm.isCanonical(bytes)
     }
 
+    /// The keys of a last good copy whose stored values a program could not use, sorted.
+    package var unusableKeys: [String] { lastGood.keys.filter { contents[$0] != nil }.sorted() }
+
+    /// Whether the text is a last good copy as this library writes it.
+    package var isCopy: Bool {
+        do {
+            return try Self.copy(of: Self.text(of: contents), lastGood: lastGood) == bytes
+        } catch {
+            // The library writes no values that are nested so deeply.
+            return false
+        }
+    }
+
     /// Returns the text of a file that is written anew.
     static func text(of contents: [String: StoredValue]) throws -> [UInt8] {
         var contents = contents
