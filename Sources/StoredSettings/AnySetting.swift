@@ -3,8 +3,11 @@
 /// A setting of any type, as an element of a ``SettingsCatalog``.
 ///
 /// Values are strings here, in the form that flags and environment variables have: see <doc:OverridingSettings>. A string is
-/// itself, other values are JSON. ``set(text:)`` accepts every ``text``. The text of a setting with the trait
-/// ``SettingTraits/secret``, or from a secret file, is `••••`.
+/// itself, other values are JSON. The text of a setting with the trait ``SettingTraits/secret``, or from a secret file, is
+/// `••••`. ``set(text:)`` accepts every other ``text``.
+///
+/// In a server, use ``async`` to change values: the other methods block the thread while another process has the lock of the
+/// suite.
 public struct AnySetting: Sendable {
     let base: any CatalogSetting
     /// Where the setting is declared, such as `ServerSettings.port`.
@@ -76,6 +79,11 @@ public struct AnySetting: Sendable {
     public func explain() -> String { base.summary.text }
 
     /// Stores the value of a text.
+    ///
+    /// Of a structure, some members are enough. The others keep the values that they have beneath overrides. The text `••••` is
+    /// no value of a secret setting.
+    ///
+    /// It may block the thread while another process has the lock of the suite: see ``Async/set(text:)``.
     ///
     /// - Parameter text: The text, in the form of a flag's value.
     /// - Throws: ``SettingsError`` when the text is no valid value, or when the value cannot be saved. Then nothing has
@@ -214,6 +222,10 @@ package protocol CatalogSetting: Sendable {
     ///
     /// - Throws: ``SettingsError`` that names the setting.
     func check(_ stored: StoredValue) throws
+    /// Returns the errors of the members of a stored value that the type ignores.
+    func unknownMembers(in stored: StoredValue) -> [SettingsError]
+    /// Returns the errors of the members that the type ignores, in the store and in the files and suites of layers.
+    func unknownMembers() -> [SettingsError]
     func remove() throws
     func reset()
     /// Returns a value as a person would write it; scripts receive ``text(of:)`` of the value itself.
@@ -225,6 +237,8 @@ package protocol CatalogSetting: Sendable {
 
 extension CatalogSetting {
     package func written(_ stored: StoredValue) -> StoredValue { stored }
+    package func unknownMembers(in stored: StoredValue) -> [SettingsError] { [] }
+    package func unknownMembers() -> [SettingsError] { [] }
 }
 
 /// The value of a setting at one moment.

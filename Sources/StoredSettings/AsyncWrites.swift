@@ -55,6 +55,42 @@ extension Setting {
     }
 }
 
+extension AnySetting {
+    /// The operations of this setting that may have to wait, as asynchronous functions.
+    ///
+    /// ```swift
+    /// try await catalog["port"]?.async.set(text: "9090")
+    /// ```
+    ///
+    /// Use them in a server: while another process holds the lock of the suite, they suspend the task, and the synchronous
+    /// forms block its thread.
+    public var async: Async { Async(setting: self) }
+
+    /// The operations of a setting of any type that suspend the task instead of blocking its thread.
+    ///
+    /// Each of them does the same as its synchronous form. If the task is canceled while it waits, the operation throws
+    /// `CancellationError` and has changed nothing. A cancellation that comes later has no effect.
+    public struct Async: Sendable {
+        fileprivate let setting: AnySetting
+
+        /// Stores the value of a text: see ``AnySetting/set(text:)``.
+        ///
+        /// - Parameter text: The text, in the form of a flag's value.
+        /// - Throws: ``SettingsError`` when the text is no valid value or the value cannot be saved, or `CancellationError`.
+        ///   Then nothing has changed.
+        public func set(text: String) async throws {
+            try await WaitingExecutor.run { [setting] in try setting.set(text: text) }
+        }
+
+        /// Removes the stored value: see ``AnySetting/remove()``.
+        ///
+        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
+        public func remove() async throws {
+            try await WaitingExecutor.run { [setting] in try setting.remove() }
+        }
+    }
+}
+
 extension SettingsSuite {
     /// The operations of this suite that may have to wait, as asynchronous functions.
     ///

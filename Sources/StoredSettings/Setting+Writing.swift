@@ -105,7 +105,8 @@ extension Setting {
         !box.key.storedKeys.old.isEmpty && engine.isStoredUnderOldKey(box.key.storedKeys)
     }
 
-    private func unsaved(_ error: any Error) -> SettingsError {
+    /// The error of a change that could not be made.
+    func unsaved(_ error: any Error) -> SettingsError {
         var error = box.naming(error, as: .writeFailed)
         error.consequence = "the setting keeps the value it had"
         return error

@@ -77,7 +77,8 @@ public struct SettingsCommand: Sendable {
             return CommandExit.success
         } catch {
             let failure = CommandFailure(error)
-            for message in failure.messages { console.show(message: "\(program): \(message)") }
+            let isChange = arguments.first.map(CommandDefinition.namesOfChanges.contains) ?? false
+            for message in failure.messages(ofChange: isChange) { console.show(message: "\(program): \(message)") }
             return failure.code
         }
     }

@@ -76,10 +76,24 @@ extension ValidValues {
     /// The valid values, if they are listed; `nil` for other types.
     var list: [Value]? { self as? [Value] ?? (self as? any ListedValues)?.anyList as? [Value] }
 
+    /// What a message calls these values, and a value that is none of them.
+    var words: RangeWords {
+        (self as? any LimitedValues)?.rangeWords
+            ?? RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)")
+    }
+
     /// The valid values as they are written in source; limits that are durations as they are written in overrides.
     var sourceText: String {
         (self as? any LimitedValues)?.sourceText ?? "\(self)"
     }
+}
+
+/// The words of a message for the values of a range, and for a value that is not in it.
+struct RangeWords: Sendable {
+    /// Such as `outside 1...5`.
+    var outside: String
+    /// Such as `in 1...5`.
+    var inside: String
 }
 
 /// A collection of the standard library.
@@ -97,6 +111,11 @@ private protocol LimitedValues {
     /// ``RangeLimits`` of the type of its values.
     var anyLimits: Any { get }
     var sourceText: String { get }
+    var rangeWords: RangeWords { get }
+}
+
+extension LimitedValues {
+    var rangeWords: RangeWords { RangeWords(outside: "outside \(sourceText)", inside: "in \(sourceText)") }
 }
 
 extension ClosedRange: LimitedValues {
@@ -112,16 +131,25 @@ extension Range: LimitedValues {
 extension PartialRangeFrom: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: lowerBound, upper: nil) }
     fileprivate var sourceText: String { "\(written(lowerBound))..." }
+    fileprivate var rangeWords: RangeWords {
+        RangeWords(outside: "below \(written(lowerBound))", inside: "of at least \(written(lowerBound))")
+    }
 }
 
 extension PartialRangeThrough: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound) }
     fileprivate var sourceText: String { "...\(written(upperBound))" }
+    fileprivate var rangeWords: RangeWords {
+        RangeWords(outside: "above \(written(upperBound))", inside: "of at most \(written(upperBound))")
+    }
 }
 
 extension PartialRangeUpTo: LimitedValues {
     fileprivate var anyLimits: Any { RangeLimits(lower: nil, upper: upperBound, isUpperExcluded: true) }
     fileprivate var sourceText: String { "..<\(written(upperBound))" }
+    fileprivate var rangeWords: RangeWords {
+        RangeWords(outside: "not less than \(written(upperBound))", inside: "less than \(written(upperBound))")
+    }
 }
 
 /// Returns the limit of a range, for people.

@@ -165,9 +165,9 @@ struct KindsTests {
             reporter.errors.prefix(7).map(\.fact) == [
                 "the value is outside 1...5",
                 "the value is outside 1..<5",
-                "the value is outside 1...",
-                "the value is outside ...5",
-                "the value is outside ..<5",
+                "the value is below 1",
+                "the value is above 5",
+                "the value is not less than 5",
                 "the value is outside 0.0...1.0",
                 "the value is outside a...f",
             ]

@@ -160,7 +160,7 @@ struct FleetTests {
         try await withTemporaryDirectory { home in
             let program = try ExampleProgram("stored-settings", arguments, home: home)
             #expect(await program.exitCode() == 64)
-            #expect(try program.errors.contains("Nothing is changed."))
+            #expect(try program.errors.contains(". ") && !program.errors.contains("Nothing is changed."))
         }
     }
 

@@ -47,7 +47,7 @@ struct ToolTests {
             (["set", "retries", "11"], Int32(65), "the value is outside 0...10"),
             (["get", "retrys"], 64, "Did you mean 'retries'?"),
             (["import", "/missing"], 66, "/missing cannot be read"), (["get", "token", "--reveal"], 1, ""),
-            (["get", "token"], 64, "Add --reveal"), ([], 64, "Usage: tool config COMMAND"),
+            (["get", "token"], 1, ""), ([], 64, "Usage: tool config COMMAND"),
         ]
     )
     func misusing(arguments: [String], code: Int32, message: String) async throws {

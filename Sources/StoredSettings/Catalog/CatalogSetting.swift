@@ -17,7 +17,9 @@ extension Setting: CatalogSetting {
 
     package var summary: (layer: SettingsLayer, text: String) {
         let explanation = explain()
-        return (explanation.layer, explanation.description)
+        let old = engine.ignoredOldKey(of: box.key.storedKeys)
+        let warning = old.map { box.naming(SettingsError.ignoredOldKey($0, of: key), as: .oldKeyIgnored) }
+        return (explanation.layer, explanation.description + (warning.map { "; \($0.message)" } ?? ""))
     }
 
     package var overrideNames: [String] { box.quietOverrideReadings.map(\.source) }
@@ -29,32 +31,64 @@ extension Setting: CatalogSetting {
     }
 
     package func set(text: String) throws {
-        try set(value(ofText: text))
+        var base: Value?
+        let value = try value(ofText: text) {
+            let value = box.valueBeneathOverrides
+            base = value
+            return value
+        }
+        // A whole value can be stored while the settings file is malformed.
+        guard let base else { return try set(value) }
+        do {
+            try suite.transaction { transaction in
+                // Another process may have changed a member that the text lacks.
+                let current = usableValue(in: transaction) ?? base
+                try transaction.set(self.value(ofText: text) { current }, for: self)
+            }
+        } catch {
+            throw unsaved(error)
+        }
+    }
+
+    private func usableValue(in transaction: SettingsTransaction) -> Value? {
+        do {
+            return try transaction.value(of: self)
+        } catch {
+            // The stored value cannot be decoded, and is replaced.
+            return nil
+        }
     }
 
     package func storedValue(ofText text: String) throws -> StoredValue? {
-        try box.encode(value(ofText: text))
+        try box.encode(value(ofText: text) { box.valueBeneathOverrides })
     }
 
-    private func value(ofText text: String) throws -> Value {
-        do {
-            return try box.value(ofText: text)
-        } catch {
-            var error = box.naming(box.shown(error, as: .invalidValue), as: .invalidValue)
-            error.consequence = "the setting keeps the value it had"
-            if error.remedy.isEmpty { error.remedy = "use \(box.validForm)" }
-            throw error
+    private func value(ofText text: String, over base: @escaping () -> Value) throws -> Value {
+        try refusing("use \(box.validForm())") {
+            guard !box.key.metadata.traits.isSecret || text != SettingTraits.redactedText else {
+                throw SettingsError.placeholder
+            }
+            do {
+                return try box.value(ofText: text, over: base)
+            } catch {
+                throw box.shown(error, as: .invalidValue)
+            }
         }
     }
 
     package func check(_ stored: StoredValue) throws {
         try stored.checkStorable(forKey: key)
+        _ = try refusing("use \(box.validForm(inJSON: true))") { try box.decode(stored) }
+    }
+
+    /// Converts a value that is to be stored; an error says that nothing has changed.
+    private func refusing(_ remedy: @autoclosure () -> String, _ convert: () throws -> Value) throws -> Value {
         do {
-            _ = try box.decode(stored)
+            return try convert()
         } catch {
             var error = box.naming(error, as: .invalidValue)
             error.consequence = "the setting keeps the value it had"
-            if error.remedy.isEmpty { error.remedy = "use \(box.validForm)" }
+            if error.remedy.isEmpty { error.remedy = remedy() }
             throw error
         }
     }
@@ -97,6 +131,19 @@ extension Setting: CatalogSetting {
 
     package func makeStoredValues() -> any StoredValueIterator {
         EncodedValues(self)
+    }
+}
+
+extension SettingBox {
+    /// The value without overrides, as an update receives it, or the one that is used instead of an unusable stored one.
+    fileprivate var valueBeneathOverrides: Value {
+        let stored = storedValue
+        do {
+            if let stored { return try decode(stored) }
+        } catch {
+            if let lastGood = stored.flatMap({ lastGoodReading(insteadOf: $0) }) { return lastGood.value }
+        }
+        return fallbackReading(isReported: false, hasStoredValue: stored != nil).value
     }
 }
 

@@ -16,7 +16,7 @@ extension SettingsValidationError: CustomStringConvertible {
 }
 
 extension SettingsCatalog {
-    /// The treatment of keys and of variables that belong to no setting.
+    /// The treatment of keys and of variables that belong to no setting, and of members that a structure does not have.
     public enum UnknownKeys: Sendable, Hashable {
         /// It is an error.
         case reject
@@ -33,18 +33,22 @@ extension SettingsCatalog {
     /// ```
     ///
     /// Problems are: a file that cannot be read; a value that its type, its range or its validator rejects, whether it is used
-    /// or hidden by another layer; a key that no declaration has; a variable that has the prefix of a suite and belongs to no
-    /// setting; and declarations that contradict each other. Values of deprecated settings, and of old keys beside new ones, are
-    /// warnings: they are reported to the reporter of the suite.
+    /// or hidden by another layer; a key that no declaration has; a member of a structure that its type ignores; a variable that
+    /// has the prefix of a suite and belongs to no setting; and declarations that contradict each other. Values of deprecated
+    /// settings, and of old keys beside new ones, are warnings: they are reported to the reporter of the suite. So is a missing
+    /// file whose values are known, which the next checkpoint writes again.
     ///
     /// A suite that several catalogs share is validated by one of them with all settings, or with `.accept`. Run a
     /// ``SettingsMigrator`` with a record key of its own before. Validation reads the values, and blocks only as reading does.
     ///
-    /// - Parameter unknownKeys: What unknown keys and variables mean.
+    /// - Parameter unknownKeys: What unknown keys, members and variables mean.
     /// - Throws: ``SettingsValidationError`` when there is a problem.
     public func validate(unknownKeys: UnknownKeys = .reject) throws {
         let problems = check(unknownKeys)
-        for (suite, warning) in problems.warnings { suite.reporter.report(warning) }
+        // The read that finds a missing file has reported that.
+        for (suite, warning) in problems.warnings where !warning.isCorrectedByCheckpoint {
+            suite.reporter.report(warning)
+        }
         guard problems.errors.isEmpty else { throw SettingsValidationError(problems: problems.errors) }
     }
 
@@ -83,24 +87,27 @@ extension SettingsCatalog {
     private func check(_ unknownKeys: UnknownKeys) -> (errors: [SettingsError], warnings: [Warning]) {
         var errors = conflicts
         var warnings: [Warning] = []
+        var unknown: [Warning] = []
         for suite in suites {
             // The contents are read first, so that the store knows whether it can.
             let contents = suite.engine.contents()
             for setting in self where setting.suite == suite {
                 errors += setting.findProblems()
+                if unknownKeys != .accept { unknown += setting.base.unknownMembers().map { (suite, $0) } }
                 warnings += setting.warnings(in: contents).map { (suite, $0) }
             }
         }
-        var unknown: [Warning] = []
         for suite in stores {
             errors += suite.engine.requirementErrors(for: settings(of: suite).map(\.key))
             let contents = suite.engine.contents()
-            if let problem = suite.engine.store.problem {
+            let problem = suite.engine.store.problem
+            if let problem, !problem.isCorrectedByCheckpoint {
                 errors.append(suite.naming(problem.ifContinued))
-            } else {
-                let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
-                unknown += suite.unknownKeys(in: contents, among: keys).map { (suite, $0) }
+                continue
             }
+            if let problem { warnings.append((suite, suite.naming(problem))) }
+            let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
+            unknown += suite.unknownStoredKeys(in: contents, among: keys).map { (suite, $0) }
         }
         for suite in suites {
             guard let snapshot = suite.layers?.snapshot else { continue }
@@ -181,29 +188,45 @@ extension AnySetting {
 }
 
 extension SettingsSuite {
-    /// The errors of keys in a file of a layer that no declaration has.
+    /// The errors of keys in a file or a suite of a layer that no declaration has.
     fileprivate func unknownKeys(in document: LayerDocument, among known: [String]) -> [SettingsError] {
-        let candidates = known.filter { document.contents[$0] == nil }
-        return document.contents.keys.filter { !known.contains($0) }.sorted()
-            .map { key in
-                var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: candidates))
-                error.location = document.location(ofValueForKey: key)
-                return naming(error)
-            }
+        unknownKeys(in: document.contents, among: known, except: document.recordKeys) {
+            document.location(ofValueForKey: $0)
+        }
     }
 
     /// The errors of stored keys that no declaration has.
-    fileprivate func unknownKeys(in contents: [String: StoredValue], among known: [String]) -> [SettingsError] {
-        let records = engine.recordKeys.withLock(\.self)
-        let unknown = contents.keys.filter { !known.contains($0) && !records.contains($0) }
+    fileprivate func unknownStoredKeys(in contents: [String: StoredValue], among known: [String]) -> [SettingsError] {
+        unknownKeys(in: contents, among: known, except: engine.recordKeys.withLock(\.self)) {
+            (engine.store as? any LocatingStore)?.location(ofValueForKey: $0)
+        }
+    }
+
+    private func unknownKeys(
+        in contents: [String: StoredValue],
+        among known: [String],
+        except records: Set<String>,
+        location: (String) -> SettingsError.Location?
+    ) -> [SettingsError] {
         // A key that has a value is not the one that was meant.
         let candidates = known.filter { contents[$0] == nil }
-        return unknown.sorted()
+        return contents.keys.filter { !known.contains($0) && !records.contains($0) }.sorted()
             .map { key in
                 var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: candidates))
-                error.location = (engine.store as? any LocatingStore)?.location(ofValueForKey: key)
+                error.location = location(key)
                 return naming(error)
             }
+    }
+}
+
+extension LayerDocument {
+    /// The keys of records of migrations, which another program has stored.
+    fileprivate var recordKeys: Set<String> {
+        guard case .suite(let suite) = origin else { return [SettingsMigrator.defaultRecordKey] }
+        let keys = suite.engine.recordKeys.withLock(\.self)
+        guard let group = suite.group else { return keys }
+        // A group that another process has migrated has a record of its own, too.
+        return Set(keys.compactMap(group.relative)).union([SettingsMigrator.defaultRecordKey])
     }
 }
 

@@ -107,6 +107,9 @@ extension CommandDefinition {
     /// All options, with the one that every command has.
     var allOptions: [Option] { options + [.help] }
 
+    /// The names of the commands that change values.
+    static let namesOfChanges = ["set", "unset", "import", "edit"]
+
     /// The same command for one or all of several suites.
     var limitedToSuite: CommandDefinition {
         var command = self

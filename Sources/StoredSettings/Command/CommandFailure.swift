@@ -77,6 +77,8 @@ package struct CommandFailure: Error {
     package let code: Int32
     /// What happened, with the consequence and the fix; empty if there is nothing to say.
     package let messages: [String]
+    /// The messages of a command that was to change values; `nil` if they are the same.
+    private let messagesOfChange: [String]?
 
     package init(_ code: Int32, _ messages: String...) {
         self.init(code, messages: messages)
@@ -85,6 +87,25 @@ package struct CommandFailure: Error {
     package init(_ code: Int32, messages: [String]) {
         self.code = code
         self.messages = messages
+        messagesOfChange = nil
+    }
+
+    /// Creates a failure before anything was changed, which is worth saying only of a command that changes values.
+    ///
+    /// - Parameters:
+    ///   - code: The exit code.
+    ///   - fact: What is wrong.
+    ///   - fix: What to do instead.
+    init(_ code: Int32, fact: String, fix: String) {
+        let end = fix.hasSuffix("?") || fix.hasSuffix(".") ? fix : fix + "."
+        self.code = code
+        messages = ["\(fact). \(end)"]
+        messagesOfChange = ["\(fact). Nothing is changed. \(end)"]
+    }
+
+    /// Returns the messages for a command that changes values, or for one that does not.
+    func messages(ofChange isChange: Bool) -> [String] {
+        isChange ? messagesOfChange ?? messages : messages
     }
 
     /// The failure that an error means.
@@ -98,7 +119,7 @@ package struct CommandFailure: Error {
         case let error as SystemError:
             self.init(CommandExit.input, "\(error). The command stopped there. Check the file and the disk.")
         case is CancellationError:
-            self.init(CommandExit.temporary, "the command was canceled. Nothing is changed. Run it again.")
+            self.init(CommandExit.temporary, fact: "the command was canceled", fix: "Run it again")
         default: self.init(CommandExit.software, "an error of type \(type(of: error)). The command stopped there.")
         }
     }
@@ -110,7 +131,7 @@ package struct CommandFailure: Error {
     ///   - fix: What to type instead.
     /// - Returns: The failure.
     package static func usage(_ fact: String, fix: String) -> CommandFailure {
-        CommandFailure(CommandExit.usage, "\(fact). Nothing is changed. \(fix)" + (fix.hasSuffix("?") ? "" : "."))
+        CommandFailure(CommandExit.usage, fact: fact, fix: fix)
     }
 }
 

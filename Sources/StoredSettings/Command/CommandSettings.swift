@@ -101,6 +101,23 @@ package struct CommandSettings: Sendable {
         return setting
     }
 
+    /// Returns the setting that had a key before it was renamed; `nil` if there is none, or a setting has the key now.
+    func setting(forOldKey key: String) throws -> AnySetting? {
+        let found = settings(withOldKey: key)
+        guard found.count <= 1 else {
+            throw CommandFailure.usage(
+                "several suites have a setting with the old key '\(key)'",
+                fix: suiteOption(among: found.suites)
+            )
+        }
+        return found.first
+    }
+
+    private func settings(withOldKey key: String) -> [AnySetting] {
+        guard !declared.contains(where: { $0.key == key }) else { return [] }
+        return declared.filter { $0.base.storedKeys.old.contains(key) }
+    }
+
     /// Returns the setting with a key, which may have neither a declaration nor a value if no setting has a declaration.
     func settableSetting(forKey key: String) throws -> AnySetting {
         guard let undeclared else { return try setting(forKey: key) }
@@ -115,6 +132,9 @@ package struct CommandSettings: Sendable {
 
     /// The failure of a key that no setting has.
     func unknown(_ key: String) -> CommandFailure {
+        if let renamed = settings(withOldKey: key).first {
+            return .usage("the setting '\(key)' is now called '\(renamed.key)'", fix: "Use '\(renamed.key)'")
+        }
         let keys = all.map(\.key)
         let similar = Similarity.best(for: key, among: keys).map { "Did you mean '\($0)'?" }
         guard let undeclared else {
@@ -127,8 +147,8 @@ package struct CommandSettings: Sendable {
         if keys.isEmpty, let problem = undeclared.suite.engine.store.problem {
             return CommandFailure(undeclared.suite.naming(problem))
         }
-        let fix = similar ?? "The command 'list' shows all keys."
-        return CommandFailure(CommandExit.noValue, "there is no value for '\(key)'. Nothing is changed. \(fix)")
+        let fix = similar ?? "The command 'list' shows all keys"
+        return CommandFailure(CommandExit.noValue, fact: "there is no value for '\(key)'", fix: fix)
     }
 
     /// The stored keys of a suite that no setting has, except those of records of migrations, sorted.
@@ -155,14 +175,15 @@ package struct CommandSettings: Sendable {
 
     /// Returns everything that is wrong with stored and overridden values.
     ///
-    /// Without declarations, that is only the error that prevents reading the file.
+    /// Without declarations, that is only the error that prevents reading the file, or a warning that the file is missing.
     func findProblems(
         unknownKeys: SettingsCatalog.UnknownKeys
     ) -> (errors: [SettingsError], warnings: [SettingsError]) {
         guard let undeclared else { return catalog.findProblems(unknownKeys: unknownKeys) }
         // The contents are read first, so that the store knows whether it can.
         _ = undeclared.suite.engine.contents()
-        return (undeclared.suite.engine.store.problem.map { [undeclared.suite.naming($0)] } ?? [], [])
+        guard let problem = undeclared.suite.engine.store.problem.map(undeclared.suite.naming) else { return ([], []) }
+        return problem.isCorrectedByCheckpoint ? ([], [problem]) : ([problem], [])
     }
 
     /// Throws if no value is known because the file cannot be read.

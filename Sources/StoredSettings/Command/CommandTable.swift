@@ -51,7 +51,7 @@ extension CommandDefinition {
             summary: "Check all stored values and all overrides, and print every problem",
             discussion: """
                 Problems are printed to standard error, and the exit code is then 78. Warnings are printed, too. An unknown \
-                key is one that no setting has.
+                key is one that no setting has, or the name of a member that a structure does not have.
                 """,
             options: [.json, .unknownKeys],
             body: .immediate { try $0.validate() }
@@ -100,7 +100,7 @@ extension CommandDefinition {
                 All values are checked first. Those of one suite are stored in one transaction, so either all of them are \
                 stored or none. With --stdin, the value is standard input without its last line feed, so a secret is not \
                 visible in the list of processes or in the history of the shell. On a terminal, it is one line, and \
-                that of a secret is not shown.
+                that of a secret is not shown. Of a structure, some members are enough: limits=burst=5 keeps the others.
                 """,
             options: [.standardInput],
             operands: .values,
@@ -111,7 +111,8 @@ extension CommandDefinition {
             forms: ["KEY…"],
             summary: "Remove stored values, so that the defaults are used",
             discussion: """
-                The values of one suite are removed in one transaction. A stored key that no setting has can be removed, too.
+                The values of one suite are removed in one transaction. A stored key that no setting has can be removed, too, \
+                and so can the value under the old key of a renamed setting.
                 """,
             operands: .someKeys,
             body: .suspending { try await $0.unset() }
@@ -183,7 +184,7 @@ extension CommandDefinition.Option {
     )
     package static let standardInput = Self(name: "--stdin", summary: "Read the value from standard input")
     package static let allValues = Self(name: "--all", summary: "Print the values in use, with overrides and defaults")
-    package static let force = Self(name: "--force", summary: "Include stored keys that no setting has")
+    package static let force = Self(name: "--force", summary: "Include keys and members that no setting has")
     package static let replace = Self(name: "--replace", summary: "Remove the values that the object does not contain")
     package static let markdown = Self(
         name: "--markdown",

@@ -35,7 +35,7 @@ extension CommandInvocation {
             } catch {
                 let failure = CommandFailure(error)
                 guard console.isInputTerminal, console.isErrorTerminal else { throw failure }
-                for message in failure.messages { console.show(message: "\(program): \(message)") }
+                for message in failure.messages(ofChange: true) { console.show(message: "\(program): \(message)") }
                 console.writeError("Edit again? [Y/n] ")
                 let answer = console.readAnswer()?.lowercased()
                 if CaughtSignals.number != 0 {
@@ -46,7 +46,7 @@ extension CommandInvocation {
                     throw CommandFailure(failure.code, "The edited values are not stored.")
                 }
                 // The person knows of the other change now.
-                if failure.code == CommandExit.temporary { contents = settings.suites.map { $0.engine.contents() } }
+                if failure.code == CommandExit.temporary { contents = settings.suites.map(values).map(\.contents) }
             }
         }
     }
@@ -191,7 +191,10 @@ extension CommandInvocation {
         guard code == 0 else {
             throw CommandFailure(
                 CommandExit.unavailable,
-                "the editor '\(editor)' ended with code \(code). Nothing is changed. Set EDITOR to one that works."
+                """
+                the editor '\(editor)' ended with code \(code). Nothing is changed. Run the command again, or set EDITOR to \
+                another editor.
+                """
             )
         }
     }

@@ -3,7 +3,13 @@
 extension CommandInvocation {
     /// Prints all settings.
     package func list() throws {
-        if has(.keys) { return try console.show(lines: settings.all.map { shown($0.key) }) }
+        if has(.keys) {
+            let keys = settings.all.map(\.key)
+            guard !has(.json) else {
+                return try console.show(json: StoredValue.array(keys.map(StoredValue.string)).prettyJSON)
+            }
+            return try console.show(lines: keys.map(shown))
+        }
         if has(.json) { return try console.show(json: StoredValue.array(settings.all.map(\.jsonObject)).prettyJSON) }
         var table = TerminalTable(
             header: settings.isDeclared ? ["KEY", "VALUE", "LAYER", "HELP"] : ["KEY", "TYPE", "VALUE"]
@@ -29,7 +35,7 @@ extension CommandInvocation {
     package func get() throws {
         let setting = try settings.setting(forKey: operands[0])
         let current = setting.base.current
-        guard !setting.isSecret && !current.isFromSecretFile || has(.reveal) else {
+        guard current.value == nil || !setting.isSecret && !current.isFromSecretFile || has(.reveal) else {
             throw CommandFailure.usage("the value of '\(setting.key)' is secret", fix: "Add --reveal to print it")
         }
         let value = current.value

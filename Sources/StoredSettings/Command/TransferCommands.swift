@@ -34,7 +34,8 @@ extension CommandInvocation {
 
     /// Returns the values of a suite, as the options choose them.
     func values(of suite: SettingsSuite) -> ExportedValues {
-        let contents = suite.engine.contents()
+        // Not the values that are used while a requirement is not met: these are not stored.
+        let contents = suite.engine.uncheckedContents()
         var exported = ExportedValues(contents: contents)
         for setting in settings.settings(of: suite) {
             let stored = setting.base.storedKeys.value { contents[$0] }
@@ -137,8 +138,10 @@ extension CommandInvocation {
             for (key, value) in values.sorted(by: { $0.key < $1.key }) {
                 do {
                     if let setting = own.first(where: { $0.accepts(key, among: values) }) {
-                        try setting.checkImported(value)
+                        try setting.checkImported(value, acceptsUnknownMembers: has(.force))
                         edits.add(value, for: setting)
+                    } else if let setting = own.first(where: { $0.base.storedKeys.old.contains(key) }) {
+                        throw SettingsError.importedOldKey(key, of: setting.key)
                     } else if !settings.recordKeys(of: suite, in: [key]).isEmpty {
                         // The next migration would fail with anything else.
                         _ = try value.as([String].self)
@@ -182,16 +185,17 @@ extension AnySetting {
         self.key == key || values[self.key] == nil && base.storedKeys.old.first { values[$0] != nil } == key
     }
 
-    fileprivate func checkImported(_ value: StoredValue) throws {
+    fileprivate func checkImported(_ value: StoredValue, acceptsUnknownMembers: Bool) throws {
         if isSecret, value == .string(SettingTraits.redactedText) {
-            throw SettingsError(
-                .invalidValue,
-                fact: "the value stands for a secret that is not shown",
-                remedy: "put the secret in its place, or remove the key",
-                key: key
-            )
+            var error = SettingsError.placeholder
+            error.remedy += ", or remove the key"
+            error.key = key
+            throw error
         }
         try base.check(value)
+        guard !acceptsUnknownMembers, var error = base.unknownMembers(in: value).first else { return }
+        error.remedy += ", or add --force to store it nevertheless"
+        throw error
     }
 }
 
@@ -224,6 +228,16 @@ extension [String: StoredValue] {
 }
 
 extension SettingsError {
+    /// The error of an old key that stands beside a key that takes precedence over it.
+    fileprivate static func importedOldKey(_ old: String, of key: String) -> SettingsError {
+        SettingsError(
+            .unknownKey,
+            fact: "this is an old key of '\(key)', which has another value here",
+            remedy: "remove it, or rename it to '\(key)' and remove the other value",
+            key: old
+        )
+    }
+
     fileprivate static func notImported(_ key: String, similar: String?) -> SettingsError {
         let other = "remove it, or add --force to store it nevertheless"
         return SettingsError(

@@ -28,7 +28,11 @@ extension CommandInvocation {
             let owners = settings.suites.filter { suite in
                 settings.undeclaredKeys(of: suite, in: [key]) == [key] && suite.contains(key)
             }
-            if settings.all.contains(where: { $0.key == key }) || owners.isEmpty {
+            if let renamed = try settings.setting(forOldKey: key) {
+                // Validation recommends to remove a value under an old key that another one hides.
+                edits.add([(key, nil)], in: renamed.suite)
+                if !renamed.suite.contains(renamed.key) { changed.append(renamed) }
+            } else if settings.all.contains(where: { $0.key == key }) || owners.isEmpty {
                 let setting = try settings.setting(forKey: key)
                 edits.add(nil, for: setting)
                 changed.append(setting)
@@ -43,12 +47,14 @@ extension CommandInvocation {
     /// Says when the stored value, or the default after its removal, is not the value that programs use.
     private func showEffect(on setting: AnySetting) {
         let used = setting.base.summary
-        if used.layer != .store, used.layer != .default, used.layer != .fallback {
+        if used.layer.hidesStore {
             console.show(message: "\(program): '\(setting.key)' is changed, but another layer hides it: \(used.text)")
         }
         if setting.traits.requiresRestart {
             console.show(
-                message: "\(program): '\(setting.key)' is changed. Programs use that after a restart. Start them again."
+                message: """
+                    \(program): '\(setting.key)' is changed. A program that is running uses the new value after a restart.
+                    """
             )
         }
     }
@@ -63,6 +69,10 @@ extension CommandInvocation {
         }
         let isPair = operands.count == 2 && (hasSetting(operands[0]) || operands[0].signs.isEmpty)
         if isPair { return [(try settings.settableSetting(forKey: operands[0]), operands[1])] }
+        if operands.count > 2, operands[0].signs.isEmpty, operands[1].signs.isEmpty {
+            // The further words may be part of a secret.
+            throw wrongCount("more than one value follows '\(try settings.settableSetting(forKey: operands[0]).key)'")
+        }
         let assignments = try operands.map(assignment)
         var keys: Set<String> = []
         for (setting, _) in assignments where !keys.insert(setting.key).inserted {

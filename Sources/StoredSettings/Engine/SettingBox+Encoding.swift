@@ -32,7 +32,13 @@ extension SettingBox {
 
     /// An error of a conversion or a validator, without their texts if the setting is secret.
     func shown(_ error: any Error, as code: SettingsError.Code) -> SettingsError {
-        let error = SettingsError.wrapping(error, as: code)
+        var error = SettingsError.wrapping(error, as: code)
+        // The type may have more values than the setting accepts.
+        if error.path.isEmpty, [.typeMismatch, .invalidValue].contains(error.code),
+            let choices = key.validator.valid?.choiceTexts
+        {
+            error.remedy = "use one of \(choices.joined(separator: ", "))"
+        }
         return metadata.traits.isSecret ? error.withoutUserText : error
     }
 

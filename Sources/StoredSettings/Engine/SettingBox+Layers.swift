@@ -148,11 +148,12 @@ extension SettingBox {
             return LayerReading(layer: layer, source: source, result: .success(value), stored: stored)
         } catch {
             var problem = shown(error, as: .invalidValue)
+            if isUnexpectedNull(stored) { problem.remedy = SettingsError.removeMember }
             problem.location = document.location(ofValueForKey: name)
             (problem.key, problem.suite) = (key.name, suiteName)
             problem.consequence = "it is ignored, and the next layer is used"
             let correction = problem.remedy.replacing("assign", with: "use", maxReplacements: 1)
-            problem.remedy = "correct it there: " + (correction.isEmpty ? "use \(validForm)" : correction)
+            problem.remedy = "correct it there: " + (correction.isEmpty ? "use \(validForm(inJSON: true))" : correction)
             return LayerReading(layer: layer, source: source, result: .failure(problem))
         }
     }

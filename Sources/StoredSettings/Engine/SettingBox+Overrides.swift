@@ -93,8 +93,15 @@ extension SettingBox {
     }
 
     /// Converts and checks a text, as that of an environment variable.
-    func value(ofText text: String) throws -> Value {
-        let value = try decoded([text])
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - base: Returns the value that has the members that the text lacks; `nil` for an override, which takes those that the
+    ///     type requires from the default.
+    /// - Returns: The value.
+    /// - Throws: ``SettingsError`` when the text is no valid value.
+    func value(ofText text: String, over base: (() -> Value)? = nil) throws -> Value {
+        let value = try decoded([text], over: base)
         try key.validate(value)
         return value
     }
@@ -109,10 +116,12 @@ extension SettingBox {
     ///
     /// A setting of a single value uses the last string. A setting of a list uses all strings, so each must be usable.
     ///
-    /// - Parameter texts: A string for each occurrence of the flag; `nil` where no value followed.
+    /// - Parameters:
+    ///   - texts: A string for each occurrence of the flag; `nil` where no value followed.
+    ///   - base: See ``value(ofText:over:)``.
     /// - Returns: The value of the setting.
     /// - Throws: ``SettingsError`` when the type can read no interpretation of the strings.
-    private func decoded(_ texts: [String?]) throws -> Value {
+    private func decoded(_ texts: [String?], over base: (() -> Value)? = nil) throws -> Value {
         guard let last = texts.last ?? nil else { throw SettingsError.invalidValue("no value follows it") }
         // A setting of any stored value would accept every string as it is, and could never receive a number.
         if Value.self is StoredValue.Type || Value.self is StoredValue?.Type {
@@ -121,27 +130,41 @@ extension SettingBox {
         var failures: [SettingsError] = []
         // If the flag occurs several times, an array of JSON is one part of the list.
         let values = OverrideText.values(of: last).filter { texts.count == 1 || $0.kind != .array }
-        if let value = firstDecoded(values, &failures) { return value }
+        if let value = firstDecoded(values, &failures, { try convertOverride($0, over: base) }) { return value }
         if texts.count > 1 {
-            if !texts.contains(nil), let value = try decodedList(texts.compactMap { $0 }, &failures) { return value }
+            if !texts.contains(nil), let value = try decodedList(texts.compactMap { $0 }, over: base, &failures) {
+                return value
+            }
             for text in texts.dropLast() { _ = try decoded([text]) }
         }
-        if let value = try decodedList([last], &failures) { return value }
+        if let value = try decodedList([last], over: base, &failures) { return value }
         // An empty string has no parts. Its first interpretation is the string itself, and that error says that it is empty.
         if last.isEmpty, let first = failures.first { throw first.ofEmptyText }
         throw SettingsError.mostSpecific(of: failures)
     }
 
-    private func decodedList(_ texts: [String], _ failures: inout [SettingsError]) throws -> Value? {
-        try firstDecoded(OverrideText.lists(of: texts), &failures)
-            ?? firstDecoded(OverrideText.dictionaries(of: texts), &failures)
+    private func decodedList(
+        _ texts: [String],
+        over base: (() -> Value)?,
+        _ failures: inout [SettingsError]
+    ) throws -> Value? {
+        func convert(_ candidate: StoredValue) throws -> Value { try convertOverride(candidate, over: base) }
+        return try firstDecoded(OverrideText.lists(of: texts), &failures, convert)
+            ?? firstDecoded(OverrideText.dictionaries(of: texts), &failures) { pairs in
+                guard let base, let value = try merged(pairs, into: base) else { return try convert(pairs) }
+                return value
+            }
     }
 
     /// Returns the first candidate that the type can read.
-    private func firstDecoded(_ candidates: [StoredValue], _ failures: inout [SettingsError]) -> Value? {
+    private func firstDecoded(
+        _ candidates: [StoredValue],
+        _ failures: inout [SettingsError],
+        _ convert: (StoredValue) throws -> Value
+    ) -> Value? {
         for candidate in candidates {
             do {
-                return try convertOverride(candidate)
+                return try convert(candidate)
             } catch {
                 failures.append(.wrapping(error, as: .invalidValue))
             }
@@ -150,15 +173,62 @@ extension SettingBox {
     }
 
     /// Decodes an override over the default, not over the stored value: an override hides the layers below it.
-    private func convertOverride(_ candidate: StoredValue) throws -> Value {
+    ///
+    /// A text that is to be stored is decoded over the value beneath the overrides. If it lacks a member that the type requires,
+    /// it is a part, and all members that it lacks are those of that value.
+    private func convertOverride(_ candidate: StoredValue, over base: (() -> Value)?) throws -> Value {
         do {
             return try key.conversion.decode(candidate)
         } catch {
             // An empty string is an empty dictionary. It must not hide the stored value by the default.
             guard candidate != [:] else { throw error }
-            let value = try key.conversion.decode(candidate, after: error) { key.defaultValue }
+            // Only a part needs the other value.
+            var start: Value?
+            let value = try key.conversion.decode(candidate, after: error) {
+                let value = base?() ?? key.defaultValue
+                start = value
+                return value
+            }
             try checkNames(in: candidate, against: value)
-            return value
+            guard base != nil, let start else { return value }
+            return completed(candidate, from: start) ?? value
+        }
+    }
+
+    /// Returns a structure with the members that pairs name; `nil` for a value of another kind.
+    private func merged(_ pairs: StoredValue, into base: () -> Value) throws -> Value? {
+        guard Value.self is any Decodable.Type, Self.isStructure(key.defaultValue) else { return nil }
+        let start = base()
+        guard Self.isStructure(start), let value = completed(pairs, from: start) else { return nil }
+        try checkNames(in: pairs, against: value)
+        return value
+    }
+
+    /// Whether a value, or the value inside an optional, has members with fixed names.
+    private static func isStructure(_ value: Value) -> Bool {
+        var mirror = Mirror(reflecting: value)
+        if mirror.displayStyle == .optional {
+            // An optional without a value may contain a structure.
+            guard let inner = mirror.children.first else { return true }
+            mirror = Mirror(reflecting: inner.value)
+        }
+        return mirror.displayStyle == .struct || mirror.displayStyle == .class
+    }
+
+    /// Returns a part with all members of a value that it lacks; `nil` if that is no value.
+    private func completed(_ part: StoredValue, from value: Value) -> Value? {
+        guard case .dictionary(let given) = part, case .dictionary(let members)? = encoded(value) else { return nil }
+        let whole = StoredValue.dictionary(members.merging(given) { $1 })
+        do {
+            do {
+                return try key.conversion.decode(whole)
+            } catch {
+                // A part of a part.
+                return try key.conversion.decode(whole, after: error) { value }
+            }
+        } catch {
+            // An enum has one member at a time.
+            return nil
         }
     }
 
@@ -167,12 +237,16 @@ extension SettingBox {
     /// A type ignores names that it does not know. So with a mistyped name the value would be the default, and would hide the
     /// stored value.
     private func checkNames(in candidate: StoredValue, against value: Value) throws {
-        guard case .dictionary(let given) = candidate, case .dictionary(let parts)? = encoded(value) else { return }
-        // A part that is null can be omitted from the encoded value.
-        guard given.contains(where: { parts[$0.key] == nil && $0.value.kind != .null }) else { return }
-        var error = SettingsError.invalidValue("it contains a name that is not the name of a part")
-        // The encoded value has no names of parts that are nil, so the list may be incomplete.
-        error.remedy = "use only names of its parts, such as \(parts.keys.sorted().prefix(10).joined(separator: ", "))"
+        guard case .dictionary(let given) = candidate, case .dictionary(let members)? = encoded(value) else { return }
+        // A member that is null can be omitted from the encoded value.
+        let unknown = given.keys.filter { members[$0] == nil && given[$0]?.kind != .null }.sorted()
+        guard let name = unknown.first else { return }
+        var error = SettingsError.invalidValue("the setting has no member '\(name)'")
+        let similar = Similarity.best(for: name, among: members.keys.filter { given[$0] == nil })
+        // The encoded value has no members that are nil, so the list may be incomplete.
+        let names = members.keys.sorted().prefix(10).joined(separator: ", ")
+        error.remedy =
+            similar.map { "use '\($0)' if that is meant" } ?? "use only names of its members, such as \(names)"
         throw error
     }
 
@@ -213,7 +287,7 @@ extension SettingBox {
         // The remedy of a value outside a range is to assign another one.
         let correction =
             cause.remedy.isEmpty
-            ? "\(verb) \(validForm)"
+            ? "\(verb) \(validForm())"
             : cause.remedy.replacing("assign a value", with: "\(verb) a value", maxReplacements: 1)
         var error = SettingsError(
             cause.code,
@@ -234,67 +308,12 @@ extension SettingBox {
         key.validator.valid?.choiceTexts ?? (key.hasOwnConversion ? Choices.texts(of: Value.self) : nil)
     }
 
-    /// A description of the valid overrides of this setting, derived from its type and its default.
-    var validForm: String {
+    /// A description of the valid overrides of this setting, or of its valid values in a file of JSON.
+    func validForm(inJSON: Bool = false) -> String {
         if let choices { return "one of \(choices.joined(separator: ", "))" }
-        return switch encoded(key.defaultValue)?.kind {
-        case .bool: "true or false"
-        case .integer: "an integer that the setting accepts"
-        case .double: "a number that the setting accepts"
-        case .array: "a list such as a,b, or a JSON array"
-        case .dictionary where Mirror(reflecting: key.defaultValue).displayStyle == .dictionary: "a JSON object"
-        case .dictionary: "a JSON object that the setting accepts, or pairs such as name=value"
-        default: "a value that the setting accepts"
-        }
-    }
-}
-
-/// The values of a type that has a list of them.
-enum Choices {
-    /// The texts of all values of a type, or of the type inside an optional; `nil` for a type without a list of its values.
-    static func texts(of type: Any.Type) -> [String]? {
-        if let optional = type as? any OptionalType.Type { return texts(of: optional.wrappedType) }
-        return storedValues(of: type)?.map(\.text)
-    }
-
-    /// The stored forms of all values of a type; `nil` for a type without a list of its values.
-    static func storedValues(of type: Any.Type) -> [StoredValue]? {
-        (type as? any (CaseIterable & StoredValueConvertible).Type)?.storedValues
-    }
-}
-
-protocol OptionalType {
-    static var wrappedType: Any.Type { get }
-}
-
-extension Optional: OptionalType {
-    static var wrappedType: Any.Type { Wrapped.self }
-}
-
-extension CaseIterable where Self: StoredValueConvertible {
-    /// The stored forms of all cases; `nil` when a case cannot be stored.
-    fileprivate static var storedValues: [StoredValue]? {
-        do {
-            return try allCases.map { try $0.storedValue() }
-        } catch {
-            return nil
-        }
-    }
-}
-
-extension StoredValue {
-    /// The value as it is written for a flag: a string is itself, other values are JSON.
-    package var text: String {
-        if case .string(let text) = storedAsJSON { text } else { jsonText }
-    }
-
-    /// The value as JSON on one line; its description if it is nested too deeply.
-    var jsonText: String {
-        do {
-            return String(decoding: try JSONWriter.compactText(of: self), as: UTF8.self)
-        } catch {
-            return description
-        }
+        let form = ValidForm(of: key.hasOwnConversion ? Value.self : nil, example: encoded(key.defaultValue))
+        let isDictionary = Mirror(reflecting: key.defaultValue).displayStyle == .dictionary
+        return form.text(in: key.validator.valid?.rangePhrase, isDictionary: isDictionary, inJSON: inJSON)
     }
 }
 

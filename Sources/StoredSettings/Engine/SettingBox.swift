@@ -304,8 +304,15 @@ extension SettingBox {
             try key.validate(value)
             return value
         } catch {
-            throw naming(shown(error, as: .invalidValue), as: .invalidValue)
+            var error = naming(shown(error, as: .invalidValue), as: .invalidValue)
+            if isUnexpectedNull(stored) { error.remedy = SettingsError.removeMember }
+            throw error
         }
+    }
+
+    /// Whether a value that cannot be decoded is a null, which is not the `nil` of the setting.
+    func isUnexpectedNull(_ stored: StoredValue) -> Bool {
+        stored == .null && Value.self is any OptionalType.Type
     }
 
     /// Decodes a stored value over the default, without validating it.
@@ -332,7 +339,8 @@ extension SettingBox {
         }
         error = naming(error, as: .invalidValue)
         let remedy = error.remedy.isEmpty ? "assign a new value" : error.remedy
-        error.remedy = error.location == nil ? remedy : "correct it in the file, or \(remedy)"
+        let isAlone = error.location == nil || remedy == SettingsError.removeMember
+        error.remedy = isAlone ? remedy : "correct it in the file, or \(remedy)"
         return error
     }
 }

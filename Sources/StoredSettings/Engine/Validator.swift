@@ -36,6 +36,8 @@ struct Validator<Value: Sendable>: Sendable {
             conversion.written($0).text
         } text: {
             valid.sourceText
+        } words: {
+            valid.words
         }
         self.init(description) { value in
             guard valid.contains(value) else { throw description.error }
@@ -77,7 +79,8 @@ struct Validator<Value: Sendable>: Sendable {
     private static func verdict(of validate: @Sendable (Value) throws -> Bool, on value: Value) throws -> Bool {
         do {
             return try validate(value)
-        } catch let error as SettingsError {
+        } catch var error as SettingsError {
+            if error.remedy.isEmpty { error.remedy = SettingsError.rejectedByValidator.remedy }
             throw error
         } catch {
             throw SettingsError.thrownByValidator(error)
@@ -112,14 +115,16 @@ package struct ValidDescription: Sendable {
     private let makeChoices: @Sendable () -> [StoredValue]?
     private let textOfChoice: @Sendable (StoredValue) -> String
     private let makeText: @Sendable () -> String
+    private let makeWords: @Sendable () -> RangeWords
 
     fileprivate init(
         limits: @escaping @Sendable () -> Limits?,
         choices: @escaping @Sendable () -> [StoredValue]?,
         choiceText: @escaping @Sendable (StoredValue) -> String,
-        text: @escaping @Sendable () -> String
+        text: @escaping @Sendable () -> String,
+        words: @escaping @Sendable () -> RangeWords
     ) {
-        (makeLimits, makeChoices, textOfChoice, makeText) = (limits, choices, choiceText, text)
+        (makeLimits, makeChoices, textOfChoice, makeText, makeWords) = (limits, choices, choiceText, text, words)
     }
 
     /// The limits; `nil` for values that are no range.
@@ -134,6 +139,9 @@ package struct ValidDescription: Sendable {
     /// The valid values as they are written in source, or separated by commas if they are listed.
     var text: String { choiceTexts?.joined(separator: ", ") ?? makeText() }
 
+    /// The words for values that are not listed, such as `in 1...5`; `nil` if they are listed.
+    var rangePhrase: String? { choices == nil ? makeWords().inside : nil }
+
     /// The error of a value that is not valid.
-    fileprivate var error: SettingsError { choices == nil ? .outside(text) : .notListed(text) }
+    fileprivate var error: SettingsError { choices == nil ? .outside(makeWords()) : .notListed(text) }
 }

@@ -83,11 +83,11 @@ extension SettingsError {
     }
 
     /// The error of a value outside a setting's range.
-    static func outside(_ range: String) -> SettingsError {
+    static func outside(_ range: RangeWords) -> SettingsError {
         SettingsError(
             .validationFailed,
-            fact: "the value is outside \(range)",
-            remedy: "assign a value in \(range)"
+            fact: "the value is \(range.outside)",
+            remedy: "assign a value \(range.inside)"
         )
     }
 
@@ -127,6 +127,18 @@ extension SettingsError {
 }
 
 extension SettingsError {
+    /// The fix of a null that is stored for an optional type whose `nil` means that nothing is stored.
+    static let removeMember = "remove the member"
+
+    /// The error of the text that stands for a secret that is not shown.
+    static var placeholder: SettingsError {
+        SettingsError(
+            .invalidValue,
+            fact: "the value stands for a secret that is not shown",
+            remedy: "use the secret itself"
+        )
+    }
+
     /// The error of a text that a person has typed, which is in no file.
     ///
     /// - Parameter consequence: The effect of the failure.

@@ -14,8 +14,8 @@ extension SettingsError {
             .lockTimedOut,
             fact: "\(holder) has held the lock for \(inWords(patience)) without progress",
             consequence: "nothing is changed",
-            remedy: process.map { "resume process \($0), or end it" }
-                ?? "find the process that has \(path.name) open, and resume or end it",
+            remedy: process.map { "wait for process \($0), resume it if it is stopped, or end it" }
+                ?? "find the process that has \(path.name) open, and wait for it, resume it or end it",
             location: Location(file: path.description)
         )
     }

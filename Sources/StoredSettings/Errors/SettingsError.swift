@@ -45,6 +45,9 @@ public struct SettingsError: Error, Sendable {
     /// The member that a `Codable` type requires and the stored value lacks; `nil` for other errors.
     var missingMember: MissingMember?
 
+    /// Whether the next checkpoint removes the cause, so that nothing needs to be corrected.
+    var isCorrectedByCheckpoint = false
+
     /// Creates an error.
     ///
     /// - Parameters:

@@ -86,8 +86,9 @@ extension OverrideText {
         for piece in pieces {
             guard case .text(let text) = piece, let sign = text.signs.first else { return nil }
             let value = Piece.text(trimmed(text[text.utf8.index(after: sign)...]))
-            guard pairs.updateValue(value, forKey: trimmed(text[..<sign])) == nil else {
-                throw SettingsError.invalidValue("a name occurs twice")
+            let name = trimmed(text[..<sign])
+            guard pairs.updateValue(value, forKey: name) == nil else {
+                throw SettingsError.invalidValue("the name '\(name)' occurs twice")
             }
         }
         return pairs

@@ -12,6 +12,8 @@
 package struct JSONReader {
     /// The maximum number of nested arrays and objects, including the outermost one.
     package static let maximumDepth = StoredValue.maximumDepth + 1
+    /// The number of bytes of the longest name that an error contains.
+    private static let longestNameInError = 100
 
     let bytes: UnsafeBufferPointer<UInt8>
     /// The offset of the next byte, which only grows and is never negative.
@@ -253,7 +255,10 @@ extension JSONReader {
         for (name, value) in zip(names.suffix(count), values.suffix(count)) {
             // One of the two values would be lost when the file is written again.
             guard entries.updateValue(value, forKey: name.text) == nil else {
-                throw failure("an object contains a name twice", at: name.offset)
+                // The names of a nested object may be part of a value.
+                let isNamed = open.isEmpty && name.text.utf8.count <= Self.longestNameInError
+                let phrase = isNamed ? "the name '\(name.text)'" : "a name"
+                throw failure("an object contains \(phrase) twice", at: name.offset)
             }
         }
         values.removeLast(count)

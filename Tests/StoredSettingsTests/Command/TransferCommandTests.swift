@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettingsTesting
 import TestSupport
 import Testing
 
@@ -133,6 +134,25 @@ struct TransferCommandTests {
             #expect(await editing.run("edit", "--force").code == 0)
         }
         #expect(harness.suite.snapshot() == [key: ["one"]])
+    }
+
+    @Test("export prints the stored values, also if others are used because a requirement is not met")
+    func unmetRequirement() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.replaceFile(with: #"{"least": 30, "most": 20}"#)
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            defer { suite.finish() }
+            let pool = PoolSettings(suite)
+            #expect(pool.values != [30, 20])
+            let harness = CommandHarness(suite, pool.catalog)
+            #expect(await harness.run("export").output == "{\n  \"least\": 30,\n  \"most\": 20\n}\n")
+            var editing = harness
+            editing.console.variable = { ["TMPDIR": directory, "EDITOR": "sed -i s/30/10/"][$0] }
+            let edited = await editing.run("edit")
+            #expect(edited.code == 0, "\(edited.errors)")
+            #expect(pool.values == [10, 20])
+        }
     }
 
     @Test("import reads a pipe")

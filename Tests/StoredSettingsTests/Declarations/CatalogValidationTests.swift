@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import StoredSettingsTesting
 import TestSupport
 import Testing
@@ -155,6 +156,66 @@ struct CatalogValidationTests {
         #expect(errors.map(\.fact) == ["no setting has the environment variable A_DB_HSOT"])
         #expect(errors.map(\.suite) == ["two"])
         #expect(errors.first?.remedy == "set A_DB_HOST if that is meant, or unset A_DB_HSOT")
+    }
+
+    @Test("warns of a missing file whose values are known, also at each further start")
+    func missingFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/settings.json"
+            let first = SettingsSuite(fileAt: path, reporter: reporter)
+            try first.setStoredValue(2, forKey: "workers")
+            try first.checkpoint()
+            first.finish()
+            try FileManager.default.removeItem(atPath: path)
+            for _ in 0..<2 {
+                reporter.removeAll()
+                let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+                let suite = SettingsSuite(store: store, reporter: reporter)
+                let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Server()) }
+                try catalog.validate()
+                #expect(reporter.errors.map(\.fact) == ["the file is missing"], "the read of the validation reports it")
+                let found = catalog.findProblems()
+                #expect(found.errors.isEmpty)
+                #expect(found.warnings.map(\.fact) == ["the file is missing"])
+                #expect(catalog["workers"]?.text == "2")
+                let result = await CommandHarness(suite, catalog).run("validate")
+                #expect(result.code == 0)
+                #expect(result.errors.hasPrefix("warning: "))
+            }
+        }
+    }
+
+    @Test("knows the record of migrations of a base, also in a group, and under another key")
+    func recordOfBase() async throws {
+        let fleet = SettingsSuite.inMemory()
+        let group = fleet.group("db")
+        var (migrator, other) = (SettingsMigrator(), SettingsMigrator(recordKey: "my.migrations"))
+        migrator.addStep("one") { _ in }
+        other.addStep("one") { _ in }
+        for base in [fleet, group] {
+            try migrator.migrate(base)
+            try other.migrate(base)
+        }
+        try fleet.setStoredValue(1, forKey: "prot")
+        try group.setStoredValue(1, forKey: "prot")
+        let whole = SettingsSuite.inMemory(bases: [.suite(group)])
+        #expect(SettingsCatalog(Setting("n", default: 1, suite: whole)).findProblems().errors.map(\.key) == ["prot"])
+        let suite = SettingsSuite.inMemory(bases: [.suite(fleet)])
+        let catalog = SettingsCatalog(
+            Setting("n", default: 1, suite: suite),
+            Setting("db.prot", default: 1, suite: suite),
+            Setting("db.storedSettings.migrations", default: [""], suite: suite),
+            Setting("db.my.migrations", default: [""], suite: suite)
+        )
+        #expect(catalog.findProblems().errors.map(\.key) == ["prot"])
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/base.json"
+            try path.replaceFile(with: #"{"storedSettings.migrations": ["one"], "prot": 1}"#)
+            let based = SettingsSuite.inMemory(bases: [.file(path)])
+            #expect(
+                SettingsCatalog(Setting("n", default: 1, suite: based)).findProblems().errors.map(\.key) == ["prot"]
+            )
+        }
     }
 
     @Test("knows the record of a migrator under another key")

@@ -146,7 +146,7 @@ struct OverrideTextTests {
     func duplicateName() {
         let numbers = ["d": 4]
         #expect(read("a=1,a=2", default: numbers) == numbers)
-        #expect(reporter.errors.map(\.fact) == ["--key cannot be used: a name occurs twice"])
+        #expect(reporter.errors.map(\.fact) == ["--key cannot be used: the name 'a' occurs twice"])
         #expect(read("a=1,a=2", default: ["x"]) == ["a=1", "a=2"])
         #expect(reporter.errors.count == 1)
     }
@@ -216,7 +216,7 @@ struct OverrideTextTests {
         let facts = reporter.errors.map(\.fact)
         #expect(facts.count == 2)
         #expect(facts[0].hasPrefix("--key cannot be used: the value is empty: the string is not a duration"))
-        #expect(facts[1] == "--key cannot be used: found an empty string that is not a valid Level")
+        #expect(facts[1] == "--key cannot be used: found an empty string that is not a valid CommandHarness.Level")
     }
 
     @Test("the error of an invalid element or part contains its path")

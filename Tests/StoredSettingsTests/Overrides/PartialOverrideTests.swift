@@ -71,8 +71,12 @@ struct PartialOverrideTests {
         "a wrong part, an unknown name, no part and a null are reported, and the stored value is used",
         arguments: [
             ("burst=secret", .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
-            ("secret=1", .invalidValue, [], "names of its parts, such as burst, perSecond, or omit"),
-            (#"{"burst":1,"secret":2}"#, .invalidValue, [], "names of its parts, such as burst, perSecond, or omit"),
+            ("other=secret", .invalidValue, [], "names of its members, such as burst, perSecond, or omit"),
+            (
+                #"{"burst":1,"other":"secret"}"#, .invalidValue, [],
+                "names of its members, such as burst, perSecond, or omit"
+            ),
+            ("brust=1", .invalidValue, [], "give --pace"),
             ("", .typeMismatch, [], "a JSON object that the setting accepts, or pairs"),
             ("{}", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
             (#"{"burst":null}"#, .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),

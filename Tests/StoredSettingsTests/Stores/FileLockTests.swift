@@ -112,7 +112,7 @@ struct FileLockTests {
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(120) ... .seconds(120.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(holder.process) has held the lock for 120 seconds"))
-        #expect(error.remedy == "resume process \(holder.process), or end it")
+        #expect(error.remedy == "wait for process \(holder.process), resume it if it is stopped, or end it")
     }
 
     @Test("a holder that has made progress within two minutes is not reported to have made none")

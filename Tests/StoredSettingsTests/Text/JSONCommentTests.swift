@@ -55,7 +55,7 @@ struct JSONCommentTests {
         Case("// only\n", 2, 1, "unexpected end of input"),
         Case("{} // a\n {}", 2, 2, "unexpected characters after the value"),
         Case("/* a */ []", 1, 9, "expected '{', because the file must contain one object"),
-        Case("{\"a\": 1, /* a */ \"a\": 2}", 1, 18, "an object contains a name twice"),
+        Case("{\"a\": 1, /* a */ \"a\": 2}", 1, 18, "an object contains the name 'a' twice"),
         Case(" \n", 1, 1, "the file is empty"),
     ]
 

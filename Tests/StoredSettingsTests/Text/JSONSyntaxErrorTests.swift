@@ -25,6 +25,8 @@ struct JSONSyntaxErrorTests {
         var testDescription: String { String(decoding: bytes, as: UTF8.self).debugDescription }
     }
 
+    private static let longName = String(repeating: "n", count: 101)
+
     static let structure: [Case] = [
         Case("", 1, 1, "the file is empty"),
         Case(" \n\t\r\n", 1, 1, "the file is empty"),
@@ -54,9 +56,10 @@ struct JSONSyntaxErrorTests {
         Case("{}\0", 1, 3, "unexpected characters after the value"),
         Case("{\"a\": 1} // why", 1, 10, "unexpected characters after the value"),
         Case("{ // why\n}", 1, 3, "expected '}' or a name in double quotes after '{'"),
-        Case("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}", 3, 2, "an object contains a name twice"),
+        Case("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}", 3, 2, "an object contains the name 'a' twice"),
         Case("[{\"x\": {\"\\u0061\": 1, \"a\": 1}}]", 1, 22, "an object contains a name twice"),
-        Case("{\"\u{e9}\": 1, \"e\u{301}\": 1}", 1, 10, "an object contains a name twice"),
+        Case("{\"\u{e9}\": 1, \"e\u{301}\": 1}", 1, 10, "an object contains the name '\u{e9}' twice"),
+        Case("{\"\(longName)\": 1, \"\(longName)\": 1}", 1, 110, "an object contains a name twice"),
     ]
 
     static let strings: [Case] = [

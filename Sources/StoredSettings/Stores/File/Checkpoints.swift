@@ -175,7 +175,7 @@ extension Checkpoints {
             // has closed the store meanwhile, and made the last checkpoint.
             guard ![.lockTimedOut, .suiteFinished].contains(error.code) else { return }
             error.consequence =
-                "the changes are safe in the journal, and the settings file is written when the suite is opened again"
+                "the changes are safe in the journal; a program that uses the suite writes the file when the cause is corrected"
             report(error)
         }
     }

@@ -62,13 +62,15 @@ extension SettingsFile {
                     "restore \(name), or write {} to it to continue with only the values in the journal"
                 )
             }
-        return SettingsError(
+        var error = SettingsError(
             .readFailed,
             fact: hasCopy ? "the file is missing" : "the file is missing, and there is no readable last good copy",
             consequence: consequence,
             remedy: remedy,
             location: SettingsError.Location(file: path.description)
         )
+        error.isCorrectedByCheckpoint = hasCopy || !isUnknown
+        return error
     }
 
     /// The error for a journal that cannot be read.

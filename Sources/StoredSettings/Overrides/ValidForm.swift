@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Catalog.md, "A command's errors have fixes for a person at a shell".
+
+/// The form of the values that a setting without listed values accepts, for the fix of an error.
+struct ValidForm {
+    /// The type of the values, without an optional around it; `nil` if its values have another stored form than its own.
+    private let type: Any.Type?
+    /// The stored form of the default; `nil` when there is none.
+    private let example: StoredValue?
+
+    init(of type: Any.Type?, example: StoredValue?) {
+        self.type = (type as? any OptionalType.Type)?.wrappedType ?? type
+        self.example = example
+    }
+
+    /// Returns the form as a phrase.
+    ///
+    /// - Parameters:
+    ///   - range: The valid values, such as `in 1...5`; `nil` if there is no range.
+    ///   - isDictionary: Whether an object has any names.
+    ///   - inJSON: Whether the value is in a file of JSON, which has no pairs and no lists with commas alone.
+    /// - Returns: The phrase, such as `an integer in 1...5`.
+    func text(in range: String?, isDictionary: Bool, inJSON: Bool) -> String {
+        let accepted = range ?? "that the setting accepts"
+        return switch Self.kind(of: type) ?? example?.kind {
+        case .bool: "true or false"
+        case .integer: "an integer \(accepted)"
+        case .double: "a number \(accepted)"
+        case .array: inJSON ? arrayText : "\(listText)a JSON array"
+        case .dictionary where isDictionary: "a JSON object"
+        case .dictionary where inJSON: "a JSON object that the setting accepts"
+        case .dictionary: "a JSON object that the setting accepts, or pairs such as name=value"
+        default: "a value \(accepted)"
+        }
+    }
+
+    private static func kind(of type: Any.Type?) -> StoredValue.Kind? {
+        switch type {
+        case is Bool.Type: .bool
+        case is any FixedWidthInteger.Type: .integer
+        case is any BinaryFloatingPoint.Type: .double
+        case is String.Type: .string
+        case is any ListType.Type: .array
+        default: nil
+        }
+    }
+
+    private var elementType: Any.Type? { (type as? any ListType.Type)?.elementType }
+
+    private var arrayText: String {
+        guard let elementType else { return "a JSON array" }
+        if let choices = Choices.texts(of: elementType) {
+            return "a JSON array of values out of \(choices.joined(separator: ", "))"
+        }
+        return switch Self.kind(of: elementType) {
+        case .bool: "a JSON array of Booleans"
+        case .integer: "a JSON array of integers"
+        case .double: "a JSON array of numbers"
+        case .string: "a JSON array of strings"
+        default: "a JSON array that the setting accepts"
+        }
+    }
+
+    /// A list with commas, with the conjunction after it; empty if the elements have no such form.
+    private var listText: String {
+        guard let elementType else { return "a list such as a,b, or " }
+        if let choices = Choices.texts(of: elementType) {
+            return "a list of values out of \(choices.joined(separator: ", ")), with commas between them, or "
+        }
+        return switch Self.kind(of: elementType) {
+        case .bool: "a list of Booleans, such as true,false, or "
+        case .integer: "a list of integers, such as 1,2, or "
+        case .double: "a list of numbers, such as 0.5,2, or "
+        case .array: ""
+        default: "a list such as a,b, or "
+        }
+    }
+}
+
+/// A type whose values are stored as arrays of values of one type.
+private protocol ListType {
+    static var elementType: Any.Type { get }
+}
+
+extension Array: ListType { fileprivate static var elementType: Any.Type { Element.self } }
+extension ContiguousArray: ListType { fileprivate static var elementType: Any.Type { Element.self } }
+extension Set: ListType { fileprivate static var elementType: Any.Type { Element.self } }
+extension Range: ListType { fileprivate static var elementType: Any.Type { Bound.self } }
+extension ClosedRange: ListType { fileprivate static var elementType: Any.Type { Bound.self } }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Messages of commands")
+struct CommandMessageTests {
+    enum Level: String, CaseIterable, StoredValueConvertible { case trace, debug, info, error, critical }
+
+    private struct Reason: Error, CustomStringConvertible { let description = "burst is more than a second's worth" }
+
+    struct Service: Sendable {
+        @DefaultStorage(key: "port", in: 1...65_535) var port = 80
+        @DefaultStorage(key: "size", in: 1...) var size = 5
+        @DefaultStorage(key: "most", in: ...9) var most = 5
+        @DefaultStorage(key: "less", in: ..<9) var less = 5
+        @DefaultStorageOptional(key: "maybe", in: 1...9) var maybe: Int?
+        @DefaultStorage(key: "ratio", in: 0...1) var ratio = 0.5
+        @DefaultStorage(key: "level", in: [Level.info, .error]) var level = Level.info
+        @DefaultStorage(key: "anyLevel") var anyLevel = Level.info
+        @DefaultStorage(key: "ports") var ports = [80]
+        @DefaultStorage(key: "ratios") var ratios: Set<Double> = [0.5]
+        @DefaultStorage(key: "switches") var switches = [true]
+        @DefaultStorage(key: "levels") var levels = [Level.info]
+        @DefaultStorage(key: "range") var range = 1...2
+        @DefaultStorage(key: "pace", validate: { try Service.check($0) }) var pace = Pace()
+        @DefaultStorage(key: "strict", validate: { try Service.checkStrictly($0) }) var strict = Pace()
+        @DefaultStorageOptional(key: "token") var token: String?
+
+        private static func check(_ pace: Pace) throws -> Bool {
+            guard pace.burst <= pace.perSecond else { throw Reason() }
+            return true
+        }
+
+        private static func checkStrictly(_ pace: Pace) throws -> Bool {
+            guard pace.burst <= pace.perSecond else { throw SettingsError.invalidValue("burst is too large") }
+            return true
+        }
+    }
+
+    private struct Tokens {
+        @DefaultStorageOptional(key: "token", traits: .secret) var token: String?
+    }
+
+    private struct OpenTokens {
+        @DefaultStorageOptional(key: "token") var token: String?
+    }
+
+    private func harness(_ values: [String: StoredValue] = [:], _ overrides: [SettingsOverride] = []) -> CommandHarness
+    {
+        let suite = SettingsSuite.inMemory(values, overrides: overrides, reporter: RecordingReporter())
+        return CommandHarness(suite, SettingsSuite.withStandard(suite) { SettingsCatalog(Service()) })
+    }
+
+    @Test(
+        "a refused text has a fix that names the valid values of the setting",
+        arguments: [
+            ("port=abc", "Use an integer in 1...65535."), ("size=abc", "Use an integer of at least 1."),
+            ("maybe=abc", "Use an integer in 1...9."), ("ratio=x", "Use a number in 0.0...1.0."),
+            ("size=0", "the value is below 1. Nothing is changed. Use a value of at least 1."),
+            ("most=10", "the value is above 9. Nothing is changed. Use a value of at most 9."),
+            ("less=9", "the value is not less than 9. Nothing is changed. Use a value less than 9."),
+            ("level=loud", "Use one of info, error."), ("level=critical", "Use a value out of info, error."),
+            ("anyLevel=loud", "that is not a valid CommandMessageTests.Level. Nothing is changed. Use one of trace, "),
+            ("ports=a,b", "Use a list of integers, such as 1,2, or a JSON array."),
+            ("ratios=a,b", "Use a list of numbers, such as 0.5,2, or a JSON array."),
+            ("switches=5,7", "Use a list of Booleans, such as true,false, or a JSON array."),
+            (
+                "levels=a",
+                "at [0]: found a string that is not a valid CommandMessageTests.Level. Nothing is changed. Use one"
+            ),
+            ("range=a,b", "Use a list of integers, such as 1,2, or a JSON array."),
+            (
+                "pace=burst=500",
+                "burst is more than a second's worth. Nothing is changed. Use a value that the validator"
+            ),
+            ("strict=burst=500", "burst is too large. Nothing is changed. Use a value that the validator accepts."),
+            ("pace=burst=1,burst=2", "the name 'burst' occurs twice"),
+        ] as [(String, String)]
+    )
+    func texts(assignment: String, message: String) async {
+        let harness = harness()
+        let result = await harness.run("set", assignment)
+        #expect(result.code == 65)
+        #expect(result.errors.contains(message), "\(result.errors)")
+        #expect(harness.suite.keys == [])
+    }
+
+    @Test(
+        "a refused value in a file to import has a fix for JSON",
+        arguments: [
+            (#"{"ports": "a,b"}"#, "Use a JSON array of integers."),
+            (#"{"ports": 5}"#, "Use a JSON array of integers."),
+            (#"{"levels": 5}"#, "Use a JSON array of values out of trace, "),
+            (#"{"pace": 5}"#, "Use a JSON object that the setting accepts."),
+            (#"{"token": null}"#, "expected a string, found null. Nothing is changed. Remove the member."),
+            (#"{"port": 1, "port": 2}"#, "an object contains the name 'port' twice"),
+        ] as [(String, String)]
+    )
+    func imports(text: String, message: String) async {
+        let result = await harness().with(input: text).run("import", "-")
+        #expect(result.code == 65)
+        #expect(result.errors.contains(message), "\(result.errors)")
+        #expect(!result.errors.contains("name=value") && !result.errors.contains("such as"))
+    }
+
+    @Test("a null for an optional without a default is to be removed from the file")
+    func null() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.replaceFile(with: "{\n  \"token\": null\n}")
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            defer { suite.finish() }
+            let catalog = SettingsSuite.withStandard(suite) { SettingsCatalog(Tokens()) }
+            let errors = catalog.findProblems(unknownKeys: .accept).errors
+            #expect(errors.map(\.remedy) == ["remove the member"])
+            let open = SettingsSuite.withStandard(suite) { SettingsCatalog(OpenTokens()) }
+            #expect(open.findProblems(unknownKeys: .accept).errors.map(\.remedy) == ["remove the member"])
+        }
+    }
+
+    @Test("a flag whose value a validator rejects has a fix that a person can follow")
+    func flag() throws {
+        let harness = harness([:], [.commandLine(["--pace", "burst=500", "--strict", "burst=500"])])
+        let remedies = harness.catalog.findProblems().errors.map(\.remedy)
+        #expect(
+            remedies == [
+                "give --pace a value that the validator accepts, or omit it",
+                "give --strict a value that the validator accepts, or omit it",
+            ]
+        )
+    }
+
+    @Test("only commands that change values say that nothing is changed")
+    func consequences() async {
+        let harness = harness()
+        for arguments in [
+            ["get", "prot"], ["list", "--jsn"], ["explain", "prot"], ["watch", "prot"], ["validate", "x"],
+            ["help", "x"],
+            ["frobnicate"], ["completion", "tcsh"],
+        ] {
+            let result = await harness.run(arguments)
+            #expect(result.code == 64, "\(arguments)")
+            #expect(!result.errors.isEmpty && !result.errors.contains("Nothing is changed"), "\(result.errors)")
+        }
+        for arguments in [
+            ["set", "prot=1"], ["set"], ["unset", "prot"], ["import"], ["import", "--frce", "-"], ["edit", "x"],
+        ] {
+            let result = await harness.run(arguments)
+            #expect(result.code == 64, "\(arguments)")
+            #expect(result.errors.contains(". Nothing is changed. "), "\(result.errors)")
+        }
+    }
+
+    @Test("a base beneath the store hides no change")
+    func base() async {
+        let fleet = SettingsSuite.inMemory(["port": 1])
+        let suite = SettingsSuite.inMemory(["port": 2], bases: [.suite(fleet)], reporter: RecordingReporter())
+        let harness = CommandHarness(suite, SettingsCatalog(Setting("port", default: 80, suite: suite)))
+        #expect(await harness.run("unset", "port") == .init(code: 0, output: "", errors: ""))
+        #expect(await harness.run("get", "port").output == "1\n")
+        #expect(await harness.run("set", "port", "5") == .init(code: 0, output: "", errors: ""))
+    }
+
+    @Test("get of a secret that is not set exits with 1, as that of every value that is nil")
+    func unsetSecret() async {
+        let harness = CommandHarness()
+        #expect(await harness.run("get", "token") == .init(code: 1, output: "", errors: ""))
+        #expect(await harness.run("get", "token", "--json") == .init(code: 1, output: "null\n", errors: ""))
+        #expect(await CommandHarness(["token": "x"]).run("get", "token").code == 64)
+    }
+
+    @Test("list --keys --json prints an array of the keys")
+    func keys() async throws {
+        let result = await CommandHarness().run("list", "--keys", "--json")
+        let keys = try JSONReader.read(Array(result.output.utf8))
+        #expect(keys == ["port", "level", "ratio", "verbose", "hosts", "motd", "limit", "token"])
+    }
+
+    @Test("a second value after a key is refused, and no word of it is repeated")
+    func words() async {
+        let harness = CommandHarness()
+        let result = await harness.run("set", "token", "my", "s3cret")
+        #expect(result.code == 64)
+        #expect(result.errors.contains("more than one value follows 'token'. Nothing is changed. Use "))
+        #expect(!result.errors.contains("s3cret") && !result.errors.contains("missing"))
+        #expect(harness.suite.keys == [])
+    }
+
+    @Test("a change that needs a restart says so of programs that are running")
+    func restart() async {
+        let result = await CommandHarness().run("set", "port", "81")
+        #expect(
+            result.errors
+                == "tool config: 'port' is changed. A program that is running uses the new value after a restart.\n"
+        )
+    }
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("A part of a structure that is stored as text")
+struct PartialTextTests {
+    private let reporter = RecordingReporter()
+
+    /// A structure whose members need not be stored.
+    private struct Lenient: Codable, Equatable, StoredValueConvertible {
+        var burst = 20
+        var perSecond = 100
+
+        enum CodingKeys: CodingKey { case burst, perSecond }
+
+        init() {}
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            burst = try container.decodeIfPresent(Int.self, forKey: .burst) ?? 20
+            perSecond = try container.decodeIfPresent(Int.self, forKey: .perSecond) ?? 100
+        }
+    }
+
+    private func pace(
+        _ stored: StoredValue? = nil,
+        overrides: [SettingsOverride] = [],
+        bases: [SettingsBase] = []
+    ) -> (setting: Setting<Pace>, text: AnySetting) {
+        let values = stored.map { ["pace": $0] } ?? [:]
+        let suite = SettingsSuite.inMemory(values, overrides: overrides, bases: bases, reporter: reporter)
+        let setting = Setting("pace", default: Pace(), suite: suite)
+        return (setting, SettingsCatalog(setting)[0])
+    }
+
+    @Test("set(text:) takes the members that the text lacks from the stored value, those that may be missing included")
+    func stored() throws {
+        let (pace, text) = pace()
+        try text.set(text: "burst=5")
+        try text.set(text: "perSecond=50")
+        #expect(pace.value == Pace(perSecond: 50, burst: 5))
+        try text.set(text: "note=x")
+        try text.set(text: #"{"burst": 6}"#)
+        #expect(pace.value == Pace(perSecond: 50, burst: 6, note: "x"))
+        #expect(pace.suite.storedValue(forKey: "pace") == ["perSecond": 50, "burst": 6, "note": "x"])
+        try text.set(text: #"{"burst": 7, "perSecond": 70}"#)
+        #expect(pace.value == Pace(perSecond: 70, burst: 7), "an object with all members is a whole value")
+        #expect(reporter.errors.isEmpty)
+    }
+
+    @Test("the members come from the value beneath the overrides, and an override still takes its own from the default")
+    func layers() throws {
+        let fleet = SettingsSuite.inMemory(["pace": ["perSecond": 9, "burst": 8]])
+        let (pace, text) = pace(overrides: [.commandLine(["--pace", "burst=1"])], bases: [.suite(fleet)])
+        try text.set(text: "perSecond=3")
+        #expect(pace.suite.storedValue(forKey: "pace") == ["perSecond": 3, "burst": 8])
+        #expect(pace.value == Pace(burst: 1))
+    }
+
+    @Test("if the stored value is unusable, the members come from the default")
+    func unusable() throws {
+        let (pace, text) = pace("x")
+        try text.set(text: "burst=5")
+        #expect(pace.value == Pace(burst: 5))
+    }
+
+    @Test("a part of a part, and an enum, are completed as far as their types allow")
+    func nested() throws {
+        let suite = SettingsSuite.inMemory()
+        let service = Setting("service", default: Service(), suite: suite)
+        let limit = Setting("limit", default: Limit.paced(perSecond: 5, burst: 6), suite: suite)
+        let catalog = SettingsCatalog(service, limit)
+        try service.set(Service(name: "b", night: nil))
+        try catalog["service"]?.set(text: #"{"pace": {"burst": 1}}"#)
+        #expect(service.value == Service(name: "b", pace: Pace(burst: 1), night: nil))
+        try catalog["limit"]?.set(text: #"{"paced": {"burst": 1}}"#)
+        #expect(limit.value == .paced(perSecond: 5, burst: 1))
+    }
+
+    @Test("pairs change the members that they name, also of a type that requires none")
+    func lenient() throws {
+        let setting = Setting("limits", default: Lenient(), suite: .inMemory())
+        let text = SettingsCatalog(setting)[0]
+        try text.set(text: "burst=5")
+        try text.set(text: "perSecond=50")
+        #expect(setting.value.burst == 5 && setting.value.perSecond == 50)
+        let error = #expect(throws: SettingsError.self) { try text.set(text: "brust=6") }
+        #expect(error?.fact == "the setting has no member 'brust'")
+        #expect(setting.value.burst == 5)
+    }
+
+    @Test("the pairs of a dictionary are the whole dictionary")
+    func dictionaries() throws {
+        let setting = Setting("weights", default: ["a": 1], suite: .inMemory())
+        try SettingsCatalog(setting)[0].set(text: "b=2")
+        #expect(setting.value == ["b": 2])
+    }
+
+    @Test("a misspelled member is refused with the one that was probably meant, and nothing changes")
+    func misspelled() throws {
+        let (pace, text) = pace(["perSecond": 7, "burst": 8])
+        for member in ["brust=1", #"{"brust": 1}"#] {
+            let error = #expect(throws: SettingsError.self) { try text.set(text: member) }
+            #expect(error?.fact == "the setting has no member 'brust'")
+            #expect(error?.remedy.contains("burst") == true)
+            #expect(error?.consequence == "the setting keeps the value it had")
+        }
+        #expect(pace.suite.storedValue(forKey: "pace") == ["perSecond": 7, "burst": 8])
+    }
+
+    @Test("two threads that set different members lose no change")
+    func atomicity() throws {
+        let (pace, text) = pace()
+        DispatchQueue.concurrentPerform(iterations: 2) { index in
+            for number in 1...200 {
+                do {
+                    try text.set(text: index == 0 ? "burst=\(number)" : "perSecond=\(number)")
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        #expect(pace.value == Pace(perSecond: 200, burst: 200))
+    }
+
+    @Test("a whole value can be set while the settings file is malformed, and a part cannot")
+    func malformedFile() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{")
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            defer { suite.finish() }
+            let pace = Setting("pace", default: Pace(), suite: suite)
+            let text = SettingsCatalog(pace)[0]
+            let error = #expect(throws: SettingsError.self) { try text.set(text: "burst=5") }
+            #expect(error?.consequence == "the setting keeps the value it had")
+            try text.set(text: #"{"burst": 5, "perSecond": 6}"#)
+            #expect(pace.value == Pace(perSecond: 6, burst: 5))
+        }
+    }
+
+    @Test("config set takes the members that the text lacks from the stored value")
+    func command() async throws {
+        let (pace, _) = pace()
+        let harness = CommandHarness(pace.suite, SettingsCatalog(pace))
+        #expect(await harness.run("set", "pace=burst=5").code == 0)
+        #expect(await harness.run("set", "pace", "perSecond=50").code == 0)
+        #expect(pace.value == Pace(perSecond: 50, burst: 5))
+        let wrong = await harness.run("set", "pace=brust=1")
+        #expect(wrong.code == 65)
+        #expect(
+            wrong.errors.contains(
+                "the setting has no member 'brust'. Nothing is changed. Use 'burst' if that is meant."
+            )
+        )
+    }
+
+    @Test("the text that stands for a secret is no value of it")
+    func placeholder() async throws {
+        let suite = SettingsSuite.inMemory(["token": "hush"])
+        let catalog = SettingsCatalog(Setting<String?>("token", default: nil, suite: suite, traits: .secret))
+        let token = try #require(catalog["token"])
+        let text = try #require(token.text)
+        let error = #expect(throws: SettingsError.self) { try token.set(text: text) }
+        #expect(error?.fact == "the value stands for a secret that is not shown")
+        #expect(throws: SettingsError.self) { try token.check(text: text) }
+        let harness = CommandHarness(suite, catalog)
+        #expect(await harness.run("set", "token=\(text)").code == 65)
+        #expect(await harness.with(input: text).run("set", "token", "--stdin").code == 65)
+        #expect(suite.storedValue(forKey: "token") == "hush")
+    }
+}
+
+@Suite("AnySetting.Async")
+struct AnySettingAsyncTests {
+    @Test("stores and removes as the synchronous forms do")
+    func values() async throws {
+        let suite = SettingsSuite.inMemory()
+        let setting = SettingsCatalog(Setting("port", default: 80, suite: suite, in: 1...100))[0]
+        try await setting.async.set(text: "81")
+        #expect(suite.storedValue(forKey: "port") == 81)
+        await #expect(throws: SettingsError(.validationFailed, fact: "")) { try await setting.async.set(text: "0") }
+        try await setting.async.remove()
+        #expect(suite.keys == [])
+    }
+
+    @Test("suspends while another process has the lock, and a canceled operation changes nothing", .deadlockLimit)
+    func canceled() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            // On a busy machine, a test may hold the lock for longer than a process should.
+            let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
+            let suite = SettingsSuite(store: store, reporter: RecordingReporter())
+            let setting = SettingsCatalog(Setting("pace", default: Pace(), suite: suite))[0]
+            try await setting.async.set(text: "burst=1")
+            let lock = try HeldJournalLock(besideFileAt: path)
+            let operations: [@Sendable () async throws -> Void] = [
+                { try await setting.async.set(text: #"{"burst": 2, "perSecond": 2}"#) },
+                { try await setting.async.set(text: "burst=2") },
+                { try await setting.async.remove() },
+            ]
+            for operation in operations {
+                let task = Task(operation: operation)
+                await eventually("the operation waits") { lock.isAwaited }
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+            }
+            lock.release()
+            #expect(suite.storedValue(forKey: "pace")?["burst"] == 1)
+        }
+    }
+}
