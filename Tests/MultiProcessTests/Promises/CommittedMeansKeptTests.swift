@@ -157,22 +157,6 @@ struct CommittedMeansKeptTests {
             }
         }
     }
-
-    @Test("a process that SIGTERM ends loses no set that has returned")
-    func terminated() async throws {
-        try await withTemporaryDirectory { directory in
-            let place = Probe.Place.file("\(directory)/settings.json")
-            try await withoutCheckpoints(of: place.path) {
-                try await withProbe(at: place) { probe in
-                    try await probe.expect("set n 1")
-                    probe.signal(SIGTERM)
-                    await eventually("the process ends") { probe.isGone }
-                }
-                #expect(!FileManager.default.fileExists(atPath: place.path))
-                try await withProbe(at: place) { try await $0.expect("get n", prints: "1") }
-            }
-        }
-    }
 }
 
 /// Tracks the system calls of one store, to know what a power loss would undo.

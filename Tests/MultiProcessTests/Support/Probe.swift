@@ -179,7 +179,7 @@ final class Probe: Sendable {
     }
 
     /// Whether the process has ended according to the system; Foundation may notice it much later.
-    var isGone: Bool {
+    private var isGone: Bool {
         var information = siginfo_t()
         let pid = id_t(process.processIdentifier)
         // WNOWAIT leaves the status for Foundation to collect. After that, the process is no longer a child.

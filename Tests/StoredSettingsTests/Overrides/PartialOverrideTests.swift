@@ -76,7 +76,7 @@ struct PartialOverrideTests {
                 #"{"burst":1,"other":"secret"}"#, .invalidValue, [],
                 "names of its members, such as burst, perSecond, or omit"
             ),
-            ("brust=1", .invalidValue, [], "give --pace"),
+            ("brust=1", .invalidValue, [], "use 'burst' if that is meant"),
             ("", .typeMismatch, [], "a JSON object that the setting accepts, or pairs"),
             ("{}", .invalidValue, [], "a JSON object that the setting accepts, or pairs"),
             (#"{"burst":null}"#, .typeMismatch, [.key("burst")], "a JSON object that the setting accepts, or pairs"),
