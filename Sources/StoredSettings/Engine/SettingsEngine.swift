@@ -18,7 +18,7 @@ final class SettingsEngine: Sendable {
     let settings = Locked(SettingRegistry())
 
     /// Changes with every change of the pending writes, and so invalidates caches.
-    private let pendingVersion = Atomic<UInt64>(0)
+    let pendingVersion = Atomic<UInt64>(0)
 
     /// The files of the layers of all suites with this engine.
     let layerFiles = Locked<[LayerFiles]>([])
@@ -145,34 +145,6 @@ extension SettingsEngine {
     func isPending(_ key: String) -> Bool {
         state.withLock { $0.pendingWrites.contains(key) }
     }
-
-    /// Reads the store and what readers see in place of its values, at one moment.
-    func readMoment() -> Moment {
-        while true {
-            let version = pendingVersion.load(ordering: .acquiring)
-            let stored = store.contents()
-            let moment = state.withLock { state -> Moment? in
-                // A pending write that has ended since is not in these contents, and is not pending either.
-                guard pendingVersion.load(ordering: .relaxed) == version else { return nil }
-                return Moment(stored: stored, pendingWrites: state.pendingWrites, held: state.held)
-            }
-            if let moment { return moment }
-        }
-    }
-
-    /// The newest values of all keys, saved or pending.
-    func contents() -> [String: StoredValue] {
-        readingChecked { readMoment().visible }
-    }
-
-    /// The newest values of all keys, and those that are used instead because the others do not meet a requirement.
-    func checkedContents() -> (assigned: [String: StoredValue], held: [String: StoredValue?]) {
-        let moment = readingChecked { readMoment() }
-        return (moment.assigned, moment.usedHeldValues)
-    }
-
-    /// The newest values of all keys, saved or pending, whether they meet the requirements or not.
-    func uncheckedContents() -> [String: StoredValue] { readMoment().assigned }
 
     /// Reads a value and changes the engine's state before any later change can be recorded.
     ///
