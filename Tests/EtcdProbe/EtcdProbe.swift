@@ -100,6 +100,8 @@ private struct Child {
     private func use(_ key: String, _ number: Int) -> Bool {
         do {
             let store = try makeStore()
+            // The first read waits for a limited time only, which a busy machine exceeds.
+            try store.refresh()
             guard Increments.number(store.value(forKey: key)) == number else { return false }
             try store.write(.integer(Int128(number + 1)), forKey: key)
             guard try !inherited.writeLater([key: 0]) else { return false }

@@ -117,11 +117,17 @@ package final class ScriptedServer: Sendable {
         }
     }
 
+    /// The beginnings of the paths that members of etcd request from each other.
+    ///
+    /// A member that another test has killed may have had the port of this server.
+    private static let pathsOfMembers = ["/members", "/raft", "/version"]
+
     private func serve(_ socket: LoopbackSocket, _ number: Int) {
         var input: [UInt8] = []
         while true {
             while let (request, rest) = parse(input, number) {
                 input = rest
+                guard !Self.pathsOfMembers.contains(where: request.path.hasPrefix) else { return socket.shutDown() }
                 state.withLock { $0.requests.append(request) }
                 answer(request, Answer(socket))
             }
