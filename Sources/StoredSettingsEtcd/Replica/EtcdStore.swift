@@ -159,8 +159,13 @@ public final class EtcdStore: SettingsStore, VersionedStore {
             stored.updateValue(value, forKey: key)
         }
         guard edits.count <= ReplicaCommitter.mostChanges, size <= Self.mostBytesOfValues else {
-            let code = EtcdError.Code.requestTooLarge
-            throw SettingsError(EtcdError(code, "the assigned values are too large for etcd"), .nothingChanged)
+            // A code of values that can never be stored: others become pending writes, which every later set would save.
+            throw SettingsError(
+                .unstorable,
+                fact: "the assigned values are too many or too large for etcd",
+                consequence: "nothing is changed",
+                remedy: "assign at most \(ReplicaCommitter.mostChanges) settings and 1.4 MB at once"
+            )
         }
         return replica.assign(stored)
     }

@@ -169,8 +169,15 @@ struct EtcdAssignmentTests {
             let error = #expect(throws: SettingsError.self) {
                 try store.writeLater(["a": .string(String(repeating: "x", count: 2 << 20))])
             }
-            #expect(error?.code == .transactionTooLarge)
+            #expect(error?.code == .unstorable)
             #expect(store.value(forKey: "a") == nil)
+            // It does not become a pending write, which would fail every later set.
+            let reporter = RecordingReporter()
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            Setting("a", default: "", suite: suite).value = String(repeating: "x", count: 2 << 20)
+            #expect(reporter.errors.map(\.code) == [.unstorable])
+            #expect(suite.status.unsavedCount == 0)
+            try await Setting("b", default: 0, suite: suite).async.set(1)
             store.close()
         }
     }
