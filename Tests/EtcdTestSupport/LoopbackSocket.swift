@@ -54,14 +54,34 @@ package final class LoopbackSocket: Sendable {
 
     // MARK: - Connecting
 
-    /// Creates a socket that listens on a free port.
-    package static func listening(on port: UInt16 = 0) throws -> LoopbackSocket {
+    /// The ports of servers of tests.
+    ///
+    /// The system assigns none of them to another socket. So a port that a test has released is not soon used by another
+    /// server, which would receive what is sent to the first one.
+    private static let ports: Range<UInt16> = 10_000..<32_768
+
+    /// The number of ports that were tried, with a random beginning, because several test processes may run at the same time.
+    private static let lastPort = Atomic(Int.random(in: 0..<ports.count))
+
+    /// Creates a socket that listens on a free port, whose number follows that of the last one.
+    package static func listening() throws -> LoopbackSocket {
+        for _ in ports {
+            let number = lastPort.wrappingAdd(1, ordering: .relaxed).newValue
+            if let socket = try listening(on: ports.lowerBound + UInt16(number % ports.count)) { return socket }
+        }
+        throw Failure("bind")
+    }
+
+    /// - Returns: The socket; `nil` if another one has the port.
+    private static func listening(on port: UInt16) throws -> LoopbackSocket? {
         let socket = try make()
         var isReused: CInt = 1
         setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &isReused, socklen_t(MemoryLayout<CInt>.size))
-        guard withAddress(port, { bind(socket.descriptor, $0, $1) }).0 == 0 else { throw Failure("bind") }
-        guard listen(socket.descriptor, 64) == 0 else { throw Failure("listen") }
-        return socket
+        let result = withAddress(port) { bind(socket.descriptor, $0, $1) }.0
+        // Two sockets that are bound at the same time: the first one that listens has the port.
+        if result == 0, listen(socket.descriptor, 64) == 0 { return socket }
+        guard errno == EADDRINUSE else { throw Failure(result == 0 ? "listen" : "bind") }
+        return nil
     }
 
     package static func connected(to port: UInt16) throws -> LoopbackSocket {
