@@ -5,12 +5,19 @@ extension JSONReader {
     mutating func readString() throws(JSONSyntaxError) -> String {
         let start = position + 1
         var end = start
+        var allBits: UInt8 = 0
         while true {
             let byte = byte(at: end)
             if byte == JSONByte.quote { break }
             if byte == JSONByte.backslash { return try readStringWithEscapes(from: start) }
             if byte < 0x20 { throw controlCharacter(at: end) }
+            allBits |= byte
             end += 1
+        }
+        // ASCII is always valid, and most strings are ASCII: `String(validating:as:)` takes 1,000 instructions more.
+        guard allBits >= 0x80 else {
+            position = end + 1
+            return String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self)
         }
         guard let text = String(validating: bytes[start..<end], as: UTF8.self) else {
             throw invalidUTF8(from: start, to: end)

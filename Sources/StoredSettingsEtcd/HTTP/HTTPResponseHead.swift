@@ -77,7 +77,10 @@ struct HTTPResponseHead: Sendable {
 
     /// Adds a header.
     mutating func add(_ line: [UInt8]) throws(HTTPSyntaxError) {
-        let (name, value) = try Self.split(line)
+        let colon = try Self.endOfName(line)
+        // Most headers have another length than those that determine the body, and are not decoded.
+        guard Self.lengthsOfNames.contains(colon) else { return }
+        let (name, value) = Self.split(line, at: colon)
         switch name {
         case "content-length":
             guard 1...15 ~= value.utf8.count, value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let length = Int(value)
@@ -98,22 +101,38 @@ struct HTTPResponseHead: Sendable {
         }
     }
 
-    /// Returns the name and the value of a header in small letters.
-    static func split(_ line: [UInt8]) throws(HTTPSyntaxError) -> (name: String, value: String) {
+    private static let lengthsOfNames = ["content-length", "transfer-encoding", "content-encoding", "connection"]
+        .map(\.utf8.count)
+
+    /// Returns the index of the colon after the name of a header.
+    ///
+    /// - Throws: ``HTTPSyntaxError`` if the name is not valid.
+    static func endOfName(_ line: [UInt8]) throws(HTTPSyntaxError) -> Int {
         guard let colon = line.firstIndex(of: 0x3A), colon > 0 else { throw .invalid("a header has no name") }
-        let name = line[..<colon]
-        guard name.allSatisfy(isTokenByte) else { throw .invalid("the name of a header contains an invalid character") }
+        guard line[..<colon].allSatisfy(isTokenByte) else {
+            throw .invalid("the name of a header contains an invalid character")
+        }
+        return colon
+    }
+
+    /// Returns the name and the value of a header in small letters.
+    private static func split(_ line: [UInt8], at colon: Int) -> (name: String, value: String) {
         let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
         var value = line[(colon + 1)...].drop(while: isSpace)
         while let last = value.last, isSpace(last) { value.removeLast() }
-        return (String(decoding: name, as: UTF8.self).lowercased(), String(decoding: value, as: UTF8.self).lowercased())
+        return (
+            String(decoding: line[..<colon], as: UTF8.self).lowercased(),
+            String(decoding: value, as: UTF8.self).lowercased()
+        )
     }
 
     /// Whether a byte may be part of a token (RFC 9110).
     static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        // ! # $ % & ' * + - . ^ _ ` | ~
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true
+        default: false
         }
     }
 }

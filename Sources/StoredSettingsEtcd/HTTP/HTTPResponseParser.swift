@@ -159,7 +159,7 @@ package struct HTTPResponseParser: Sendable {
             headerCount += 1
             headerSize += line.count
             guard headerCount <= limits.headerCount, headerSize <= limits.headerSize else { throw .headerTooLarge }
-            if case .header = state { try head.add(line) } else { _ = try HTTPResponseHead.split(line) }
+            if case .header = state { try head.add(line) } else { _ = try HTTPResponseHead.endOfName(line) }
         case .chunkSize:
             let size = try Self.chunkSize(line)
             guard isUnlimited || size <= limits.body - bodySize else { throw .bodyTooLarge }
