@@ -48,7 +48,7 @@ package final class EtcdClient: Sendable {
 
     /// Returns the keys of a range.
     package func range(_ request: EtcdRangeRequest) async throws(EtcdError) -> EtcdRangeResult {
-        try await gateway.send("/v3/kv/range", request.message) { (object) throws(GatewayObject.Malformed) in
+        try await gateway.send("/v3/kv/range", request.body) { (object) throws(GatewayObject.Malformed) in
             try EtcdRangeResult(object)
         }
     }
@@ -156,15 +156,14 @@ package final class EtcdClient: Sendable {
         guard transaction.greatestSize <= configuration.limits.requestSize else {
             throw EtcdError(.requestTooLarge, "a transaction is larger than \(configuration.limits.requestSize) bytes")
         }
-        return try await gateway.send("/v3/kv/txn", transaction.message, isReadOnly: false, isIdempotent: isIdempotent)
-        {
+        return try await gateway.send("/v3/kv/txn", transaction.body, isReadOnly: false, isIdempotent: isIdempotent) {
             (object) throws(GatewayObject.Malformed) in try EtcdTransactionResult(object, for: transaction)
         }
     }
 
     /// Returns the state of the member that answers.
     package func status() async throws(EtcdError) -> EtcdStatus {
-        try await gateway.send("/v3/maintenance/status", .dictionary([:])) {
+        try await gateway.send("/v3/maintenance/status", GatewayText.object { _ in }) {
             (object) throws(GatewayObject.Malformed) in try EtcdStatus(object)
         }
     }
@@ -185,12 +184,16 @@ package final class EtcdClient: Sendable {
         requiresLeader: Bool = true,
         receive: @escaping @Sendable (EtcdWatchMessage) async throws -> Void
     ) async throws {
-        var members = range.members
-        members["progress_notify"] = .bool(true)
-        members["fragment"] = .bool(true)
-        if revision != 0 { members["start_revision"] = .string("\(revision)") }
-        let create = StoredValue.dictionary(["create_request": .dictionary(members)])
-        var request = try gateway.request("/v3/watch", create, isIdempotent: true)
+        let create = GatewayText.object { text in
+            text.writeObject("create_request") { text in
+                text.writeTrue("fragment")
+                text.write("key", base64: range.start)
+                text.writeTrue("progress_notify")
+                if let end = range.end { text.write("range_end", base64: end) }
+                if revision != 0 { text.write("start_revision", revision) }
+            }
+        }
+        var request = gateway.request("/v3/watch", create, isIdempotent: true)
         request.idleTimeout = configuration.watchIdleTimeout
         // The gateway passes on a header with this prefix to etcd.
         if requiresLeader { request.headers.append(.init("Grpc-Metadata-Hasleader", "true")) }

@@ -77,7 +77,7 @@ extension EtcdError {
     /// Creates the error for a response whose status is not 200.
     init(_ response: EtcdResponse) {
         do throws(GatewayObject.Malformed) {
-            let object = try GatewayObject(response.body[...])
+            let object = try GatewayObject(response.body)
             let (code, text) = (try object.smallInteger("code"), try object.string("message"))
             // A proxy can answer with JSON, too. The codes of gRPC are those of etcd.
             guard 1...16 ~= code else { throw GatewayObject.Malformed("the code is not one of gRPC") }

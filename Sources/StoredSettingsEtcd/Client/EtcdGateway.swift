@@ -26,27 +26,23 @@ struct EtcdGateway: Sendable {
         }
     }
 
-    func request(_ path: String, _ message: StoredValue, isIdempotent: Bool) throws(EtcdError) -> EtcdRequest {
-        try Self.request(path, message, isIdempotent: isIdempotent, configuration)
+    func request(_ path: String, _ body: [UInt8], isIdempotent: Bool) -> EtcdRequest {
+        Self.request(path, body, isIdempotent: isIdempotent, configuration)
     }
 
     private static func request(
         _ path: String,
-        _ message: StoredValue,
+        _ body: [UInt8],
         isIdempotent: Bool,
         _ configuration: EtcdClient.Configuration
-    ) throws(EtcdError) -> EtcdRequest {
-        do {
-            return EtcdRequest(
-                path: path,
-                body: try JSONWriter.compactText(of: message),
-                isIdempotent: isIdempotent,
-                timeout: configuration.timeout,
-                maximumResponseSize: configuration.limits.responseSize
-            )
-        } catch {
-            throw EtcdError(.rejected(3), "a request is nested too deeply")
-        }
+    ) -> EtcdRequest {
+        EtcdRequest(
+            path: path,
+            body: body,
+            isIdempotent: isIdempotent,
+            timeout: configuration.timeout,
+            maximumResponseSize: configuration.limits.responseSize
+        )
     }
 
     func authorized(_ request: EtcdRequest, _ token: String?) -> EtcdRequest {
@@ -61,7 +57,7 @@ struct EtcdGateway: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path.
-    ///   - message: The message.
+    ///   - body: The message as JSON.
     ///   - isReadOnly: Whether the request changes nothing.
     ///   - isIdempotent: Whether the request may be sent again when it is unknown if etcd has executed it.
     ///   - decode: A closure that decodes the response.
@@ -69,12 +65,12 @@ struct EtcdGateway: Sendable {
     /// - Throws: ``EtcdError``.
     func send<Response>(
         _ path: String,
-        _ message: StoredValue,
+        _ body: [UInt8],
         isReadOnly: Bool = true,
         isIdempotent: Bool = true,
         _ decode: (GatewayObject) throws(GatewayObject.Malformed) -> Response
     ) async throws(EtcdError) -> Response {
-        let request = try self.request(path, message, isIdempotent: isIdempotent)
+        let request = self.request(path, body, isIdempotent: isIdempotent)
         do throws(EtcdError) {
             let token = try await authenticator?.token()
             var response = try await send(request, token)
@@ -85,7 +81,7 @@ struct EtcdGateway: Sendable {
             }
             guard response.status == 200 else { throw EtcdError(response) }
             do throws(GatewayObject.Malformed) {
-                return try decode(GatewayObject(response.body[...]))
+                return try decode(GatewayObject(response.body))
             } catch {
                 throw EtcdError(error)
             }
@@ -111,7 +107,7 @@ struct EtcdGateway: Sendable {
     static func isAboutToken(_ response: EtcdResponse) -> Bool {
         guard response.status != 200 else { return false }
         do throws(GatewayObject.Malformed) {
-            let object = try GatewayObject(response.body[...])
+            let object = try GatewayObject(response.body)
             return EtcdError.isAboutToken(
                 grpcCode: try object.smallInteger("code"),
                 message: try object.string("message")
@@ -137,7 +133,8 @@ struct EtcdGateway: Sendable {
         let message: [String: StoredValue] = [
             "name": .string(credentials.user), "password": .string(credentials.password),
         ]
-        let request = try request("/v3/auth/authenticate", .dictionary(message), isIdempotent: true, configuration)
+        let body = try JSONWriter.compactText(of: .dictionary(message))
+        let request = request("/v3/auth/authenticate", body, isIdempotent: true, configuration)
         do {
             let response = try await transport.send(request)
             guard response.status == 200 else {
@@ -146,7 +143,7 @@ struct EtcdGateway: Sendable {
                 if error.code == .rejected(9), error.reason.contains("authentication is not enabled") { return "" }
                 throw error
             }
-            let token = try GatewayObject(response.body[...]).string("token")
+            let token = try GatewayObject(response.body).string("token")
             // Another byte could not be sent in a header, and the token would never be replaced.
             guard !token.isEmpty, token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
                 throw EtcdError(.malformedResponse, "etcd has sent an empty token, or one that is not printable")

@@ -2,67 +2,67 @@
 
 import StoredSettings
 
-// The requests of etcd's gateway as JSON, and its responses as values.
+// The requests of etcd's gateway as JSON, and its responses as values. The members of a request are in the order of their names.
 
 extension EtcdKeyRange {
-    var members: [String: StoredValue] {
-        var members: [String: StoredValue] = ["key": .string(Base64.encode(start))]
-        if let end { members["range_end"] = .string(Base64.encode(end)) }
-        return members
+    func write(to text: inout GatewayText) {
+        text.write("key", base64: start)
+        if let end { text.write("range_end", base64: end) }
     }
 }
 
 extension EtcdRangeRequest {
-    var message: StoredValue {
-        var members = range.members
-        if revision != 0 { members["revision"] = .string("\(revision)") }
-        if limit != 0 { members["limit"] = .string("\(limit)") }
-        if isKeysOnly { members["keys_only"] = .bool(true) }
-        if isSerializable { members["serializable"] = .bool(true) }
-        return .dictionary(members)
+    var body: [UInt8] { GatewayText.object(write) }
+
+    func write(to text: inout GatewayText) {
+        text.write("key", base64: range.start)
+        if isKeysOnly { text.writeTrue("keys_only") }
+        if limit != 0 { text.write("limit", limit) }
+        if let end = range.end { text.write("range_end", base64: end) }
+        if revision != 0 { text.write("revision", revision) }
+        if isSerializable { text.writeTrue("serializable") }
     }
 }
 
 extension EtcdCompare {
-    var message: StoredValue {
-        var members = range.members
-        members["result"] = .string(relation.rawValue)
+    func write(to text: inout GatewayText) {
+        text.write("key", base64: range.start)
+        if case .modRevision(let revision) = target { text.write("mod_revision", revision) }
+        if let end = range.end { text.write("range_end", base64: end) }
+        text.write("result", relation.rawValue)
         switch target {
-        case .modRevision(let revision):
-            members["target"] = .string("MOD")
-            members["mod_revision"] = .string("\(revision)")
+        case .modRevision: text.write("target", "MOD")
         case .version(let version):
-            members["target"] = .string("VERSION")
-            members["version"] = .string("\(version)")
+            text.write("target", "VERSION")
+            text.write("version", version)
         case .value(let value):
-            members["target"] = .string("VALUE")
-            members["value"] = .string(Base64.encode(value))
+            text.write("target", "VALUE")
+            text.write("value", base64: value)
         }
-        return .dictionary(members)
     }
 }
 
 extension EtcdOperation {
-    var message: StoredValue {
+    func write(to text: inout GatewayText) {
         switch self {
         case .put(let key, let value):
-            let put: [String: StoredValue] = [
-                "key": .string(Base64.encode(key)), "value": .string(Base64.encode(value)),
-            ]
-            return .dictionary(["request_put": .dictionary(put)])
-        case .delete(let range): return .dictionary(["request_delete_range": .dictionary(range.members)])
-        case .range(let request): return .dictionary(["request_range": request.message])
+            text.writeObject("request_put") { text in
+                text.write("key", base64: key)
+                text.write("value", base64: value)
+            }
+        case .delete(let range): text.writeObject("request_delete_range", range.write)
+        case .range(let request): text.writeObject("request_range", request.write)
         }
     }
 }
 
 extension EtcdTransaction {
-    var message: StoredValue {
-        .dictionary([
-            "compare": .array(conditions.map(\.message)),
-            "success": .array(success.map(\.message)),
-            "failure": .array(failure.map(\.message)),
-        ])
+    var body: [UInt8] {
+        GatewayText.object { text in
+            text.writeObjects("compare", conditions) { $0.write(to: &$1) }
+            text.writeObjects("failure", failure) { $0.write(to: &$1) }
+            text.writeObjects("success", success) { $0.write(to: &$1) }
+        }
     }
 
     /// An upper bound of the size as Protocol Buffers, which etcd limits: the bytes, and what can surround them.

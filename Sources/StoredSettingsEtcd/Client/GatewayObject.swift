@@ -20,89 +20,152 @@ struct GatewayObject {
     /// The maximum number of nested arrays and objects in a message; those of etcd have 7.
     static let maximumDepth = 32
 
-    private let members: [String: StoredValue]
+    private let json: GatewayJSON
+    /// The index of the object in the values of ``json``.
+    private let index: Int
 
     /// Parses a message.
-    init(_ bytes: ArraySlice<UInt8>) throws(Malformed) {
+    init(_ bytes: [UInt8]) throws(Malformed) {
+        guard let json = GatewayJSON(bytes, maximumDepth: Self.maximumDepth), json.values[0].kind == .object else {
+            throw Self.malformed(bytes)
+        }
+        (self.json, index) = (json, 0)
+    }
+
+    private init(_ json: GatewayJSON, _ index: Int) {
+        (self.json, self.index) = (json, index)
+    }
+
+    /// The error of a message that cannot be read.
+    private static func malformed(_ bytes: [UInt8]) -> Malformed {
         do {
-            members = try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in
-                try JSONReader.readObject(bytes, maximumDepth: Self.maximumDepth)
+            _ = try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in
+                try JSONReader.readObject(bytes, maximumDepth: maximumDepth)
             }
+            return Malformed("a message has names that etcd does not use")
         } catch {
-            throw Malformed("a message is not valid JSON at byte \(error.offset): \(error.problem)")
+            return Malformed("a message is not valid JSON at byte \(error.offset): \(error.problem)")
         }
     }
 
-    private init(_ members: [String: StoredValue]) {
-        self.members = members
+    /// The index of the value of a member; `nil` if it is omitted or null, which mean its zero value.
+    private func member(_ name: StaticString) -> Int? {
+        json.bytes.withUnsafeBufferPointer { bytes in
+            name.withUTF8Buffer { name in
+                // The names and values of the object.
+                var next = index + 1
+                while next < json.values[index].next {
+                    let range = json.values[next].range
+                    if range.count == name.count, bytes[range].elementsEqual(name) {
+                        return json.values[next + 1].kind == .null ? nil : next + 1
+                    }
+                    next = Int(json.values[next + 1].next)
+                }
+                return nil
+            }
+        }
     }
 
-    /// The value of a member; `nil` if it is omitted or null, which mean its zero value.
-    private func member(_ name: String) -> StoredValue? {
-        guard let value = members[name], value != .null else { return nil }
-        return value
+    /// The bytes of a member that is a plain string; empty if it is omitted, and `nil` if it has another type.
+    ///
+    /// A string that is not plain has no digits and no base64.
+    private func letters(_ name: StaticString) -> ArraySlice<UInt8>? {
+        guard let member = member(name) else { return [] }
+        let value = json.values[member]
+        return value.kind == .plainString ? json.bytes[value.range] : nil
     }
 
     /// Whether a member is present.
-    func contains(_ name: String) -> Bool { member(name) != nil }
+    func contains(_ name: StaticString) -> Bool { member(name) != nil }
 
-    func string(_ name: String) throws(Malformed) -> String {
-        guard let value = member(name) else { return "" }
-        guard case .string(let string) = value else { throw Malformed("'\(name)' is not a string") }
-        return string
+    func string(_ name: StaticString) throws(Malformed) -> String {
+        guard let member = member(name) else { return "" }
+        let value = json.values[member]
+        guard value.kind == .plainString || value.kind == .otherString else {
+            throw Malformed("'\(name)' is not a string")
+        }
+        return json.text(of: value)
     }
 
-    func bool(_ name: String) throws(Malformed) -> Bool {
-        guard let value = member(name) else { return false }
-        guard case .bool(let bool) = value else { throw Malformed("'\(name)' is not a Boolean") }
-        return bool
+    func bool(_ name: StaticString) throws(Malformed) -> Bool {
+        guard let member = member(name) else { return false }
+        switch json.values[member].kind {
+        case .true: return true
+        case .false: return false
+        default: throw Malformed("'\(name)' is not a Boolean")
+        }
     }
 
     /// Returns an integer of 64 bits, which is a string.
-    func integer<Number: FixedWidthInteger>(_ name: String, as type: Number.Type = Int64.self) throws(Malformed)
+    func integer<Number: FixedWidthInteger>(_ name: StaticString, as type: Number.Type = Int64.self) throws(Malformed)
         -> Number
     {
-        guard let value = member(name) else { return 0 }
-        guard case .string(let text) = value, let number = Number(text), text.utf8.first != UInt8(ascii: "+") else {
+        guard contains(name) else { return 0 }
+        guard let letters = letters(name), let number = Number(digits: letters) else {
             throw Malformed("'\(name)' is not a string with an integer in its range")
         }
         return number
     }
 
     /// Returns an integer of 32 bits, which is a number.
-    func smallInteger(_ name: String) throws(Malformed) -> Int {
-        guard let value = member(name) else { return 0 }
-        guard case .integer(let wide) = value, let number = Int32(exactly: wide) else {
+    func smallInteger(_ name: StaticString) throws(Malformed) -> Int {
+        guard let member = member(name) else { return 0 }
+        let value = json.values[member]
+        guard value.kind == .number, case .integer(let wide)? = GatewayJSON.read(json.bytes[value.range]),
+            let number = Int32(exactly: wide)
+        else {
             throw Malformed("'\(name)' is not an integer of 32 bits")
         }
         return Int(number)
     }
 
-    func bytes(_ name: String) throws(Malformed) -> [UInt8] {
-        guard let value = member(name) else { return [] }
-        guard case .string(let text) = value, let bytes = Base64.decode(text) else {
+    func bytes(_ name: StaticString) throws(Malformed) -> [UInt8] {
+        guard let letters = letters(name), let bytes = letters.withUnsafeBufferPointer({ Base64.decode($0) }) else {
             throw Malformed("'\(name)' is not a string in base64")
         }
         return bytes
     }
 
-    func object(_ name: String) throws(Malformed) -> GatewayObject? {
-        guard let value = member(name) else { return nil }
-        guard case .dictionary(let members) = value else { throw Malformed("'\(name)' is not an object") }
-        return GatewayObject(members)
+    func object(_ name: StaticString) throws(Malformed) -> GatewayObject? {
+        guard let member = member(name) else { return nil }
+        guard json.values[member].kind == .object else { throw Malformed("'\(name)' is not an object") }
+        return GatewayObject(json, member)
     }
 
-    func objects(_ name: String) throws(Malformed) -> [GatewayObject] {
-        guard let value = member(name) else { return [] }
-        guard case .array(let elements) = value else { throw Malformed("'\(name)' is not an array") }
+    func objects(_ name: StaticString) throws(Malformed) -> [GatewayObject] {
+        guard let member = member(name) else { return [] }
+        guard json.values[member].kind == .array else { throw Malformed("'\(name)' is not an array") }
         var objects: [GatewayObject] = []
-        objects.reserveCapacity(elements.count)
-        for element in elements {
-            guard case .dictionary(let members) = element else {
+        var next = member + 1
+        while next < json.values[member].next {
+            guard json.values[next].kind == .object else {
                 throw Malformed("an element of '\(name)' is not an object")
             }
-            objects.append(GatewayObject(members))
+            objects.append(GatewayObject(json, next))
+            next = Int(json.values[next].next)
         }
         return objects
+    }
+}
+
+extension FixedWidthInteger {
+    /// Creates an integer from decimal digits, with a minus sign before those of a negative one; `nil` if there are other
+    /// characters, no digits, or too many.
+    fileprivate init?(digits letters: ArraySlice<UInt8>) {
+        let isNegative = letters.first == UInt8(ascii: "-")
+        let digits = isNegative ? letters.dropFirst() : letters
+        guard !digits.isEmpty else { return nil }
+        var number = Self.zero
+        for digit in digits {
+            guard UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit else { return nil }
+            let (tenfold, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let value = Self(digit - UInt8(ascii: "0"))
+            // Negative numbers are computed from negative ones, because the least number has no positive counterpart.
+            let (sum, overflows) =
+                isNegative ? tenfold.subtractingReportingOverflow(value) : tenfold.addingReportingOverflow(value)
+            guard !isTooLarge, !overflows else { return nil }
+            number = sum
+        }
+        self = number
     }
 }

@@ -68,7 +68,7 @@ package struct WatchReader: Sendable {
     private mutating func read(line: [UInt8], into output: inout Output) throws(GatewayObject.Malformed) {
         // An empty line has no meaning.
         guard line.contains(where: { $0 > 0x20 }) else { return }
-        let object = try GatewayObject(line[...])
+        let object = try GatewayObject(line)
         if let error = try object.object("error") {
             // The gateway names the code differently in a stream and in a response.
             let code = try error.contains("grpc_code") ? error.smallInteger("grpc_code") : error.smallInteger("code")

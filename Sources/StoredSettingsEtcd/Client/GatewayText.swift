@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// See Documentation/Decisions/Etcd.md, "Requests have a writer of their own".
+
+/// Writes a message to etcd's gateway as JSON.
+///
+/// The names are those of the gateway, and the values are base64, numbers and words, so nothing has to be escaped. The members
+/// are written in the order of the calls, directly into the body of the request.
+struct GatewayText {
+    private(set) var bytes: [UInt8] = []
+    /// Whether the next member or element is the first one of its object or array.
+    private var isFirst = true
+
+    /// Returns the text of an object.
+    ///
+    /// - Parameter writeMembers: A closure that writes its members.
+    /// - Returns: The text.
+    static func object(_ writeMembers: (inout GatewayText) -> Void) -> [UInt8] {
+        var text = GatewayText()
+        text.bytes.reserveCapacity(2_048)
+        text.writeObject(writeMembers)
+        return text.bytes
+    }
+
+    // MARK: - Members
+
+    mutating func write(_ name: StaticString, base64 value: [UInt8]) {
+        writeName(name)
+        bytes.append(Self.quote)
+        Base64.append(value, to: &bytes)
+        bytes.append(Self.quote)
+    }
+
+    /// Writes an integer of 64 bits, which is a string.
+    mutating func write(_ name: StaticString, _ value: Int64) {
+        write(name, "\(value)")
+    }
+
+    /// Writes a word, which has no character that must be escaped.
+    mutating func write(_ name: StaticString, _ word: String) {
+        writeName(name)
+        bytes.append(Self.quote)
+        bytes.append(contentsOf: word.utf8)
+        bytes.append(Self.quote)
+    }
+
+    /// Writes `true`.
+    mutating func writeTrue(_ name: StaticString) {
+        writeName(name)
+        append("true")
+    }
+
+    mutating func writeObject(_ name: StaticString, _ writeMembers: (inout GatewayText) -> Void) {
+        writeName(name)
+        writeObject(writeMembers)
+    }
+
+    /// Writes an array of objects.
+    mutating func writeObjects<Element>(
+        _ name: StaticString,
+        _ elements: [Element],
+        _ writeMembers: (Element, inout GatewayText) -> Void
+    ) {
+        writeName(name)
+        bytes.append(UInt8(ascii: "["))
+        isFirst = true
+        for element in elements {
+            writeComma()
+            writeObject { writeMembers(element, &$0) }
+        }
+        bytes.append(UInt8(ascii: "]"))
+        isFirst = false
+    }
+
+    // MARK: - Text
+
+    private static let quote = UInt8(ascii: "\"")
+
+    private mutating func writeObject(_ writeMembers: (inout GatewayText) -> Void) {
+        bytes.append(UInt8(ascii: "{"))
+        isFirst = true
+        writeMembers(&self)
+        bytes.append(UInt8(ascii: "}"))
+        isFirst = false
+    }
+
+    private mutating func writeName(_ name: StaticString) {
+        writeComma()
+        bytes.append(Self.quote)
+        append(name)
+        bytes.append(Self.quote)
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    private mutating func writeComma() {
+        if !isFirst { bytes.append(UInt8(ascii: ",")) }
+        isFirst = false
+    }
+
+    private mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    }
+}
