@@ -71,10 +71,14 @@ final class ReplicaThread: TaskExecutor {
     ) throws -> Result {
         let caller = CallingThread(self)
         let outcome = Locked<Swift.Result<Result, any Error>?>(nil)
+        // A thread that checks its limit, or helps with other work, must not wait for a socket.
+        let mayWait = !isLimited && !scheduler.isStarved
         let task = Task.detached(executorPreference: caller) {
             let result: Swift.Result<Result, any Error>
             do {
-                result = .success(try await operation())
+                result = .success(
+                    try await DirectConnection.$isAllowed.withValue(mayWait) { try await operation() }
+                )
             } catch {
                 result = .failure(error)
             }

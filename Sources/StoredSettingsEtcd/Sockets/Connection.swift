@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 /// A connection to a server, which carries one exchange at a time.
 ///
-/// Only the thread of the sockets uses it.
-final class Connection {
+/// Unchecked: only the thread of the sockets uses it, until it lends it with ``DirectConnection``. From then on, only the thread
+/// that has taken it under the lock of that object uses it.
+final class Connection: @unchecked Sendable {
     enum Phase {
         /// The connection is being established, at most until an instant.
         case connecting(until: ContinuousClock.Instant)
@@ -39,6 +42,7 @@ final class Connection {
     private var parser = HTTPResponseParser()
     private var body: [UInt8] = []
     private var isOpen = true
+    private let forks = Forks.count
 
     init(
         _ descriptor: CInt,
@@ -59,8 +63,9 @@ final class Connection {
     func close() {
         guard isOpen else { return }
         isOpen = false
-        // A forked child may have a copy of the descriptor, which would keep the connection open.
-        SocketCalls.shutDown(descriptor)
+        // A forked child may have a copy of the descriptor, which would keep the connection open. In a child, the connection is
+        // that of its parent.
+        if Forks.count == forks { SocketCalls.shutDown(descriptor) }
         SocketCalls.close(descriptor)
     }
 
@@ -207,7 +212,7 @@ final class Connection {
 
 /// An exchange that has not ended, with the servers that remain to be tried.
 ///
-/// Only the thread of the sockets uses it.
+/// Only the thread that uses its connection uses it.
 final class PendingExchange {
     let exchange: Exchange
     /// The servers to try, the next one first.

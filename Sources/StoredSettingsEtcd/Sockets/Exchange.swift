@@ -30,12 +30,15 @@ final class Exchange: Sendable {
 
     let request: EtcdRequest
     let isStream: Bool
+    /// Whether the connection is lent to threads that may wait when the response has arrived.
+    let lendsConnection: Bool
     let deadline: ContinuousClock.Instant
     private let state = Locked(State())
 
-    init(_ request: EtcdRequest, isStream: Bool) {
+    init(_ request: EtcdRequest, isStream: Bool, lendsConnection: Bool = false) {
         self.request = request
         self.isStream = isStream
+        self.lendsConnection = lendsConnection
         deadline = .now + request.timeout.bounded
     }
 
@@ -120,6 +123,11 @@ final class Exchange: Sendable {
     }
 
     var mayHaveArrived: Bool { state.withLock { $0.mayHaveArrived } }
+
+    /// The error of an exchange that fails now.
+    func error(_ code: EtcdTransportError.Code, _ reason: String) -> EtcdTransportError {
+        EtcdTransportError(code, mayHaveArrived: mayHaveArrived, reason: reason)
+    }
 
     /// Passes on bytes of a stream.
     ///

@@ -5,6 +5,7 @@
 /// Only the thread of the sockets uses it. No method waits.
 final class SocketDispatcher {
     private let configuration: SocketTransport.Configuration
+    private let direct: DirectConnection
     private let lookUp: (_ index: Int, _ host: String, _ port: UInt16) -> Void
     private var table: EndpointTable
     private var connections: [Connection] = []
@@ -15,13 +16,16 @@ final class SocketDispatcher {
     /// - Parameters:
     ///   - endpoints: The servers.
     ///   - configuration: The limits.
+    ///   - direct: The connection for threads that may wait; `nil` if there are none.
     ///   - lookUp: A closure that starts to look up a host, and sends ``SocketLoop/Command/lookedUp(_:_:)`` later.
     init(
         _ endpoints: [EtcdEndpoint],
         _ configuration: SocketTransport.Configuration,
+        _ direct: DirectConnection? = nil,
         lookUp: @escaping (_ index: Int, _ host: String, _ port: UInt16) -> Void
     ) {
         self.configuration = configuration
+        self.direct = direct ?? DirectConnection(lifetime: configuration.idleConnectionLifetime)
         self.lookUp = lookUp
         table = EndpointTable(endpoints, addressLifetime: configuration.addressLifetime)
     }
@@ -39,6 +43,9 @@ final class SocketDispatcher {
             for connection in connections where connection.pending?.exchange === exchange { remove(connection) }
         case .resumeReading(let exchange):
             for connection in connections where connection.pending?.exchange === exchange { connection.resumeReading() }
+        case .noted(.failure(let index)): table.didFail(index, .now)
+        // The exchanges in the queue are begun after all commands.
+        case .noted(.wantedConnection): break
         case .lookedUp(let index, let result):
             table.didLookUp(index, result, .now)
             for pending in queue where pending.endpoints.first == index { pending.needsNewAddresses = false }
@@ -71,6 +78,7 @@ final class SocketDispatcher {
         for pending in queue {
             deadlines.append(min(pending.exchange.deadline, pending.lookupDeadline ?? pending.exchange.deadline))
         }
+        if let deadline = direct.deadline { deadlines.append(deadline) }
         return deadlines.min().map { $0 - .now }
     }
 
@@ -96,6 +104,7 @@ final class SocketDispatcher {
     func continueExchanges() {
         let now = ContinuousClock.now
         for connection in connections where connection.deadline(configuration) <= now { expire(connection, now) }
+        direct.takeBack(idleSince: now - configuration.idleConnectionLifetime)?.close()
         let waiting = queue
         queue = []
         var remaining: [PendingExchange] = []
@@ -138,6 +147,8 @@ final class SocketDispatcher {
             return true
         }
         while let index = pending.endpoints.first {
+            // First, so that the end of a use is either seen below or notified later.
+            if isFull { direct.want() }
             if pending.addresses == nil, let connection = idleConnection(to: index) {
                 start(pending, on: connection)
                 return true
@@ -218,9 +229,15 @@ final class SocketDispatcher {
         switch progress {
         case .waiting: return false
         case .response(let response):
-            if !connection.finish() { remove(connection) }
+            let isReusable = connection.finish()
+            if !isReusable { remove(connection) }
             // 5xx: this server has no leader, or shuts down.
-            if response.status >= 500 { table.didFail(index, .now) } else { table.didSucceed(index) }
+            if response.status >= 500 {
+                table.didFail(index, .now)
+            } else {
+                table.didSucceed(index)
+                if isReusable, pending.exchange.lendsConnection { lend(connection) }
+            }
             pending.exchange.finish(response)
         case .malformed(let error):
             remove(connection)
@@ -233,6 +250,12 @@ final class SocketDispatcher {
             repeatOrFail(pending, index, "\(table[index]): \(reason)", hasReceivedPieces: hasReceivedPieces)
         }
         return true
+    }
+
+    /// Lends an idle connection to threads that may wait, unless they have one.
+    private func lend(_ connection: Connection) {
+        guard direct.takeOver(connection, to: table[connection.endpoint]) else { return }
+        connections.removeAll { $0 === connection }
     }
 
     /// Begins an exchange again if that is safe.
@@ -261,7 +284,15 @@ final class SocketDispatcher {
             if connection.isUsable(&buffer) { return connection }
             remove(connection)
         }
-        return nil
+        // A request that would have to wait uses the connection that is lent, or its place.
+        guard isFull, let connection = direct.takeBack() else { return nil }
+        connections.append(connection)
+        return idleConnection(to: index)
+    }
+
+    private var isFull: Bool {
+        let count = connections.count { $0.pending?.exchange.isStream != true } + direct.count
+        return count >= configuration.maximumConnections
     }
 
     /// Whether another connection may be opened for a request.
@@ -269,8 +300,7 @@ final class SocketDispatcher {
     /// Streams do not count, because they may last forever, and requests would wait for them. Closes an idle connection to
     /// another server if necessary.
     private func hasRoom(for index: Int) -> Bool {
-        let count = connections.count { $0.pending?.exchange.isStream != true }
-        guard count >= configuration.maximumConnections else { return true }
+        guard isFull else { return true }
         for connection in connections {
             guard case .idle = connection.phase else { continue }
             remove(connection)

@@ -10,6 +10,8 @@ final class SocketLoop: Sendable {
         case abandon(Exchange)
         /// The task of a stream has received everything.
         case resumeReading(Exchange)
+        /// A thread that has waited itself has found this.
+        case noted(DirectConnection.Notice)
         /// The host of a server was looked up.
         case lookedUp(Int, SocketAddress.Lookup)
     }
@@ -24,12 +26,14 @@ final class SocketLoop: Sendable {
 
     private let endpoints: [EtcdEndpoint]
     private let configuration: SocketTransport.Configuration
+    private let direct: DirectConnection
     private let state = Locked(State())
     private let forks = Forks.count
 
     init(_ endpoints: [EtcdEndpoint], _ configuration: SocketTransport.Configuration) {
         self.endpoints = endpoints
         self.configuration = configuration.bounded
+        direct = DirectConnection(lifetime: configuration.bounded.idleConnectionLifetime)
     }
 
     deinit {
@@ -60,6 +64,22 @@ final class SocketLoop: Sendable {
         }
     }
 
+    /// Sends a command that has no effect on a loop that is closed.
+    func postIfOpen(_ command: Command) {
+        do {
+            try post(command)
+        } catch {
+            // Closing has ended all exchanges.
+        }
+    }
+
+    /// Sends a request on the calling thread, which waits for the response, if there is a connection for that.
+    func sendDirectly(_ request: EtcdRequest) -> DirectConnection.Outcome {
+        // The connection of a forked child is that of its parent.
+        guard Forks.count == forks else { return .unavailable }
+        return direct.send(request) { postIfOpen(.noted($0)) }
+    }
+
     /// Ends all exchanges and the thread.
     func close() {
         // A thread of the parent may have held the lock at the fork, and would never release it in the child.
@@ -68,6 +88,7 @@ final class SocketLoop: Sendable {
             state.isClosed = true
             if state.waking >= 0 { SocketCalls.wake(state.waking) }
         }
+        direct.close()
     }
 
     private static func closed(_ reason: String) -> EtcdTransportError {
@@ -98,7 +119,7 @@ final class SocketLoop: Sendable {
     // MARK: - The thread
 
     private func run(_ waiting: CInt) {
-        let dispatcher = SocketDispatcher(endpoints, configuration) { [self] index, host, port in
+        let dispatcher = SocketDispatcher(endpoints, configuration, direct) { [self] index, host, port in
             lookUp(index, host, port)
         }
         var buffer = [UInt8](repeating: 0, count: 64)
@@ -139,10 +160,6 @@ final class SocketLoop: Sendable {
     }
 
     private func report(_ index: Int, _ result: SocketAddress.Lookup) {
-        do {
-            try post(.lookedUp(index, result))
-        } catch {
-            // The transport is closed, and needs no addresses.
-        }
+        postIfOpen(.lookedUp(index, result))
     }
 }

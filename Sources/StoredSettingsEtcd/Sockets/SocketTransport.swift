@@ -103,7 +103,16 @@ public final class SocketTransport: EtcdTransport {
     /// - Throws: ``EtcdTransportError``.
     public func send(_ request: EtcdRequest) async throws -> EtcdResponse {
         try check(request)
-        let exchange = Exchange(request, isStream: false)
+        // A request that may be sent again is left to the thread of the sockets, which tries the other servers.
+        let isDirect = DirectConnection.isAllowed && !request.isIdempotent
+        if isDirect {
+            switch loop.sendDirectly(request) {
+            case .response(let response): return response
+            case .failure(let error): throw error
+            case .unavailable: break
+            }
+        }
+        let exchange = Exchange(request, isStream: false, lendsConnection: isDirect)
         try loop.post(.start(exchange))
         switch await next(of: exchange) {
         case .response(let response): return response
@@ -148,7 +157,7 @@ public final class SocketTransport: EtcdTransport {
     private func next(of exchange: Exchange) async -> Exchange.Event {
         await withTaskCancellationHandler {
             let (event, isPaused) = await exchange.next()
-            if isPaused { post(.resumeReading(exchange)) }
+            if isPaused { loop.postIfOpen(.resumeReading(exchange)) }
             return event
         } onCancel: {
             abandon(exchange)
@@ -157,15 +166,6 @@ public final class SocketTransport: EtcdTransport {
 
     private func abandon(_ exchange: Exchange) {
         exchange.fail(.canceled, "the task was canceled")
-        post(.abandon(exchange))
-    }
-
-    /// Sends a command that has no effect on a transport that is closed.
-    private func post(_ command: SocketLoop.Command) {
-        do {
-            try loop.post(command)
-        } catch {
-            // Closing has ended the exchange.
-        }
+        loop.postIfOpen(.abandon(exchange))
     }
 }

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EtcdTestSupport
+import StoredSettings
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettingsEtcd
+
+@Suite("A connection on which a thread waits itself", .deadlockLimit)
+struct DirectConnectionTests {
+    /// Sends a request as a set does, whose thread waits for the response.
+    static func send(
+        _ transport: SocketTransport,
+        _ body: String = "{}",
+        isIdempotent: Bool = false,
+        timeout: Duration = longestWait
+    ) async throws -> EtcdResponse {
+        let request = SocketTransportTests.request(body, isIdempotent: isIdempotent, timeout: timeout)
+        return try await DirectConnection.$isAllowed.withValue(true) { try await transport.send(request) }
+    }
+
+    static func lend(_ connection: DirectConnection, to server: ScriptedServer) throws {
+        guard case .addresses(let addresses) = SocketAddress.lookUp("127.0.0.1", port: server.port, isNumeric: true)
+        else {
+            return
+        }
+        let descriptor = try SocketCalls.connect(addresses[0], deadPeerTimeout: .seconds(20))
+        var interests = [SocketCalls.Interest(descriptor: descriptor, isWriting: true)]
+        SocketCalls.wait(for: &interests, timeout: nil)
+        let exchange = Exchange(SocketTransportTests.request(), isStream: false)
+        let lent = Connection(descriptor, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
+        _ = lent.finish()
+        #expect(connection.takeOver(lent, to: try EtcdEndpoint(server.url)))
+    }
+
+    @Test("Requests in a row use one connection, which no other request uses")
+    func oneConnection() async throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        for number in 1...20 {
+            #expect(try await Self.send(transport, "\(number)").body == Array("\(number)".utf8))
+        }
+        #expect(server.acceptedConnections == 1)
+        _ = try await transport.send(SocketTransportTests.request())
+        #expect(server.acceptedConnections == 2)
+        #expect(try await Self.send(transport).status == 200)
+        #expect(server.requests.map(\.connection).suffix(2) == [2, 1])
+    }
+
+    @Test("A request is sent, and its response is received, by the calling thread")
+    func ownThread() throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        // There is no thread of sockets.
+        let connection = DirectConnection(lifetime: .seconds(60))
+        try Self.lend(connection, to: server)
+        for number in 1...3 {
+            let outcome = connection.send(SocketTransportTests.request("\(number)")) { _ in }
+            guard case .response(let response) = outcome else {
+                Issue.record("the request was not sent")
+                return
+            }
+            #expect(response.body == Array("\(number)".utf8))
+        }
+        connection.close()
+        guard case .unavailable = connection.send(SocketTransportTests.request(), notify: { _ in }) else {
+            Issue.record("a closed connection was used")
+            return
+        }
+    }
+
+    @Test("A connection that the server has closed meanwhile is replaced, and the request is sent once")
+    func closedWhileIdle() async throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        for number in 1...5 {
+            #expect(try await Self.send(transport, "\(number)").body == Array("\(number)".utf8))
+            server.dropConnections()
+            await eventually("the connection is not closed") { server.openConnections == 0 }
+        }
+        #expect(server.requests.map(\.body) == (1...5).map { "\($0)" })
+    }
+
+    @Test("A request whose answer is lost may have arrived, and is not sent again")
+    func lostAnswer() async throws {
+        let server = try ScriptedServer { request, answer in
+            if request.body == "lost" { answer.close() } else { answer.respond("{}") }
+        }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        _ = try await Self.send(transport)
+        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "lost") }
+        #expect(error?.code == .connectionLost)
+        #expect(error?.mayHaveArrived == true)
+        #expect(try await Self.send(transport, "next").status == 200)
+        #expect(server.requests.map(\.body) == ["{}", "lost", "next"])
+    }
+
+    @Test("After a lost answer, and after a status of 500 or more, the next request uses another server")
+    func failover() async throws {
+        for status in [0, 503] {
+            let failing = try ScriptedServer { request, answer in
+                if request.body == "{}" { return answer.respond("{}") }
+                if status == 0 { answer.close() } else { answer.respond("{}", status: status) }
+            }
+            let other = try ScriptedServer { $1.respond("{}") }
+            defer {
+                failing.stop()
+                other.stop()
+            }
+            let transport = try SocketTransportTests.transport([failing.url, other.url])
+            _ = try await Self.send(transport)
+            if status == 0 {
+                let error = await SocketTransportTests.error { _ = try await Self.send(transport, "fail") }
+                #expect(error?.code == .connectionLost)
+            } else {
+                #expect(try await Self.send(transport, "fail").status == status)
+            }
+            #expect(try await Self.send(transport).status == 200)
+            #expect(failing.requests.count == 2)
+            #expect(other.requests.count == 1)
+        }
+    }
+
+    @Test("A server that does not answer in time, or answers with something else, is an error")
+    func timeoutAndMalformed() async throws {
+        let server = try ScriptedServer { request, answer in
+            switch request.body {
+            case "silent": answer.waitForEnd()
+            case "malformed": answer.send("HTTP/2 200\r\n\r\n")
+            case "late": answer.send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\n{}{")
+            case "large": answer.respond(String(repeating: "x", count: 65 << 20))
+            default: answer.respond("{}")
+            }
+        }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        let cases: [(String, EtcdTransportError.Code)] = [
+            ("silent", .timedOut), ("malformed", .malformedResponse), ("late", .malformedResponse),
+            ("large", .responseTooLarge),
+        ]
+        for (body, code) in cases {
+            #expect(try await Self.send(transport).status == 200)
+            let timeout = code == .timedOut ? Duration.milliseconds(50) : longestWait
+            let error = await SocketTransportTests.error { _ = try await Self.send(transport, body, timeout: timeout) }
+            #expect(error?.code == code)
+            #expect(error?.mayHaveArrived == true)
+        }
+    }
+
+    @Test("Closing the transport ends a request whose thread waits")
+    func closing() async throws {
+        let current = Mutex<SocketTransport?>(nil)
+        let server = try ScriptedServer { request, answer in
+            guard request.body == "close" else { return answer.respond("{}") }
+            current.withLock { $0 }?.close()
+            answer.waitForEnd()
+        }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        current.withLock { $0 = transport }
+        _ = try await Self.send(transport)
+        let error = await SocketTransportTests.error { _ = try await Self.send(transport, "close") }
+        #expect(error?.code == .closed)
+        #expect(error?.mayHaveArrived == true)
+        let later = await SocketTransportTests.error { _ = try await Self.send(transport) }
+        #expect(later?.code == .closed)
+        #expect(later?.mayHaveArrived == false)
+    }
+
+    @Test("A request that may be repeated uses another connection, so that other servers can be tried")
+    func idempotent() async throws {
+        let server = try ScriptedServer { $1.respond("{}") }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        _ = try await Self.send(transport)
+        _ = try await Self.send(transport, isIdempotent: true)
+        #expect(server.requests.map(\.connection) == [1, 2])
+    }
+
+    @Test("The connection counts, and is closed when it is idle and another one needs its place")
+    func limit() async throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        var configuration = SocketTransport.Configuration()
+        configuration.maximumConnections = 1
+        let transport = try SocketTransport([server.url], configuration: configuration)
+        for number in 1...3 {
+            _ = try await Self.send(transport)
+            _ = try await transport.send(SocketTransportTests.request())
+            await eventually("there are several connections") { server.openConnections == 1 }
+            #expect(server.acceptedConnections <= 2 * number)
+        }
+    }
+
+    @Test("A request that waits for the connection of a thread begins when that thread has its response")
+    func wanted() throws {
+        var configuration = SocketTransport.Configuration()
+        configuration.maximumConnections = 1
+        let connection = DirectConnection(lifetime: .seconds(60))
+        let waiting = Exchange(SocketTransportTests.request("waiting"), isStream: false)
+        let whileUsed = Mutex<(@Sendable () -> Void)?>(nil)
+        let server = try ScriptedServer { request, answer in
+            if request.body == "first" { whileUsed.withLock { $0?() } }
+            answer.respond("{}")
+        }
+        defer { server.stop() }
+        let dispatcher = SocketDispatcher([try EtcdEndpoint(server.url)], configuration, connection) { _, _, _ in }
+        defer { dispatcher.end() }
+        try Self.lend(connection, to: server)
+        // The thread of the sockets, while the connection is used: the thread of the test waits then.
+        nonisolated(unsafe) let other = dispatcher
+        whileUsed.withLock { body in
+            body = {
+                other.perform(.start(waiting))
+                other.continueExchanges()
+            }
+        }
+        var notices = 0
+        _ = connection.send(SocketTransportTests.request("first")) { notice in
+            if case .wantedConnection = notice { notices += 1 }
+        }
+        #expect(notices == 1)
+        #expect(dispatcher.interests.isEmpty)
+        dispatcher.continueExchanges()
+        #expect(dispatcher.interests.count == 1)
+        // Nothing waits, so the owner is not needed.
+        try Self.lend(connection, to: server)
+        _ = connection.send(SocketTransportTests.request("second")) { _ in notices += 1 }
+        #expect(notices == 1)
+    }
+
+    @Test("An idle connection is closed after its lifetime")
+    func lifetime() async throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        var configuration = SocketTransport.Configuration()
+        configuration.idleConnectionLifetime = .milliseconds(20)
+        let transport = try SocketTransport([server.url], configuration: configuration)
+        _ = try await Self.send(transport)
+        await eventually("the connection is not closed") { server.openConnections == 0 }
+        #expect(try await Self.send(transport).status == 200)
+    }
+
+    @Test("A thread that checks a limit leaves its requests to the thread of the sockets")
+    func limitedThread() throws {
+        #expect(try ReplicaThread.shared.run { DirectConnection.isAllowed })
+        #expect(try !ReplicaThread.shared.run(limited: true) { DirectConnection.isAllowed })
+        #expect(!DirectConnection.isAllowed)
+    }
+
+    @Test("Threads that send at the same time receive their own responses")
+    func concurrency() async throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        let transport = try SocketTransportTests.transport([server.url])
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    try await Self.send(transport, "\(number)").body == Array("\(number)".utf8)
+                }
+            }
+            for try await isOwn in group { #expect(isOwn) }
+        }
+        #expect(server.acceptedConnections <= 16)
+    }
+}
