@@ -29,17 +29,23 @@ struct Measurer {
     /// - Parameters:
     ///   - operations: The operations to measure.
     ///   - leastSamples: The minimum number of samples of each operation, regardless of their duration.
+    ///   - alternatesRuns: Whether the operations alternate after each run. See ``Row/alternatesRuns``.
     /// - Returns: The samples, in the order of the operations.
     /// - Throws: The error of an operation.
-    func measure(_ operations: [Operation], leastSamples: Int) async throws -> [Samples] {
+    func measure(
+        _ operations: [Operation],
+        leastSamples: Int,
+        alternatesRuns: Bool = false
+    ) async throws -> [Samples] {
         for operation in operations {
             _ = try await turn([operation], effort.turn / 2, leastSamples: 1)
         }
+        let least = (leastSamples + effort.passes - 1) / effort.passes
+        if alternatesRuns { return try await alternate(operations, leastSamples: least) }
         // If a sample is many runs, the operations alternate after each sample: the closer they are in time, the more
         // they share disturbances. Single runs continue for a whole turn, because a repeated run finds its memory in
         // the processor's cache.
         let turns = operations.contains(where: \.isSingle) ? operations.map { [$0] } : [operations]
-        let least = (leastSamples + effort.passes - 1) / effort.passes
         var passes = operations.map { _ in [[Double]]() }
         for _ in 0..<effort.passes {
             var samples: [[Double]] = []
@@ -47,6 +53,26 @@ struct Measurer {
                 samples += try await turn(operations, effort.turn * UInt64(operations.count), leastSamples: least)
             }
             for (index, samples) in samples.enumerated() { passes[index].append(samples) }
+        }
+        return zip(operations, passes).map { Samples(operation: $0, passes: $1) }
+    }
+
+    /// The pause before each run of an operation that alternates with others, in nanoseconds.
+    ///
+    /// It is long enough that the work which the previous run has left to other threads and processes is done.
+    private static let pause: UInt64 = 3_000_000
+
+    private func alternate(_ operations: [Operation], leastSamples: Int) async throws -> [Samples] {
+        var passes = operations.map { _ in [[Double]]() }
+        for _ in 0..<effort.passes {
+            for index in passes.indices { passes[index].append([]) }
+            for _ in 0..<leastSamples {
+                // No operation always follows the same other one.
+                for index in operations.indices.shuffled() {
+                    try await Task.sleep(nanoseconds: Self.pause)
+                    passes[index][passes[index].count - 1].append(try await operations[index].sample())
+                }
+            }
         }
         return zip(operations, passes).map { Samples(operation: $0, passes: $1) }
     }

@@ -6,6 +6,11 @@ struct Row: Sendable {
     let name: String
     /// The minimum number of samples, regardless of their duration.
     var leastSamples = 3
+    /// Whether the operations alternate after each run, in a random order and with a pause.
+    ///
+    /// For differences that are small beside the time of an operation: the speed of a server varies more from one turn to the
+    /// next. The minimum number of samples determines the duration.
+    var alternatesRuns = false
     /// Prepares the measurement, which is released before the next row is prepared.
     let prepare: @Sendable (Workspace) async throws -> Trial
 }
@@ -43,7 +48,13 @@ extension Row {
             let trial = try await prepare(workspace)
             let others = try trial.comparisons.map { try $0.other() }
             let operations = [trial.subject] + others.compactMap(\.self)
-            var samples = try await measurer.measure(operations, leastSamples: leastSamples)[...]
+            var samples =
+                try await
+                measurer.measure(
+                    operations,
+                    leastSamples: leastSamples,
+                    alternatesRuns: alternatesRuns
+                )[...]
             try await trial.finish()
             guard let subject = samples.popFirst() else { throw Failure("there are no samples") }
             let comparisons = zip(trial.comparisons, others)

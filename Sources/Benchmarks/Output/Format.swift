@@ -60,7 +60,11 @@ enum Format {
     }
 
     private static func shortTime(_ nanoseconds: Double) -> String {
-        nanoseconds < 1e6 ? "\(short(nanoseconds)) ns" : "\(short(nanoseconds / 1e6)) ms"
+        switch nanoseconds {
+        case ..<1e4: "\(short(nanoseconds)) ns"
+        case ..<1e6: "\(short(nanoseconds / 1e3)) µs"
+        default: "\(short(nanoseconds / 1e6)) ms"
+        }
     }
 
     private static func short(_ number: Double) -> String {

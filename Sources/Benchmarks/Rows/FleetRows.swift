@@ -34,7 +34,7 @@ private struct Fleet: Sendable {
     }
 
     var setting: Row {
-        Row(group: "fleet", name: "set in etcd", leastSamples: 210) { _ in
+        Row(group: "fleet", name: "set in etcd", leastSamples: 2_100, alternatesRuns: true) { _ in
             let (suite, store) = try suite()
             let client = try EtcdClient(SocketTransport([address]))
             let setting = Setting("number", default: 0, suite: suite)
@@ -42,6 +42,8 @@ private struct Fleet: Sendable {
             var number = 1
             // etcd also sends an own set to the watch of the suite.
             var head: [UInt8]?
+            let request = try await RequestRecorder.request(of: repeatedTransaction)
+            let roundTrip = try BlockingExchange(address, request)
             let watch = Task { try await client.watch(EtcdKeyRange(prefix: bytes("watched/")), from: 0) { _ in } }
             return Trial(
                 subject: .each("set") {
@@ -49,6 +51,7 @@ private struct Fleet: Sendable {
                     try setting.set(number)
                 },
                 comparisons: [
+                    .init(.each("the round trip of its transaction", roundTrip.run), .atMostAbove(100e3)),
                     .init(
                         .timingItself("its transaction alone, with a watch") {
                             number += 1
@@ -121,34 +124,52 @@ private struct Fleet: Sendable {
 
     private func bytes(_ name: String) -> [UInt8] { Array((prefix + name).utf8) }
 
-    /// Executes the transaction of a set: it compares the prefix and the head, writes a value and the head, and reads the head.
+    /// Executes the transaction of a set.
     ///
     /// - Parameters:
     ///   - client: The client.
     ///   - number: A number that differs from the last one.
     ///   - oldHead: The head that the last transaction has written; `nil` if there was none.
-    /// - Returns: The new head, which is as long as the identifiers of 16 commits.
+    /// - Returns: The new head.
     /// - Throws: `EtcdError` or ``Failure``.
     private func transactLikeSet(
         _ client: EtcdClient,
         _ number: Int,
         after oldHead: [UInt8]?
     ) async throws -> [UInt8] {
-        let (value, head) = (bytes("watched/value"), bytes("watched/head"))
-        let newHead = Array("\(number)".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 220)
-        let transaction = EtcdTransaction(
-            if: [
-                EtcdCompare(EtcdKeyRange(prefix: bytes("watched/")), .less, .modRevision(.max)),
-                EtcdCompare(head, .equal, oldHead.map(EtcdCompare.Target.value) ?? .version(0)),
-            ],
+        let transaction = transactionLikeSet("client", number) { key in
+            EtcdCompare(key, .equal, oldHead.map(EtcdCompare.Target.value) ?? .version(0))
+        }
+        guard try await client.execute(transaction).succeeded else { throw Failure("the transaction has failed") }
+        return head(number)
+    }
+
+    /// The transaction of a set, whose condition is always true.
+    private var repeatedTransaction: EtcdTransaction {
+        transactionLikeSet("socket", 0) { EtcdCompare($0, .less, .modRevision(.max)) }
+    }
+
+    /// The transaction of a set: it compares the prefix and the head, writes a value and the head, and reads the head.
+    private func transactionLikeSet(
+        _ suite: String,
+        _ number: Int,
+        if condition: ([UInt8]) -> EtcdCompare
+    ) -> EtcdTransaction {
+        let prefix = "watched/\(suite)/"
+        let headKey = bytes(prefix + "head")
+        return EtcdTransaction(
+            if: [EtcdCompare(EtcdKeyRange(prefix: bytes(prefix)), .less, .modRevision(.max)), condition(headKey)],
             then: [
-                .put(value, Array("\(number)".utf8)),
-                .put(head, newHead),
-                .range(EtcdRangeRequest(EtcdKeyRange(key: head))),
+                .put(bytes(prefix + "value"), Array("\(number)".utf8)),
+                .put(headKey, head(number)),
+                .range(EtcdRangeRequest(EtcdKeyRange(key: headKey))),
             ]
         )
-        guard try await client.execute(transaction).succeeded else { throw Failure("the transaction has failed") }
-        return newHead
+    }
+
+    /// A head that is as long as the identifiers of 16 commits.
+    private func head(_ number: Int) -> [UInt8] {
+        Array("\(number)".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 220)
     }
 
     /// Executes a transaction that writes a value and another key if a condition is met.
