@@ -194,6 +194,8 @@ struct EtcdQueueTests {
             while !isEnded.withLock({ $0 }) {
                 number += 1
                 _ = try store.writeLater(["a": .integer(Int128(number)), "n\(number % 2)": 1])
+                // The pace of the assignments: each set waits for those before it, which must not be thousands.
+                usleep(2_000)
             }
         }
         try await blocking {
