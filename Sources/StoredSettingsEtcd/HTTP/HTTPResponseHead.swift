@@ -75,34 +75,41 @@ struct HTTPResponseHead: Sendable {
         isPersistent = isVersion1
     }
 
+    /// The headers that are read.
+    private enum Field: String, CaseIterable {
+        case contentLength = "content-length"
+        case transferEncoding = "transfer-encoding"
+        case contentEncoding = "content-encoding"
+        case connection
+
+        static let lengthsOfNames = Set(allCases.map(\.rawValue.utf8.count))
+    }
+
     /// Adds a header.
     mutating func add(_ line: [UInt8]) throws(HTTPSyntaxError) {
         let colon = try Self.endOfName(line)
-        // Most headers have another length than those that determine the body, and are not decoded.
-        guard Self.lengthsOfNames.contains(colon) else { return }
+        // The names of most other headers differ in length, so those headers are not decoded.
+        guard Field.lengthsOfNames.contains(colon) else { return }
         let (name, value) = Self.split(line, at: colon)
-        switch name {
-        case "content-length":
+        switch Field(rawValue: name) {
+        case .contentLength:
             guard 1...15 ~= value.utf8.count, value.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let length = Int(value)
             else {
                 throw .invalid("the content length is not a number")
             }
             guard self.length == nil || self.length == length else { throw .invalid("there are two content lengths") }
             self.length = length
-        case "transfer-encoding":
+        case .transferEncoding:
             guard isVersion1, !isChunked, value == "chunked" else { throw .invalid("the transfer encoding is unknown") }
             isChunked = true
-        case "content-encoding":
+        case .contentEncoding:
             guard value == "identity" else { throw .invalid("the content is encoded, which was not requested") }
-        case "connection":
+        case .connection:
             let options = value.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
             if options.contains("close") { isPersistent = false }
-        default: break
+        case nil: break
         }
     }
-
-    private static let lengthsOfNames = ["content-length", "transfer-encoding", "content-encoding", "connection"]
-        .map(\.utf8.count)
 
     /// Returns the index of the colon after the name of a header.
     ///
