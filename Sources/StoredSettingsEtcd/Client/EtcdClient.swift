@@ -142,11 +142,14 @@ package final class EtcdClient: Sendable {
     /// - Parameters:
     ///   - transaction: The transaction.
     ///   - isIdempotent: Whether the transaction may be sent again when it is unknown if etcd has executed it.
+    ///   - blocksThread: Whether the calling thread may wait for the response, because it has nothing else to do, and the task is
+    ///     never canceled.
     /// - Returns: The result of the branch that was executed.
     /// - Throws: ``EtcdError``, whose ``EtcdError/mayHaveHappened`` says whether the transaction may have been executed.
     package func execute(
         _ transaction: EtcdTransaction,
-        isIdempotent: Bool = false
+        isIdempotent: Bool = false,
+        blocksThread: Bool = false
     ) async throws(EtcdError) -> EtcdTransactionResult {
         let counts = [transaction.conditions.count, transaction.success.count, transaction.failure.count]
         guard counts.allSatisfy({ $0 <= configuration.limits.operations }) else {
@@ -156,14 +159,20 @@ package final class EtcdClient: Sendable {
         guard transaction.greatestSize <= configuration.limits.requestSize else {
             throw EtcdError(.requestTooLarge, "a transaction is larger than \(configuration.limits.requestSize) bytes")
         }
-        return try await gateway.send("/v3/kv/txn", transaction.body, isReadOnly: false, isIdempotent: isIdempotent) {
+        return try await gateway.send(
+            "/v3/kv/txn",
+            transaction.body,
+            isReadOnly: false,
+            isIdempotent: isIdempotent,
+            blocksThread: blocksThread
+        ) {
             (object) throws(GatewayObject.Malformed) in try EtcdTransactionResult(object, for: transaction)
         }
     }
 
     /// Returns the state of the member that answers.
     package func status() async throws(EtcdError) -> EtcdStatus {
-        try await gateway.send("/v3/maintenance/status", GatewayText.object { _ in }) {
+        try await gateway.send("/v3/maintenance/status", GatewayWriter.object { _ in }) {
             (object) throws(GatewayObject.Malformed) in try EtcdStatus(object)
         }
     }
@@ -184,12 +193,11 @@ package final class EtcdClient: Sendable {
         requiresLeader: Bool = true,
         receive: @escaping @Sendable (EtcdWatchMessage) async throws -> Void
     ) async throws {
-        let create = GatewayText.object { text in
+        let create = GatewayWriter.object { text in
             text.writeObject("create_request") { text in
                 text.writeTrue("fragment")
-                text.write("key", base64: range.start)
+                range.write(to: &text)
                 text.writeTrue("progress_notify")
-                if let end = range.end { text.write("range_end", base64: end) }
                 if revision != 0 { text.write("start_revision", revision) }
             }
         }

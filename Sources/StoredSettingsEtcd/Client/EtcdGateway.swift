@@ -5,6 +5,8 @@ import StoredSettings
 /// Sends messages to etcd's gateway, with a token if etcd requires one.
 struct EtcdGateway: Sendable {
     let transport: any EtcdTransport
+    /// The transport, if it can wait on the calling thread.
+    private let sockets: SocketTransport?
     let authenticator: EtcdAuthenticator?
     private let configuration: EtcdClient.Configuration
 
@@ -18,6 +20,7 @@ struct EtcdGateway: Sendable {
         _ executor: (any TaskExecutor)? = nil
     ) {
         self.transport = transport
+        sockets = transport as? SocketTransport
         self.configuration = configuration
         authenticator = credentials.map { credentials in
             EtcdAuthenticator(executor: executor, limit: configuration.timeout + Self.readingLimit) {
@@ -60,6 +63,7 @@ struct EtcdGateway: Sendable {
     ///   - body: The message as JSON.
     ///   - isReadOnly: Whether the request changes nothing.
     ///   - isIdempotent: Whether the request may be sent again when it is unknown if etcd has executed it.
+    ///   - blocksThread: Whether the calling thread may wait for the response.
     ///   - decode: A closure that decodes the response.
     /// - Returns: The decoded response.
     /// - Throws: ``EtcdError``.
@@ -68,16 +72,17 @@ struct EtcdGateway: Sendable {
         _ body: [UInt8],
         isReadOnly: Bool = true,
         isIdempotent: Bool = true,
+        blocksThread: Bool = false,
         _ decode: (GatewayObject) throws(GatewayObject.Malformed) -> Response
     ) async throws(EtcdError) -> Response {
         let request = self.request(path, body, isIdempotent: isIdempotent)
         do throws(EtcdError) {
             let token = try await authenticator?.token()
-            var response = try await send(request, token)
+            var response = try await send(request, token, blocksThread)
             if let authenticator, Self.isAboutToken(response) {
                 // etcd has refused the request before executing it, so it may be sent again.
                 let newToken = try await authenticator.token(insteadOf: token)
-                response = try await send(request, newToken)
+                response = try await send(request, newToken, blocksThread)
             }
             guard response.status == 200 else { throw EtcdError(response) }
             do throws(GatewayObject.Malformed) {
@@ -92,9 +97,15 @@ struct EtcdGateway: Sendable {
         }
     }
 
-    private func send(_ request: EtcdRequest, _ token: String?) async throws(EtcdError) -> EtcdResponse {
+    private func send(
+        _ request: EtcdRequest,
+        _ token: String?,
+        _ blocksThread: Bool
+    ) async throws(EtcdError) -> EtcdResponse {
+        let request = authorized(request, token)
         do {
-            return try await transport.send(authorized(request, token))
+            if blocksThread, let sockets { return try await sockets.send(request, blocksThread: true) }
+            return try await transport.send(request)
         } catch {
             let error = EtcdError(error)
             // An etcd that was restored from a backup does not answer a request with a token of its lost future.

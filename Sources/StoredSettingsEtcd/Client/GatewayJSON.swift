@@ -5,8 +5,9 @@ import StoredSettings
 
 /// The places of all values in a JSON text of etcd's gateway.
 ///
-/// It accepts what `JSONReader` accepts, except for a name that is not plain ASCII, and an object with very many members: no message
-/// of etcd has one. Nothing is copied, and a value is decoded only when it is asked for.
+/// It accepts what `JSONReader` accepts, except for names with an escape or a character that is not ASCII, very long names, and objects
+/// with very many members: no message of etcd has one. Plain strings are decoded only on access. Numbers and other strings are also
+/// decoded once by the scan, which validates them.
 final class GatewayJSON: Sendable {
     struct Value {
         enum Kind: UInt8 {
@@ -17,18 +18,18 @@ final class GatewayJSON: Sendable {
         }
 
         var kind: Kind
-        /// The bytes; those of a string are without its quotation marks.
+        /// The range of the bytes; without quotation marks for a string.
         var (start, end): (UInt32, UInt32)
         /// The index of the value that follows this one and its contents.
         ///
-        /// The contents of an object are its names and values in turns.
+        /// In the contents of an object, names and values alternate.
         var next: Int32
 
         var range: Range<Int> { Int(start)..<Int(end) }
     }
 
     let bytes: [UInt8]
-    /// All values, in the order of their beginnings.
+    /// All names and values, in the order in which they begin.
     let values: [Value]
 
     /// Reads a text.
@@ -47,10 +48,10 @@ final class GatewayJSON: Sendable {
         (self.bytes, self.values) = (bytes, values)
     }
 
-    /// The text of a string.
-    func text(of value: Value) -> String {
+    /// The string of a value that is one.
+    func string(of value: Value) -> String {
         guard value.kind == .otherString else { return String(decoding: bytes[value.range], as: UTF8.self) }
-        // It was read before, when its place was found.
+        // The scan has validated it, so this cannot fail.
         guard case .string(let text)? = Self.read(bytes[(value.range.lowerBound - 1)..<(value.range.upperBound + 1)])
         else {
             return ""
@@ -77,11 +78,13 @@ final class GatewayJSON: Sendable {
 
 /// Finds the values of a text.
 ///
-/// The pointer is used only while the scanner exists, which is during a closure that holds the bytes. Every byte is read by
-/// ``byte(at:)``, which checks the offset in every build.
+/// The pointer is used only while the scanner exists, which is during a closure that holds the bytes. Single bytes are read by
+/// ``byte(at:)``, which checks the offset in every build. Slices have ranges that were scanned before.
 private struct GatewayScanner {
-    /// The maximum number of members of an object; those of etcd have at most 8.
+    /// The maximum number of members of an object; those of etcd have far fewer.
     private static let mostMembers = 64
+    /// The maximum length of a name, in bytes; those of etcd are far shorter.
+    private static let longestName = 128
 
     private let bytes: UnsafeBufferPointer<UInt8>
     /// The offset of the next byte, which only grows.
@@ -139,7 +142,7 @@ private struct GatewayScanner {
     }
 
     private mutating func add(_ kind: GatewayJSON.Value.Kind, _ start: Int, _ end: Int) {
-        // `scan(_:)` limits the number of bytes, and no value is empty but a string, which has quotation marks.
+        // There are at most as many values as bytes, which `scan(_:)` limits.
         values.append(.init(kind: kind, start: UInt32(start), end: UInt32(end), next: Int32(values.count + 1)))
     }
 
@@ -201,10 +204,9 @@ private struct GatewayScanner {
         if byte(at: position) != close {
             while true {
                 if kind == .object {
-                    guard byte(at: position) == UInt8(ascii: "\""), scanString(), values.last?.kind == .plainString
-                    else {
-                        return false
-                    }
+                    guard byte(at: position) == UInt8(ascii: "\""), scanString(), let name = values.last,
+                        name.kind == .plainString, name.range.count <= Self.longestName
+                    else { return false }
                     skipSpace()
                     guard byte(at: position) == UInt8(ascii: ":") else { return false }
                     position += 1

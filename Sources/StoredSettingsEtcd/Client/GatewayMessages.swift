@@ -2,36 +2,35 @@
 
 import StoredSettings
 
-// The requests of etcd's gateway as JSON, and its responses as values. The members of a request are in the order of their names.
+// The requests of etcd's gateway as JSON, and its responses as values.
 
 extension EtcdKeyRange {
-    func write(to text: inout GatewayText) {
+    func write(to text: inout GatewayWriter) {
         text.write("key", base64: start)
         if let end { text.write("range_end", base64: end) }
     }
 }
 
 extension EtcdRangeRequest {
-    var body: [UInt8] { GatewayText.object(write) }
+    var body: [UInt8] { GatewayWriter.object(write) }
 
-    func write(to text: inout GatewayText) {
-        text.write("key", base64: range.start)
+    func write(to text: inout GatewayWriter) {
+        range.write(to: &text)
         if isKeysOnly { text.writeTrue("keys_only") }
         if limit != 0 { text.write("limit", limit) }
-        if let end = range.end { text.write("range_end", base64: end) }
         if revision != 0 { text.write("revision", revision) }
         if isSerializable { text.writeTrue("serializable") }
     }
 }
 
 extension EtcdCompare {
-    func write(to text: inout GatewayText) {
-        text.write("key", base64: range.start)
-        if case .modRevision(let revision) = target { text.write("mod_revision", revision) }
-        if let end = range.end { text.write("range_end", base64: end) }
+    func write(to text: inout GatewayWriter) {
+        range.write(to: &text)
         text.write("result", relation.rawValue)
         switch target {
-        case .modRevision: text.write("target", "MOD")
+        case .modRevision(let revision):
+            text.write("target", "MOD")
+            text.write("mod_revision", revision)
         case .version(let version):
             text.write("target", "VERSION")
             text.write("version", version)
@@ -43,7 +42,7 @@ extension EtcdCompare {
 }
 
 extension EtcdOperation {
-    func write(to text: inout GatewayText) {
+    func write(to text: inout GatewayWriter) {
         switch self {
         case .put(let key, let value):
             text.writeObject("request_put") { text in
@@ -58,7 +57,7 @@ extension EtcdOperation {
 
 extension EtcdTransaction {
     var body: [UInt8] {
-        GatewayText.object { text in
+        GatewayWriter.object { text in
             text.writeObjects("compare", conditions) { $0.write(to: &$1) }
             text.writeObjects("failure", failure) { $0.write(to: &$1) }
             text.writeObjects("success", success) { $0.write(to: &$1) }

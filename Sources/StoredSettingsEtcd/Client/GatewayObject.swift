@@ -2,6 +2,12 @@
 
 import StoredSettings
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// A JSON object of etcd's gateway, in the JSON form of Protocol Buffers.
 ///
 /// A 64-bit integer is a string, bytes are base64, and a member with a zero value is omitted. Unknown members are ignored. A
@@ -42,7 +48,7 @@ struct GatewayObject {
             _ = try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in
                 try JSONReader.readObject(bytes, maximumDepth: maximumDepth)
             }
-            return Malformed("a message has names that etcd does not use")
+            return Malformed("a message has a name or a number of members that etcd does not use")
         } catch {
             return Malformed("a message is not valid JSON at byte \(error.offset): \(error.problem)")
         }
@@ -50,9 +56,10 @@ struct GatewayObject {
 
     /// The index of the value of a member; `nil` if it is omitted or null, which mean its zero value.
     private func member(_ name: StaticString) -> Int? {
+        // The pointers are used only inside the closures, and the ranges are those of the bytes.
         json.bytes.withUnsafeBufferPointer { bytes in
             name.withUTF8Buffer { name in
-                // The names and values of the object.
+                // The names and values of the object alternate.
                 var next = index + 1
                 while next < json.values[index].next {
                     let range = json.values[next].range
@@ -68,7 +75,7 @@ struct GatewayObject {
 
     /// The bytes of a member that is a plain string; empty if it is omitted, and `nil` if it has another type.
     ///
-    /// A string that is not plain has no digits and no base64.
+    /// etcd escapes no digit and no letter of base64, so an escaped string is refused.
     private func letters(_ name: StaticString) -> ArraySlice<UInt8>? {
         guard let member = member(name) else { return [] }
         let value = json.values[member]
@@ -84,7 +91,7 @@ struct GatewayObject {
         guard value.kind == .plainString || value.kind == .otherString else {
             throw Malformed("'\(name)' is not a string")
         }
-        return json.text(of: value)
+        return json.string(of: value)
     }
 
     func bool(_ name: StaticString) throws(Malformed) -> Bool {
@@ -120,10 +127,11 @@ struct GatewayObject {
     }
 
     func bytes(_ name: StaticString) throws(Malformed) -> [UInt8] {
-        guard let letters = letters(name), let bytes = letters.withUnsafeBufferPointer({ Base64.decode($0) }) else {
-            throw Malformed("'\(name)' is not a string in base64")
-        }
-        return bytes
+        guard let letters = letters(name).map({ Data($0) }), let bytes = Data(base64Encoded: letters),
+            // Foundation ignores the bits that the padding stands for.
+            bytes.base64EncodedData() == letters
+        else { throw Malformed("'\(name)' is not a string in base64") }
+        return Array(bytes)
     }
 
     func object(_ name: StaticString) throws(Malformed) -> GatewayObject? {
@@ -149,8 +157,9 @@ struct GatewayObject {
 }
 
 extension FixedWidthInteger {
-    /// Creates an integer from decimal digits, with a minus sign before those of a negative one; `nil` if there are other
-    /// characters, no digits, or too many.
+    /// Creates an integer from decimal digits, with a minus sign before those of a negative one.
+    ///
+    /// Returns `nil` if there are other characters or no digits, or if the number is out of range.
     fileprivate init?(digits letters: ArraySlice<UInt8>) {
         let isNegative = letters.first == UInt8(ascii: "-")
         let digits = isNegative ? letters.dropFirst() : letters
@@ -160,7 +169,7 @@ extension FixedWidthInteger {
             guard UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit else { return nil }
             let (tenfold, isTooLarge) = number.multipliedReportingOverflow(by: 10)
             let value = Self(digit - UInt8(ascii: "0"))
-            // Negative numbers are computed from negative ones, because the least number has no positive counterpart.
+            // A negative number is accumulated by subtraction, because the least number has no positive counterpart.
             let (sum, overflows) =
                 isNegative ? tenfold.subtractingReportingOverflow(value) : tenfold.addingReportingOverflow(value)
             guard !isTooLarge, !overflows else { return nil }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Etcd.md, "Requests have a writer of their own".
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Writes a message to etcd's gateway as JSON.
 ///
 /// The names are those of the gateway, and the values are base64, numbers and words, so nothing has to be escaped. The members
 /// are written in the order of the calls, directly into the body of the request.
-struct GatewayText {
+struct GatewayWriter {
     private(set) var bytes: [UInt8] = []
     /// Whether the next member or element is the first one of its object or array.
     private var isFirst = true
@@ -14,8 +20,8 @@ struct GatewayText {
     ///
     /// - Parameter writeMembers: A closure that writes its members.
     /// - Returns: The text.
-    static func object(_ writeMembers: (inout GatewayText) -> Void) -> [UInt8] {
-        var text = GatewayText()
+    static func object(_ writeMembers: (inout GatewayWriter) -> Void) -> [UInt8] {
+        var text = GatewayWriter()
         text.bytes.reserveCapacity(2_048)
         text.writeObject(writeMembers)
         return text.bytes
@@ -26,7 +32,7 @@ struct GatewayText {
     mutating func write(_ name: StaticString, base64 value: [UInt8]) {
         writeName(name)
         bytes.append(Self.quote)
-        Base64.append(value, to: &bytes)
+        bytes.append(contentsOf: Data(value).base64EncodedData())
         bytes.append(Self.quote)
     }
 
@@ -49,7 +55,7 @@ struct GatewayText {
         append("true")
     }
 
-    mutating func writeObject(_ name: StaticString, _ writeMembers: (inout GatewayText) -> Void) {
+    mutating func writeObject(_ name: StaticString, _ writeMembers: (inout GatewayWriter) -> Void) {
         writeName(name)
         writeObject(writeMembers)
     }
@@ -58,7 +64,7 @@ struct GatewayText {
     mutating func writeObjects<Element>(
         _ name: StaticString,
         _ elements: [Element],
-        _ writeMembers: (Element, inout GatewayText) -> Void
+        _ writeMembers: (Element, inout GatewayWriter) -> Void
     ) {
         writeName(name)
         bytes.append(UInt8(ascii: "["))
@@ -75,7 +81,7 @@ struct GatewayText {
 
     private static let quote = UInt8(ascii: "\"")
 
-    private mutating func writeObject(_ writeMembers: (inout GatewayText) -> Void) {
+    private mutating func writeObject(_ writeMembers: (inout GatewayWriter) -> Void) {
         bytes.append(UInt8(ascii: "{"))
         isFirst = true
         writeMembers(&self)

@@ -214,7 +214,8 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         _ body: ([String: StoredValue]) throws -> ([StoreChange], Result)
     ) throws -> Result {
         let replica = replica
-        let committer = ReplicaCommitter(replica)
+        // A limited operation can be canceled, but sending is not limited. A caller that must help others does not block.
+        let committer = ReplicaCommitter(replica, blocksThread: !replica.thread.isStarved)
         let begin = ContinuousClock.now
         var attempt = 0
         while true {

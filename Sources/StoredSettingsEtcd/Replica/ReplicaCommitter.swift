@@ -40,9 +40,14 @@ struct ReplicaCommitter {
     static let mostChanges = EtcdLimits().operations - 2
 
     private let replica: Replica
+    private let blocksThread: Bool
 
-    init(_ replica: Replica) {
-        self.replica = replica
+    /// - Parameters:
+    ///   - replica: The replica.
+    ///   - blocksThread: Whether ``send(_:on:attempt:)`` runs on a thread that may wait for a response, and in a task that is never
+    ///     canceled.
+    init(_ replica: Replica, blocksThread: Bool = false) {
+        (self.replica, self.blocksThread) = (replica, blocksThread)
     }
 
     /// The newest contents that the replica knows, once they were compared with those of a server.
@@ -107,7 +112,7 @@ struct ReplicaCommitter {
         let result: EtcdTransactionResult
         do throws(EtcdError) {
             let transaction = EtcdTransaction(if: conditions, then: operations, else: [readHead])
-            result = try await replica.client.execute(transaction)
+            result = try await replica.client.execute(transaction, blocksThread: blocksThread)
         } catch {
             guard error.mayHaveHappened else {
                 replica.update { $0.sent.forget(id) }

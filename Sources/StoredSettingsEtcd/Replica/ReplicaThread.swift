@@ -39,6 +39,9 @@ final class ReplicaThread: TaskExecutor {
         scheduler.helpIfStarved()
     }
 
+    /// Whether the system has refused to create a thread, so that a caller that waits must help.
+    var isStarved: Bool { scheduler.isStarved }
+
     /// Runs work after a delay, in seconds.
     func after(_ delay: Double, _ work: @escaping @Sendable () -> Void) {
         if let timer { timer(delay, work) } else { scheduler.after(delay, work) }
@@ -71,14 +74,10 @@ final class ReplicaThread: TaskExecutor {
     ) throws -> Result {
         let caller = CallingThread(self)
         let outcome = Locked<Swift.Result<Result, any Error>?>(nil)
-        // A thread that checks its limit, or helps with other work, must not wait for a socket.
-        let mayWait = !isLimited && !scheduler.isStarved
         let task = Task.detached(executorPreference: caller) {
             let result: Swift.Result<Result, any Error>
             do {
-                result = .success(
-                    try await DirectConnection.$isAllowed.withValue(mayWait) { try await operation() }
-                )
+                result = .success(try await operation())
             } catch {
                 result = .failure(error)
             }
@@ -108,7 +107,7 @@ final class ReplicaThread: TaskExecutor {
 
 /// A thread that runs the jobs of the task for which it waits.
 ///
-/// So a set neither starts a thread for its task nor is woken by one: it waits for the socket alone.
+/// So a set starts no thread for its task, and may block in the socket (see ``LentConnection``).
 ///
 /// Unchecked: the variables are accessed only while the lock of `signal` is held.
 private final class CallingThread: TaskExecutor, @unchecked Sendable {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StoredSettings
-
 /// A connection to a server, which carries one exchange at a time.
 ///
-/// Unchecked: only the thread of the sockets uses it, until it lends it with ``DirectConnection``. From then on, only the thread
-/// that has taken it under the lock of that object uses it.
+/// Unchecked: only the thread of the sockets uses a connection that is not lent. While it is lent, only the caller that has checked it
+/// out under the lock of ``LentConnection`` uses it.
 final class Connection: @unchecked Sendable {
     enum Phase {
         /// The connection is being established, at most until an instant.
@@ -23,6 +21,16 @@ final class Connection: @unchecked Sendable {
         case lost(String)
         /// The response is malformed.
         case malformed(HTTPSyntaxError)
+
+        /// The code and the reason of a failure; `nil` if there is none.
+        var failure: (code: EtcdTransportError.Code, reason: String)? {
+            switch self {
+            case .waiting, .response: nil
+            case .lost(let reason): (.connectionLost, reason)
+            case .malformed(.bodyTooLarge): (.responseTooLarge, HTTPSyntaxError.bodyTooLarge.problem)
+            case .malformed(let error): (.malformedResponse, error.problem)
+            }
+        }
     }
 
     let endpoint: Int
@@ -42,7 +50,6 @@ final class Connection: @unchecked Sendable {
     private var parser = HTTPResponseParser()
     private var body: [UInt8] = []
     private var isOpen = true
-    private let forks = Forks.count
 
     init(
         _ descriptor: CInt,
@@ -63,9 +70,8 @@ final class Connection: @unchecked Sendable {
     func close() {
         guard isOpen else { return }
         isOpen = false
-        // A forked child may have a copy of the descriptor, which would keep the connection open. In a child, the connection is
-        // that of its parent.
-        if Forks.count == forks { SocketCalls.shutDown(descriptor) }
+        // A forked child may have a copy of the descriptor, which would keep the connection open.
+        SocketCalls.shutDown(descriptor)
         SocketCalls.close(descriptor)
     }
 

@@ -2,7 +2,7 @@
 
 import StoredSettings
 
-/// One request and its response, shared by the task that waits and the thread of the sockets.
+/// One request and its response, shared by the task that waits and the thread that uses the connection.
 ///
 /// Whatever ends it first wins: the response, a failure, a timeout or the cancellation of the task.
 final class Exchange: Sendable {
@@ -30,7 +30,7 @@ final class Exchange: Sendable {
 
     let request: EtcdRequest
     let isStream: Bool
-    /// Whether the connection is lent to threads that may wait when the response has arrived.
+    /// Whether the connection is lent to blocking callers when the response has arrived.
     let lendsConnection: Bool
     let deadline: ContinuousClock.Instant
     private let state = Locked(State())
@@ -104,7 +104,7 @@ final class Exchange: Sendable {
         if let waiter, let received { waiter.resume(returning: received) }
     }
 
-    // MARK: - The thread of the sockets
+    // MARK: - The thread that uses the connection
 
     /// Records that the request may arrive from now on.
     ///

@@ -3,11 +3,10 @@
 
 import StoredSettings
 
-/// A connection on which threads that may wait exchange requests and responses themselves, one at a time.
+/// An idle connection that the thread of the sockets has lent to blocking callers, one at a time.
 ///
-/// The thread of the sockets establishes the connection, and lends it after its first response. From then on, a request needs no
-/// other thread: neither does it wake one, nor is its thread woken by one.
-final class DirectConnection: Sendable {
+/// While it is lent, a request needs no other thread: its caller sends it, and waits for the response.
+final class LentConnection: Sendable {
     /// The result of sending a request.
     enum Outcome {
         /// No connection can be used, and nothing was sent.
@@ -16,9 +15,17 @@ final class DirectConnection: Sendable {
         case failure(EtcdTransportError)
     }
 
+    /// What a caller reports to the thread of the sockets.
+    enum Event {
+        /// A server has failed.
+        case failure(endpoint: Int)
+        /// The connection that was reclaimed while a caller used it is available, or closed.
+        case returned
+    }
+
     /// A connection with what its next exchange needs.
     ///
-    /// Unchecked: only the thread that has taken it under the lock uses the buffer.
+    /// Unchecked: only the caller that has checked it out under the lock uses the buffer.
     private final class Lent: @unchecked Sendable {
         let connection: Connection
         let endpoint: EtcdEndpoint
@@ -31,23 +38,14 @@ final class DirectConnection: Sendable {
     }
 
     private enum State {
+        /// No connection is lent.
         case none
         case idle(Lent)
-        /// A thread uses the connection with this descriptor, and must notify its owner afterwards if it is wanted.
-        case used(CInt, isWanted: Bool)
+        case inUse(Lent, isReclaimed: Bool, isDiscarded: Bool)
+        /// The thread of the sockets, which has reclaimed the connection, is about to take it.
+        case returned(Lent)
         case closed
     }
-
-    /// A notification of the owner.
-    enum Notice {
-        /// A server has failed.
-        case failure(endpoint: Int)
-        /// The connection is no longer used, and a request waits for it.
-        case wantedConnection
-    }
-
-    /// Whether the current task has a thread that waits for it alone, and is never canceled.
-    @TaskLocal static var isAllowed = false
 
     private let lifetime: Duration
     private let state = Locked(State.none)
@@ -59,20 +57,20 @@ final class DirectConnection: Sendable {
 
     // MARK: - The thread of the sockets
 
-    /// The number of connections.
+    /// The number of connections that are lent.
     var count: Int {
         state.withLock { state in
             switch state {
             case .none, .closed: 0
-            case .idle, .used: 1
+            case .idle, .inUse, .returned: 1
             }
         }
     }
 
-    /// Takes over an idle connection, unless there is one.
+    /// Lends an idle connection, unless another one is lent.
     ///
-    /// - Returns: Whether the connection is taken over. Then the caller must not use it anymore.
-    func takeOver(_ connection: Connection, to endpoint: EtcdEndpoint) -> Bool {
+    /// - Returns: Whether it is lent. Then the thread of the sockets must not use it until it is reclaimed.
+    func lend(_ connection: Connection, to endpoint: EtcdEndpoint) -> Bool {
         state.withLock { state in
             guard case .none = state else { return false }
             state = .idle(Lent(connection, endpoint))
@@ -80,32 +78,62 @@ final class DirectConnection: Sendable {
         }
     }
 
-    /// Returns the connection to its owner if it is idle.
+    /// Takes the connection, or has it returned when the caller that uses it has finished.
     ///
-    /// - Parameter instant: The instant since which it has been idle.
-    /// - Returns: The connection.
-    func takeBack(idleSince instant: ContinuousClock.Instant = .now) -> Connection? {
+    /// - Returns: The connection, which is idle; `nil` if there is none, or a caller uses it. Then that caller reports
+    ///   ``Event/returned`` later.
+    func reclaim() -> Connection? {
         state.withLock { state in
-            guard case .idle(let lent) = state, lent.connection.lastActivity <= instant else { return nil }
-            state = .none
-            return lent.connection
+            switch state {
+            case .none, .closed: return nil
+            case .idle(let lent), .returned(let lent):
+                state = .none
+                return lent.connection
+            case .inUse(let lent, _, let isDiscarded):
+                state = .inUse(lent, isReclaimed: true, isDiscarded: isDiscarded)
+                return nil
+            }
         }
     }
 
-    /// Makes the thread that uses the connection notify the owner afterwards.
-    func want() {
-        state.withLock { state in
-            if case .used(let descriptor, _) = state { state = .used(descriptor, isWanted: true) }
+    /// Closes a connection to a server that has failed, after the request of the caller that uses it.
+    func discard(endpoint: Int) {
+        closeIfIdle { state in
+            switch state {
+            case .idle(let lent) where lent.connection.endpoint == endpoint: return lent
+            case .inUse(let lent, let isReclaimed, _) where lent.connection.endpoint == endpoint:
+                state = .inUse(lent, isReclaimed: isReclaimed, isDiscarded: true)
+                return nil
+            default: return nil
+            }
         }
     }
 
-    /// The instant at which ``takeBack(idleSince:)`` must be called; `nil` if there is no connection.
+    /// Closes a connection that has been idle for its lifetime.
+    func expire(_ now: ContinuousClock.Instant) {
+        closeIfIdle { state in
+            guard case .idle(let lent) = state, lent.connection.lastActivity + lifetime <= now else { return nil }
+            return lent
+        }
+    }
+
+    private func closeIfIdle(_ select: (inout State) -> Lent?) {
+        let lent = state.withLock { state in
+            let lent = select(&state)
+            if lent != nil { state = .none }
+            return lent
+        }
+        lent?.connection.close()
+    }
+
+    /// The instant at which ``expire(_:)`` must be called; `nil` if no connection is lent.
     var deadline: ContinuousClock.Instant? {
         state.withLock { state in
             switch state {
-            case .none, .closed: nil
+            case .none, .closed, .returned: nil
             case .idle(let lent): lent.connection.lastActivity + lifetime
-            case .used: .now + lifetime
+            // The thread of the sockets looks again, but not all the time.
+            case .inUse: .now + max(lifetime, .seconds(1))
             }
         }
     }
@@ -116,72 +144,52 @@ final class DirectConnection: Sendable {
             defer { state = .closed }
             switch state {
             case .none, .closed: return nil
-            case .idle(let lent): return lent.connection
-            case .used(let descriptor, _):
-                // The descriptor is closed by its thread, after the state has changed.
-                SocketCalls.shutDown(descriptor)
+            case .idle(let lent), .returned(let lent): return lent.connection
+            case .inUse(let lent, _, _):
+                // Its caller closes the descriptor, after the state has changed.
+                SocketCalls.shutDown(lent.connection.descriptor)
                 return nil
             }
         }
         connection?.close()
     }
 
-    // MARK: - A thread that may wait
+    // MARK: - A blocking caller
 
-    /// Sends a request, and waits for the response.
+    /// Sends a request on the calling thread, and waits for the response.
     ///
     /// - Parameters:
     ///   - request: The request, which is sent at most once.
-    ///   - notify: A closure that notifies the owner.
+    ///   - report: A closure that passes an event to the thread of the sockets.
     /// - Returns: The result.
-    func send(_ request: EtcdRequest, notify: (Notice) -> Void) -> Outcome {
-        guard let lent = take() else { return .unavailable }
-        let (outcome, isWanted) = send(request, lent, notify)
-        if isWanted { notify(.wantedConnection) }
-        return outcome
-    }
-
-    private func send(
-        _ request: EtcdRequest,
-        _ lent: Lent,
-        _ notify: (Notice) -> Void
-    ) -> (Outcome, isWanted: Bool) {
+    func send(_ request: EtcdRequest, report: (Event) -> Void) -> Outcome {
+        guard let lent = checkOut() else { return .unavailable }
         let connection = lent.connection
-        guard connection.isUsable(&lent.buffer) else { return (.unavailable, end(connection).isWanted) }
+        guard connection.isUsable(&lent.buffer) else {
+            _ = checkIn(lent, isReusable: false, report)
+            return .unavailable
+        }
         let exchange = Exchange(request, isStream: false)
         connection.begin(PendingExchange(exchange), host: lent.endpoint.host)
-        let progress = complete(exchange, lent)
-        if case .response(let response) = progress, connection.finish(), response.status < 500 {
-            return (.response(response), giveBack(lent))
-        }
-        let (isClosed, isWanted) = end(connection)
+        let progress = Self.complete(exchange, lent)
         if case .response(let response) = progress {
             // 5xx: this server has no leader, or shuts down.
-            if response.status >= 500 { notify(.failure(endpoint: connection.endpoint)) }
-            return (.response(response), isWanted)
+            let isFailure = response.status >= 500
+            _ = checkIn(lent, isReusable: connection.finish() && !isFailure, report)
+            if isFailure { report(.failure(endpoint: connection.endpoint)) }
+            return .response(response)
         }
-        guard !isClosed else { return (.failure(exchange.error(.closed, "the transport was closed")), false) }
-        guard exchange.mayHaveArrived else { return (.unavailable, isWanted) }
-        notify(.failure(endpoint: connection.endpoint))
-        return (.failure(error(of: exchange, progress, lent.endpoint)), isWanted)
-    }
-
-    private func error(
-        of exchange: Exchange,
-        _ progress: Connection.Progress,
-        _ endpoint: EtcdEndpoint
-    ) -> EtcdTransportError {
-        switch progress {
-        case .malformed(let error):
-            let code: EtcdTransportError.Code = error == .bodyTooLarge ? .responseTooLarge : .malformedResponse
-            return exchange.error(code, "\(endpoint): \(error.problem)")
-        case .lost(let reason): return exchange.error(.connectionLost, "\(endpoint): \(reason)")
-        case .waiting, .response: return exchange.error(.timedOut, "\(endpoint) has not answered in time")
+        guard checkIn(lent, isReusable: false, report) else {
+            return .failure(exchange.error(.closed, "the transport was closed"))
         }
+        guard exchange.mayHaveArrived else { return .unavailable }
+        report(.failure(endpoint: connection.endpoint))
+        let (code, reason) = progress.failure ?? (.timedOut, "the server has not answered in time")
+        return .failure(exchange.error(code, "\(lent.endpoint): \(reason)"))
     }
 
     /// Sends and receives until the exchange has ended or its time is over.
-    private func complete(_ exchange: Exchange, _ lent: Lent) -> Connection.Progress {
+    private static func complete(_ exchange: Exchange, _ lent: Lent) -> Connection.Progress {
         let connection = lent.connection
         var progress = connection.send()
         while case .waiting = progress {
@@ -196,38 +204,26 @@ final class DirectConnection: Sendable {
         return progress
     }
 
-    private func take() -> Lent? {
+    private func checkOut() -> Lent? {
         state.withLock { state in
             guard case .idle(let lent) = state else { return nil }
-            state = .used(lent.connection.descriptor, isWanted: false)
+            state = .inUse(lent, isReclaimed: false, isDiscarded: false)
             return lent
         }
     }
 
-    /// Makes the connection that this thread has used idle.
+    /// Makes a connection idle, or closes it.
     ///
-    /// - Returns: Whether the owner must be notified.
-    private func giveBack(_ lent: Lent) -> Bool {
-        let isWanted = state.withLock { state -> Bool? in
-            guard case .used(_, let isWanted) = state else { return nil }
-            state = .idle(lent)
-            return isWanted
+    /// - Returns: `false` if the transport was closed meanwhile.
+    private func checkIn(_ lent: Lent, isReusable: Bool, _ report: (Event) -> Void) -> Bool {
+        let (isOpen, isKept, isReclaimed) = state.withLock { state in
+            guard case .inUse(_, let isReclaimed, let isDiscarded) = state else { return (false, false, false) }
+            let isKept = isReusable && !isDiscarded
+            state = !isKept ? .none : isReclaimed ? .returned(lent) : .idle(lent)
+            return (true, isKept, isReclaimed)
         }
-        // The transport was closed.
-        if isWanted == nil { lent.connection.close() }
-        return isWanted ?? false
-    }
-
-    /// Closes the connection that this thread has used.
-    ///
-    /// - Returns: Whether the transport was closed before, and whether the owner must be notified.
-    private func end(_ connection: Connection) -> (isClosed: Bool, isWanted: Bool) {
-        let result = state.withLock { state in
-            guard case .used(_, let isWanted) = state else { return (isClosed: true, isWanted: false) }
-            state = .none
-            return (isClosed: false, isWanted: isWanted)
-        }
-        connection.close()
-        return result
+        if !isKept { lent.connection.close() }
+        if isReclaimed { report(.returned) }
+        return isOpen
     }
 }

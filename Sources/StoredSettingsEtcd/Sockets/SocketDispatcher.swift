@@ -5,7 +5,7 @@
 /// Only the thread of the sockets uses it. No method waits.
 final class SocketDispatcher {
     private let configuration: SocketTransport.Configuration
-    private let direct: DirectConnection
+    private let lent: LentConnection
     private let lookUp: (_ index: Int, _ host: String, _ port: UInt16) -> Void
     private var table: EndpointTable
     private var connections: [Connection] = []
@@ -16,16 +16,16 @@ final class SocketDispatcher {
     /// - Parameters:
     ///   - endpoints: The servers.
     ///   - configuration: The limits.
-    ///   - direct: The connection for threads that may wait; `nil` if there are none.
+    ///   - lent: The connection for blocking callers.
     ///   - lookUp: A closure that starts to look up a host, and sends ``SocketLoop/Command/lookedUp(_:_:)`` later.
     init(
         _ endpoints: [EtcdEndpoint],
         _ configuration: SocketTransport.Configuration,
-        _ direct: DirectConnection? = nil,
+        _ lent: LentConnection,
         lookUp: @escaping (_ index: Int, _ host: String, _ port: UInt16) -> Void
     ) {
         self.configuration = configuration
-        self.direct = direct ?? DirectConnection(lifetime: configuration.idleConnectionLifetime)
+        self.lent = lent
         self.lookUp = lookUp
         table = EndpointTable(endpoints, addressLifetime: configuration.addressLifetime)
     }
@@ -43,9 +43,8 @@ final class SocketDispatcher {
             for connection in connections where connection.pending?.exchange === exchange { remove(connection) }
         case .resumeReading(let exchange):
             for connection in connections where connection.pending?.exchange === exchange { connection.resumeReading() }
-        case .noted(.failure(let index)): table.didFail(index, .now)
-        // The exchanges in the queue are begun after all commands.
-        case .noted(.wantedConnection): break
+        case .lent(.failure(let index)): didFail(index, .now)
+        case .lent(.returned): reclaim()
         case .lookedUp(let index, let result):
             table.didLookUp(index, result, .now)
             for pending in queue where pending.endpoints.first == index { pending.needsNewAddresses = false }
@@ -78,7 +77,7 @@ final class SocketDispatcher {
         for pending in queue {
             deadlines.append(min(pending.exchange.deadline, pending.lookupDeadline ?? pending.exchange.deadline))
         }
-        if let deadline = direct.deadline { deadlines.append(deadline) }
+        if let deadline = lent.deadline { deadlines.append(deadline) }
         return deadlines.min().map { $0 - .now }
     }
 
@@ -104,7 +103,7 @@ final class SocketDispatcher {
     func continueExchanges() {
         let now = ContinuousClock.now
         for connection in connections where connection.deadline(configuration) <= now { expire(connection, now) }
-        direct.takeBack(idleSince: now - configuration.idleConnectionLifetime)?.close()
+        lent.expire(now)
         let waiting = queue
         queue = []
         var remaining: [PendingExchange] = []
@@ -124,7 +123,7 @@ final class SocketDispatcher {
             pending.lastReason = "\(endpoint) has not accepted a connection in time"
             queue.append(pending)
         case .busy:
-            table.didFail(connection.endpoint, now)
+            didFail(connection.endpoint, now)
             guard let pending else { break }
             pending.lastReason = "\(endpoint) has not answered in time"
             if mayAskAnotherServer, pending.exchange.deadline > now {
@@ -147,8 +146,8 @@ final class SocketDispatcher {
             return true
         }
         while let index = pending.endpoints.first {
-            // First, so that the end of a use is either seen below or notified later.
-            if isFull { direct.want() }
+            // The lent connection is reused, or closed to make room. If a caller uses it, it returns later.
+            if !pending.exchange.isStream, isFull, !hasIdleConnection { reclaim() }
             if pending.addresses == nil, let connection = idleConnection(to: index) {
                 start(pending, on: connection)
                 return true
@@ -175,7 +174,7 @@ final class SocketDispatcher {
                 pending.needsNewAddresses = true
                 continue
             }
-            table.didFail(index, now)
+            didFail(index, now)
             pending.dropServer()
         }
         pending.exchange.fail(.unreachable, pending.lastReason)
@@ -233,17 +232,16 @@ final class SocketDispatcher {
             if !isReusable { remove(connection) }
             // 5xx: this server has no leader, or shuts down.
             if response.status >= 500 {
-                table.didFail(index, .now)
+                didFail(index, .now)
             } else {
                 table.didSucceed(index)
                 if isReusable, pending.exchange.lendsConnection { lend(connection) }
             }
             pending.exchange.finish(response)
-        case .malformed(let error):
+        case .malformed:
             remove(connection)
-            table.didFail(index, .now)
-            let code: EtcdTransportError.Code = error == .bodyTooLarge ? .responseTooLarge : .malformedResponse
-            pending.exchange.fail(code, "\(table[index]): \(error.problem)")
+            didFail(index, .now)
+            if let (code, reason) = progress.failure { pending.exchange.fail(code, "\(table[index]): \(reason)") }
         case .lost(let reason):
             let hasReceivedPieces = pending.exchange.isStream && connection.hasResponse
             remove(connection)
@@ -252,10 +250,20 @@ final class SocketDispatcher {
         return true
     }
 
-    /// Lends an idle connection to threads that may wait, unless they have one.
+    /// Lends an idle connection to blocking callers, unless they have one.
     private func lend(_ connection: Connection) {
-        guard direct.takeOver(connection, to: table[connection.endpoint]) else { return }
+        guard lent.lend(connection, to: table[connection.endpoint]) else { return }
         connections.removeAll { $0 === connection }
+    }
+
+    private func reclaim() {
+        if let connection = lent.reclaim() { connections.append(connection) }
+    }
+
+    /// Avoids a server for a while, also for blocking callers.
+    private func didFail(_ index: Int, _ now: ContinuousClock.Instant) {
+        table.didFail(index, now)
+        lent.discard(endpoint: index)
     }
 
     /// Begins an exchange again if that is safe.
@@ -265,10 +273,10 @@ final class SocketDispatcher {
         let mayRepeat = !exchange.mayHaveArrived || exchange.request.isIdempotent && !hasReceivedPieces
         // A reused connection may have ended because the server was restarted, so that server is tried again, too.
         guard mayRepeat, pending.repetitions <= table.count else {
-            table.didFail(index, .now)
+            didFail(index, .now)
             return exchange.fail(.connectionLost, reason)
         }
-        if pending.repetitions > 0 { table.didFail(index, .now) }
+        if pending.repetitions > 0 { didFail(index, .now) }
         pending.repetitions += 1
         pending.lastReason = reason
         pending.endpoints = table.order(.now)
@@ -284,14 +292,17 @@ final class SocketDispatcher {
             if connection.isUsable(&buffer) { return connection }
             remove(connection)
         }
-        // A request that would have to wait uses the connection that is lent, or its place.
-        guard isFull, let connection = direct.takeBack() else { return nil }
-        connections.append(connection)
-        return idleConnection(to: index)
+        return nil
+    }
+
+    private var hasIdleConnection: Bool {
+        connections.contains { connection in
+            if case .idle = connection.phase { true } else { false }
+        }
     }
 
     private var isFull: Bool {
-        let count = connections.count { $0.pending?.exchange.isStream != true } + direct.count
+        let count = connections.count { $0.pending?.exchange.isStream != true } + lent.count
         return count >= configuration.maximumConnections
     }
 

@@ -10,8 +10,8 @@ final class SocketLoop: Sendable {
         case abandon(Exchange)
         /// The task of a stream has received everything.
         case resumeReading(Exchange)
-        /// A thread that has waited itself has found this.
-        case noted(DirectConnection.Notice)
+        /// A blocking caller reports a failure, or the return of the lent connection.
+        case lent(LentConnection.Event)
         /// The host of a server was looked up.
         case lookedUp(Int, SocketAddress.Lookup)
     }
@@ -26,14 +26,14 @@ final class SocketLoop: Sendable {
 
     private let endpoints: [EtcdEndpoint]
     private let configuration: SocketTransport.Configuration
-    private let direct: DirectConnection
+    private let lent: LentConnection
     private let state = Locked(State())
     private let forks = Forks.count
 
     init(_ endpoints: [EtcdEndpoint], _ configuration: SocketTransport.Configuration) {
         self.endpoints = endpoints
         self.configuration = configuration.bounded
-        direct = DirectConnection(lifetime: configuration.bounded.idleConnectionLifetime)
+        lent = LentConnection(lifetime: configuration.bounded.idleConnectionLifetime)
     }
 
     deinit {
@@ -73,11 +73,11 @@ final class SocketLoop: Sendable {
         }
     }
 
-    /// Sends a request on the calling thread, which waits for the response, if there is a connection for that.
-    func sendDirectly(_ request: EtcdRequest) -> DirectConnection.Outcome {
+    /// Sends a request on the calling thread, which waits for the response, if a connection is lent.
+    func sendBlocking(_ request: EtcdRequest) -> LentConnection.Outcome {
         // The connection of a forked child is that of its parent.
         guard Forks.count == forks else { return .unavailable }
-        return direct.send(request) { postIfOpen(.noted($0)) }
+        return lent.send(request) { postIfOpen(.lent($0)) }
     }
 
     /// Ends all exchanges and the thread.
@@ -88,7 +88,7 @@ final class SocketLoop: Sendable {
             state.isClosed = true
             if state.waking >= 0 { SocketCalls.wake(state.waking) }
         }
-        direct.close()
+        lent.close()
     }
 
     private static func closed(_ reason: String) -> EtcdTransportError {
@@ -119,7 +119,7 @@ final class SocketLoop: Sendable {
     // MARK: - The thread
 
     private func run(_ waiting: CInt) {
-        let dispatcher = SocketDispatcher(endpoints, configuration, direct) { [self] index, host, port in
+        let dispatcher = SocketDispatcher(endpoints, configuration, lent) { [self] index, host, port in
             lookUp(index, host, port)
         }
         var buffer = [UInt8](repeating: 0, count: 64)

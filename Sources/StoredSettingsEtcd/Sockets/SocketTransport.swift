@@ -10,8 +10,9 @@ import StoredSettings
 ///
 /// Requests go to the first server until it fails, then to the next one. A request that may have arrived is not repeated
 /// unless it is ``EtcdRequest/isIdempotent``. Such a request is sent to the next server, too, if the first one does not begin to
-/// answer within ``Configuration/answerTimeout``. Connections are reused. One thread waits for all of them; it is started by the
-/// first request, and ends when the transport is closed or released. A process that is forked from this one needs a
+/// answer within ``Configuration/answerTimeout``. Connections are reused. One thread waits for all of them, except for one on
+/// which a blocking call such as a set waits itself; it is started by the first request, and ends when the transport is closed or
+/// released. A process that is forked from this one needs a
 /// transport of its own.
 ///
 /// It does not encrypt: use it on a trusted network, or with a local proxy.
@@ -102,17 +103,29 @@ public final class SocketTransport: EtcdTransport {
     ///
     /// - Throws: ``EtcdTransportError``.
     public func send(_ request: EtcdRequest) async throws -> EtcdResponse {
+        try await send(request, blocksThread: false)
+    }
+
+    /// Sends a request, and returns the complete response.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - blocksThread: Whether the calling thread may wait for the response, because it has nothing else to do, and the task is
+    ///     never canceled.
+    /// - Returns: The response.
+    /// - Throws: ``EtcdTransportError``.
+    func send(_ request: EtcdRequest, blocksThread: Bool) async throws -> EtcdResponse {
         try check(request)
         // A request that may be sent again is left to the thread of the sockets, which tries the other servers.
-        let isDirect = DirectConnection.isAllowed && !request.isIdempotent
-        if isDirect {
-            switch loop.sendDirectly(request) {
+        let isBlocking = blocksThread && !request.isIdempotent
+        if isBlocking {
+            switch loop.sendBlocking(request) {
             case .response(let response): return response
             case .failure(let error): throw error
             case .unavailable: break
             }
         }
-        let exchange = Exchange(request, isStream: false, lendsConnection: isDirect)
+        let exchange = Exchange(request, isStream: false, lendsConnection: isBlocking)
         try loop.post(.start(exchange))
         switch await next(of: exchange) {
         case .response(let response): return response

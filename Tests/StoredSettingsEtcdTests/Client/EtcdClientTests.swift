@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EtcdTestSupport
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -49,8 +50,8 @@ struct EtcdClientTests {
         #expect(server.requests.map(\.path) == ["/v3/kv/range", "/v3/kv/txn"])
         #expect(
             server.requests.map(\.body) == [
-                #"{"key":"YS8=","keys_only":true,"limit":"10","range_end":"YTA=","revision":"5","serializable":true}"#,
-                #"{"compare":[{"key":"YQ==","mod_revision":"0","result":"EQUAL","target":"MOD"}],"#
+                #"{"key":"YS8=","range_end":"YTA=","keys_only":true,"limit":"10","revision":"5","serializable":true}"#,
+                #"{"compare":[{"key":"YQ==","result":"EQUAL","target":"MOD","mod_revision":"0"}],"#
                     + #""failure":[{"request_range":{"key":"YQ=="}}],"#
                     + #""success":[{"request_put":{"key":"YQ==","value":"AQ=="}},{"request_delete_range":{"key":"Yg=="}}]}"#,
             ]
@@ -204,7 +205,7 @@ struct EtcdClientTests {
                 count += 1
                 return count
             }
-            let key = Base64.encode([97] + Array(String(1_000_000 + number).utf8))
+            let key = Data([97] + Array(String(1_000_000 + number).utf8)).base64EncodedString()
             answer.respond(#"{\#(Self.header),"kvs":[{"key":"\#(key)","mod_revision":"3"}],"more":true}"#)
         }
         defer { server.stop() }

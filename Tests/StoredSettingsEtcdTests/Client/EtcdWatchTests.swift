@@ -29,7 +29,7 @@ struct EtcdWatchTests {
         #expect(messages.withLock { $0 } == Array(WatchReaderTests.messages.prefix(2)))
         #expect(
             server.requests.first?.body
-                == #"{"create_request":{"fragment":true,"key":"YQ==","progress_notify":true,"range_end":"Yg==","start_revision":"6"}}"#
+                == #"{"create_request":{"fragment":true,"key":"YQ==","range_end":"Yg==","progress_notify":true,"start_revision":"6"}}"#
         )
         #expect(server.requests.first?.headers["grpc-metadata-hasleader"] == "true")
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EtcdTestSupport
+import Foundation
 import Synchronization
 
 @testable import StoredSettingsEtcd
@@ -74,6 +75,6 @@ final class EtcdForwarder: Sendable {
 extension ScriptedServer.Request {
     /// Whether the request is a transaction that can write a key.
     func writes(_ name: [UInt8]) -> Bool {
-        path == "/v3/kv/txn" && body.contains("{\"request_put\":{\"key\":\"\(Base64.encode(name))\"")
+        path == "/v3/kv/txn" && body.contains("{\"request_put\":{\"key\":\"\(Data(name).base64EncodedString())\"")
     }
 }

@@ -8,9 +8,9 @@ import Testing
 
 @testable import StoredSettingsEtcd
 
-@Suite("A connection on which a thread waits itself", .deadlockLimit)
-struct DirectConnectionTests {
-    /// Sends a request as a set does, whose thread waits for the response.
+@Suite("Requests of blocking callers", .deadlockLimit)
+struct LentConnectionTests {
+    /// Sends a request as a set does.
     static func send(
         _ transport: SocketTransport,
         _ body: String = "{}",
@@ -18,13 +18,16 @@ struct DirectConnectionTests {
         timeout: Duration = longestWait
     ) async throws -> EtcdResponse {
         let request = SocketTransportTests.request(body, isIdempotent: isIdempotent, timeout: timeout)
-        return try await DirectConnection.$isAllowed.withValue(true) { try await transport.send(request) }
+        return try await transport.send(request, blocksThread: true)
     }
 
-    static func lend(_ connection: DirectConnection, to server: ScriptedServer) throws {
+    private struct NoAddress: Error {}
+
+    /// Lends a new connection to a server.
+    static func lend(_ connection: LentConnection, to server: ScriptedServer) throws {
         guard case .addresses(let addresses) = SocketAddress.lookUp("127.0.0.1", port: server.port, isNumeric: true)
         else {
-            return
+            throw NoAddress()
         }
         let descriptor = try SocketCalls.connect(addresses[0], deadPeerTimeout: .seconds(20))
         var interests = [SocketCalls.Interest(descriptor: descriptor, isWriting: true)]
@@ -32,7 +35,7 @@ struct DirectConnectionTests {
         let exchange = Exchange(SocketTransportTests.request(), isStream: false)
         let lent = Connection(descriptor, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
         _ = lent.finish()
-        #expect(connection.takeOver(lent, to: try EtcdEndpoint(server.url)))
+        #expect(connection.lend(lent, to: try EtcdEndpoint(server.url)))
     }
 
     @Test("Requests in a row use one connection, which no other request uses")
@@ -55,7 +58,7 @@ struct DirectConnectionTests {
         let server = try ScriptedServer { $1.respond($0.body) }
         defer { server.stop() }
         // There is no thread of sockets.
-        let connection = DirectConnection(lifetime: .seconds(60))
+        let connection = LentConnection(lifetime: .seconds(60))
         try Self.lend(connection, to: server)
         for number in 1...3 {
             let outcome = connection.send(SocketTransportTests.request("\(number)")) { _ in }
@@ -66,7 +69,7 @@ struct DirectConnectionTests {
             #expect(response.body == Array("\(number)".utf8))
         }
         connection.close()
-        guard case .unavailable = connection.send(SocketTransportTests.request(), notify: { _ in }) else {
+        guard case .unavailable = connection.send(SocketTransportTests.request(), report: { _ in }) else {
             Issue.record("a closed connection was used")
             return
         }
@@ -126,7 +129,7 @@ struct DirectConnectionTests {
         }
     }
 
-    @Test("A server that does not answer in time, or answers with something else, is an error")
+    @Test("A late or malformed response is an error, and the request may have arrived")
     func timeoutAndMalformed() async throws {
         let server = try ScriptedServer { request, answer in
             switch request.body {
@@ -182,56 +185,120 @@ struct DirectConnectionTests {
         #expect(server.requests.map(\.connection) == [1, 2])
     }
 
-    @Test("The connection counts, and is closed when it is idle and another one needs its place")
+    @Test("At the limit, another request uses the lent connection while it is idle")
     func limit() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
         defer { server.stop() }
         var configuration = SocketTransport.Configuration()
         configuration.maximumConnections = 1
         let transport = try SocketTransport([server.url], configuration: configuration)
-        for number in 1...3 {
+        for _ in 1...3 {
             _ = try await Self.send(transport)
             _ = try await transport.send(SocketTransportTests.request())
-            await eventually("there are several connections") { server.openConnections == 1 }
-            #expect(server.acceptedConnections <= 2 * number)
         }
+        #expect(server.acceptedConnections == 1)
     }
 
-    @Test("A request that waits for the connection of a thread begins when that thread has its response")
-    func wanted() throws {
+    @Test("A server that another request has found silent is not used by a blocking caller")
+    func silentServer() async throws {
+        let isSilent = Mutex(false)
+        let silent = try ScriptedServer { _, answer in
+            if isSilent.withLock({ $0 }) { answer.waitForEnd() } else { answer.respond("{}") }
+        }
+        let other = try ScriptedServer { $1.respond("{}") }
+        defer {
+            silent.stop()
+            other.stop()
+        }
         var configuration = SocketTransport.Configuration()
-        configuration.maximumConnections = 1
-        let connection = DirectConnection(lifetime: .seconds(60))
-        let waiting = Exchange(SocketTransportTests.request("waiting"), isStream: false)
-        let whileUsed = Mutex<(@Sendable () -> Void)?>(nil)
-        let server = try ScriptedServer { request, answer in
-            if request.body == "first" { whileUsed.withLock { $0?() } }
+        configuration.answerTimeout = .milliseconds(20)
+        let transport = try SocketTransport([silent.url, other.url], configuration: configuration)
+        _ = try await Self.send(transport)
+        isSilent.withLock { $0 = true }
+        _ = try await transport.send(SocketTransportTests.request(isIdempotent: true))
+        #expect(try await Self.send(transport, "set", timeout: .seconds(60)).status == 200)
+        #expect(other.requests.last?.body == "set")
+        #expect(!silent.requests.contains { $0.body == "set" })
+    }
+
+    @Test("A connection to a server that fails while a caller waits is not used again")
+    func failureMeanwhile() throws {
+        let lent = LentConnection(lifetime: .seconds(60))
+        let server = try ScriptedServer { _, answer in
+            lent.discard(endpoint: 1)
+            lent.discard(endpoint: 0)
             answer.respond("{}")
         }
         defer { server.stop() }
-        let dispatcher = SocketDispatcher([try EtcdEndpoint(server.url)], configuration, connection) { _, _, _ in }
+        try Self.lend(lent, to: server)
+        guard case .response = lent.send(SocketTransportTests.request(), report: { _ in }) else {
+            Issue.record("there is no response")
+            return
+        }
+        #expect(lent.count == 0)
+    }
+
+    @Test("At the limit, a request whose server is known closes the lent connection to another one")
+    func place() throws {
+        var configuration = SocketTransport.Configuration()
+        configuration.maximumConnections = 1
+        let lent = LentConnection(lifetime: .seconds(60))
+        let (first, second) = (try ScriptedServer { $1.respond("{}") }, try ScriptedServer { $1.respond("{}") })
+        defer {
+            first.stop()
+            second.stop()
+        }
+        let endpoints = [try EtcdEndpoint("http://etcd.invalid:1"), try EtcdEndpoint(second.url)]
+        let dispatcher = SocketDispatcher(endpoints, configuration, lent) { _, _, _ in }
         defer { dispatcher.end() }
-        try Self.lend(connection, to: server)
-        // The thread of the sockets, while the connection is used: the thread of the test waits then.
+        try Self.lend(lent, to: first)
+        let exchange = Exchange(SocketTransportTests.request(), isStream: false)
+        dispatcher.perform(.start(exchange))
+        // The addresses of the first server are known to be none.
+        dispatcher.continueExchanges()
+        dispatcher.perform(.lookedUp(0, .failure("unknown")))
+        dispatcher.continueExchanges()
+        #expect(lent.count == 0)
+        #expect(dispatcher.interests.count == 1)
+    }
+
+    @Test(
+        "A request that waits for the lent connection gets it when its caller has the response, before the next caller"
+    )
+    func waitingRequest() throws {
+        var configuration = SocketTransport.Configuration()
+        configuration.maximumConnections = 1
+        let lent = LentConnection(lifetime: .seconds(60))
+        let waiting = Exchange(SocketTransportTests.request("waiting"), isStream: false)
+        let whileInUse = Mutex<(@Sendable () -> Void)?>(nil)
+        let server = try ScriptedServer { request, answer in
+            if request.body == "first" { whileInUse.withLock { $0?() } }
+            answer.respond("{}")
+        }
+        defer { server.stop() }
+        let dispatcher = SocketDispatcher([try EtcdEndpoint(server.url)], configuration, lent) { _, _, _ in }
+        defer { dispatcher.end() }
+        try Self.lend(lent, to: server)
+        // The thread of the sockets, while the connection is in use: the thread of the test waits then.
         nonisolated(unsafe) let other = dispatcher
-        whileUsed.withLock { body in
+        whileInUse.withLock { body in
             body = {
                 other.perform(.start(waiting))
                 other.continueExchanges()
             }
         }
-        var notices = 0
-        _ = connection.send(SocketTransportTests.request("first")) { notice in
-            if case .wantedConnection = notice { notices += 1 }
-        }
-        #expect(notices == 1)
+        var events: [LentConnection.Event] = []
+        _ = lent.send(SocketTransportTests.request("first")) { events.append($0) }
+        #expect(events.count == 1)
         #expect(dispatcher.interests.isEmpty)
+        guard case .unavailable = lent.send(SocketTransportTests.request("second"), report: { _ in }) else {
+            Issue.record("another caller has the connection that a request waits for")
+            return
+        }
+        for event in events { dispatcher.perform(.lent(event)) }
         dispatcher.continueExchanges()
         #expect(dispatcher.interests.count == 1)
-        // Nothing waits, so the owner is not needed.
-        try Self.lend(connection, to: server)
-        _ = connection.send(SocketTransportTests.request("second")) { _ in notices += 1 }
-        #expect(notices == 1)
+        #expect(lent.count == 0)
     }
 
     @Test("An idle connection is closed after its lifetime")
@@ -246,14 +313,7 @@ struct DirectConnectionTests {
         #expect(try await Self.send(transport).status == 200)
     }
 
-    @Test("A thread that checks a limit leaves its requests to the thread of the sockets")
-    func limitedThread() throws {
-        #expect(try ReplicaThread.shared.run { DirectConnection.isAllowed })
-        #expect(try !ReplicaThread.shared.run(limited: true) { DirectConnection.isAllowed })
-        #expect(!DirectConnection.isAllowed)
-    }
-
-    @Test("Threads that send at the same time receive their own responses")
+    @Test("Blocking callers at the same time receive their own responses")
     func concurrency() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
         defer { server.stop() }

@@ -78,7 +78,11 @@ struct SocketFailoverTests {
         configuration.addressLifetime = .zero
         var lookups = 0
         let endpoint = try EtcdEndpoint("http://etcd.invalid:2379")
-        let dispatcher = SocketDispatcher([endpoint], configuration) { _, _, _ in lookups += 1 }
+        let dispatcher = SocketDispatcher([endpoint], configuration, LentConnection(lifetime: .seconds(60))) {
+            _,
+            _,
+            _ in lookups += 1
+        }
         let exchange = Exchange(SocketTransportTests.request(), isStream: false)
         dispatcher.perform(.start(exchange))
         dispatcher.continueExchanges()
