@@ -106,7 +106,7 @@ private struct Child {
         let end = Date(timeIntervalSinceNow: Double(Self.limit) / 4)
         while try othersRun() {
             guard Date() < end else { throw POSIXError(.ETIMEDOUT) }
-            // The pace of the checks, not a wait.
+            // The pace of the checks, whose deadline is above.
             usleep(500)
         }
     }

@@ -56,17 +56,17 @@ package final class LoopbackSocket: Sendable {
 
     /// The ports of servers of tests.
     ///
-    /// The system assigns none of them to another socket. So a port that a test has released is not soon used by another
+    /// With the default settings, the system assigns none of them to another socket. So a port that a test has released is not soon used by another
     /// server, which would receive what is sent to the first one.
     private static let ports: Range<UInt16> = 10_000..<32_768
 
-    /// The number of ports that were tried, with a random beginning, because several test processes may run at the same time.
-    private static let lastPort = Atomic(Int.random(in: 0..<ports.count))
+    /// The number of attempts, with a random beginning, because several test processes may run at the same time.
+    private static let attempts = Atomic(Int.random(in: 0..<ports.count))
 
     /// Creates a socket that listens on a free port, whose number follows that of the last one.
     package static func listening() throws -> LoopbackSocket {
         for _ in ports {
-            let number = lastPort.wrappingAdd(1, ordering: .relaxed).newValue
+            let number = attempts.wrappingAdd(1, ordering: .relaxed).newValue
             if let socket = try listening(on: ports.lowerBound + UInt16(number % ports.count)) { return socket }
         }
         throw Failure("bind")

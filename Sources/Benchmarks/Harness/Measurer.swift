@@ -41,7 +41,7 @@ struct Measurer {
             _ = try await turn([operation], effort.turn / 2, leastSamples: 1)
         }
         let least = (leastSamples + effort.passes - 1) / effort.passes
-        if alternatesRuns { return try await alternate(operations, leastSamples: least) }
+        if alternatesRuns { return try await alternate(operations, rounds: least) }
         // If a sample is many runs, the operations alternate after each sample: the closer they are in time, the more
         // they share disturbances. Single runs continue for a whole turn, because a repeated run finds its memory in
         // the processor's cache.
@@ -62,11 +62,11 @@ struct Measurer {
     /// It is long enough that the work which the previous run has left to other threads and processes is done.
     private static let pause: UInt64 = 3_000_000
 
-    private func alternate(_ operations: [Operation], leastSamples: Int) async throws -> [Samples] {
+    private func alternate(_ operations: [Operation], rounds: Int) async throws -> [Samples] {
         var passes = operations.map { _ in [[Double]]() }
         for _ in 0..<effort.passes {
             for index in passes.indices { passes[index].append([]) }
-            for _ in 0..<leastSamples {
+            for _ in 0..<rounds {
                 // No operation always follows the same other one.
                 for index in operations.indices.shuffled() {
                     try await Task.sleep(nanoseconds: Self.pause)

@@ -8,8 +8,8 @@ struct Row: Sendable {
     var leastSamples = 3
     /// Whether the operations alternate after each run, in a random order and with a pause.
     ///
-    /// For differences that are small beside the time of an operation: the speed of a server varies more from one turn to the
-    /// next. The minimum number of samples determines the duration.
+    /// Use it for differences that are small compared with the time of an operation: the speed of a server varies more from one
+    /// turn to the next. The number of samples is the minimum number.
     var alternatesRuns = false
     /// Prepares the measurement, which is released before the next row is prepared.
     let prepare: @Sendable (Workspace) async throws -> Trial

@@ -44,6 +44,9 @@ private struct Fleet: Sendable {
             var head: [UInt8]?
             let request = try await RequestRecorder.request(of: repeatedTransaction)
             let roundTrip = try BlockingExchange(address, request)
+            // The condition is false for a key that does not exist.
+            let first = EtcdTransaction(if: [], then: repeatedTransaction.success)
+            _ = try await client.execute(first, isIdempotent: true)
             let watch = Task { try await client.watch(EtcdKeyRange(prefix: bytes("watched/")), from: 0) { _ in } }
             return Trial(
                 subject: .each("set") {
@@ -144,9 +147,11 @@ private struct Fleet: Sendable {
         return head(number)
     }
 
-    /// The transaction of a set, whose condition is always true.
+    /// The transaction of a set, whose condition is always true, so that it can be sent again and again.
+    ///
+    /// The condition is as long as that of a set.
     private var repeatedTransaction: EtcdTransaction {
-        transactionLikeSet("socket", 0) { EtcdCompare($0, .less, .modRevision(.max)) }
+        transactionLikeSet("socket", 0) { EtcdCompare($0, .notEqual, .value(head(1))) }
     }
 
     /// The transaction of a set: it compares the prefix and the head, writes a value and the head, and reads the head.

@@ -6,7 +6,7 @@ import StoredSettingsEtcd
 
 /// A round trip to a server: fixed bytes over a blocking socket, and the response to them.
 ///
-/// It has no client: the request is not written, and the response is not decoded.
+/// It has no client: the request is written once, and only the length of the response is read.
 final class BlockingExchange {
     private let descriptor: CInt
     private let request: [UInt8]
@@ -60,21 +60,21 @@ final class BlockingExchange {
             let count = recv(descriptor, &buffer, buffer.count, 0)
             guard count > 0 else { throw Failure("etcd has closed the connection") }
             response += buffer[..<count]
-            if try isComplete(response) { return }
+            if try Self.isComplete(response) { return }
         }
     }
 
-    private func isComplete(_ response: [UInt8]) throws -> Bool {
-        let text = String(decoding: response, as: UTF8.self)
-        guard let end = text.range(of: "\r\n\r\n") else { return false }
-        guard text.hasPrefix("HTTP/1.1 200"), let name = text.range(of: "Content-Length: "),
-            let length = Int(text[name.upperBound...].prefix(while: \.isNumber))
+    private static func isComplete(_ response: [UInt8]) throws -> Bool {
+        guard let end = response.firstRange(of: Array("\r\n\r\n".utf8)) else { return false }
+        guard response.starts(with: "HTTP/1.1 200".utf8),
+            let name = response[..<end.lowerBound].firstRange(of: Array("Content-Length: ".utf8)),
+            let length = Int(String(decoding: response[name.upperBound...].prefix { $0 != 0x0D }, as: UTF8.self))
         else { throw Failure("etcd has sent an unexpected response") }
-        return text[end.upperBound...].utf8.count >= length
+        return response.count - end.upperBound >= length
     }
 }
 
-/// A transport that keeps a request, and sends nothing.
+/// A transport that stores a request, and sends nothing.
 final class RequestRecorder: EtcdTransport {
     private let request = Locked<EtcdRequest?>(nil)
 
