@@ -58,7 +58,7 @@ struct LentConnectionTests {
         let server = try ScriptedServer { $1.respond($0.body) }
         defer { server.stop() }
         // There is no thread of sockets.
-        let connection = LentConnection(lifetime: .seconds(60))
+        let connection = LentConnection(lifetime: .seconds(86_400))
         try Self.lend(connection, to: server)
         for number in 1...3 {
             let outcome = connection.send(SocketTransportTests.request("\(number)")) { _ in }
@@ -189,7 +189,7 @@ struct LentConnectionTests {
     func limit() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
         defer { server.stop() }
-        var configuration = SocketTransport.Configuration()
+        var configuration = SocketTransportTests.configuration
         configuration.maximumConnections = 1
         let transport = try SocketTransport([server.url], configuration: configuration)
         for _ in 1...3 {
@@ -210,7 +210,7 @@ struct LentConnectionTests {
             silent.stop()
             other.stop()
         }
-        var configuration = SocketTransport.Configuration()
+        var configuration = SocketTransportTests.configuration
         configuration.answerTimeout = .milliseconds(20)
         let transport = try SocketTransport([silent.url, other.url], configuration: configuration)
         _ = try await Self.send(transport)
@@ -223,7 +223,7 @@ struct LentConnectionTests {
 
     @Test("A connection to a server that fails while a caller waits is not used again")
     func failureMeanwhile() throws {
-        let lent = LentConnection(lifetime: .seconds(60))
+        let lent = LentConnection(lifetime: .seconds(86_400))
         let server = try ScriptedServer { _, answer in
             lent.discard(endpoint: 1)
             lent.discard(endpoint: 0)
@@ -240,9 +240,9 @@ struct LentConnectionTests {
 
     @Test("At the limit, a request whose server is known closes the lent connection to another one")
     func place() throws {
-        var configuration = SocketTransport.Configuration()
+        var configuration = SocketTransportTests.configuration
         configuration.maximumConnections = 1
-        let lent = LentConnection(lifetime: .seconds(60))
+        let lent = LentConnection(lifetime: .seconds(86_400))
         let (first, second) = (try ScriptedServer { $1.respond("{}") }, try ScriptedServer { $1.respond("{}") })
         defer {
             first.stop()
@@ -266,9 +266,9 @@ struct LentConnectionTests {
         "A request that waits for the lent connection gets it when its caller has the response, before the next caller"
     )
     func waitingRequest() throws {
-        var configuration = SocketTransport.Configuration()
+        var configuration = SocketTransportTests.configuration
         configuration.maximumConnections = 1
-        let lent = LentConnection(lifetime: .seconds(60))
+        let lent = LentConnection(lifetime: .seconds(86_400))
         let waiting = Exchange(SocketTransportTests.request("waiting"), isStream: false)
         let whileInUse = Mutex<(@Sendable () -> Void)?>(nil)
         let server = try ScriptedServer { request, answer in
@@ -305,7 +305,7 @@ struct LentConnectionTests {
     func lifetime() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
         defer { server.stop() }
-        var configuration = SocketTransport.Configuration()
+        var configuration = SocketTransportTests.configuration
         configuration.idleConnectionLifetime = .milliseconds(20)
         let transport = try SocketTransport([server.url], configuration: configuration)
         _ = try await Self.send(transport)

@@ -11,8 +11,7 @@ import Testing
 @Suite("The built-in transport: servers that do not answer", .deadlockLimit)
 struct SocketFailoverTests {
     static func transport(_ urls: [String], answerTimeout: Duration = .milliseconds(50)) throws -> SocketTransport {
-        var configuration = SocketTransport.Configuration()
-        configuration.connectTimeout = longestWait
+        var configuration = SocketTransportTests.configuration
         configuration.answerTimeout = answerTimeout
         return try SocketTransport(urls, configuration: configuration)
     }
@@ -74,11 +73,11 @@ struct SocketFailoverTests {
         let server = try ScriptedServer { $1.respond("{}") }
         defer { server.stop() }
         let lookup = SocketAddress.lookUp("127.0.0.1", port: server.port, isNumeric: true)
-        var configuration = SocketTransport.Configuration()
+        var configuration = SocketTransportTests.configuration
         configuration.addressLifetime = .zero
         var lookups = 0
         let endpoint = try EtcdEndpoint("http://etcd.invalid:2379")
-        let dispatcher = SocketDispatcher([endpoint], configuration, LentConnection(lifetime: .seconds(60))) {
+        let dispatcher = SocketDispatcher([endpoint], configuration, LentConnection(lifetime: .seconds(86_400))) {
             _,
             _,
             _ in lookups += 1

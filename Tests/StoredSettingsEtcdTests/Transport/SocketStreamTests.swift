@@ -26,7 +26,7 @@ struct SocketStreamTests {
         }
         defer { server.stop() }
         let received = Mutex<[UInt8]>([])
-        let response = try await SocketTransport([server.url])
+        let response = try await SocketTransportTests.transport([server.url])
             .stream(Self.request()) { piece in
                 received.withLock { $0 += piece }
                 // The server sends the rest only after the first line was received.
@@ -45,7 +45,7 @@ struct SocketStreamTests {
             answer.endStream()
         }
         defer { server.stop() }
-        let transport = try SocketTransport([server.url])
+        let transport = try SocketTransportTests.transport([server.url])
         for _ in 0..<5 { _ = try await transport.stream(Self.request()) { _ in } }
         #expect(server.acceptedConnections == 1)
     }
@@ -58,7 +58,7 @@ struct SocketStreamTests {
             answer.waitForEnd()
         }
         defer { server.stop() }
-        var configuration = SocketTransport.Configuration()
+        var configuration = SocketTransportTests.configuration
         configuration.maximumConnections = 2
         let transport = try SocketTransport([server.url], configuration: configuration)
         let streams = (1...4).map { _ in Task { try await transport.stream(Self.request()) { _ in } } }
@@ -72,7 +72,7 @@ struct SocketStreamTests {
     func status() async throws {
         let server = try ScriptedServer { $1.respond("{\"error\": 1}", status: 400) }
         defer { server.stop() }
-        let response = try await SocketTransport([server.url])
+        let response = try await SocketTransportTests.transport([server.url])
             .stream(Self.request()) { _ in
                 Issue.record("a piece was passed on")
             }
@@ -88,7 +88,7 @@ struct SocketStreamTests {
             answer.waitForEnd()
         }
         defer { server.stop() }
-        let transport = try SocketTransport([server.url])
+        let transport = try SocketTransportTests.transport([server.url])
         await #expect(throws: Enough.self) {
             _ = try await transport.stream(Self.request()) { _ in throw Enough() }
         }
@@ -103,7 +103,7 @@ struct SocketStreamTests {
             answer.waitForEnd()
         }
         defer { server.stop() }
-        let transport = try SocketTransport([server.url])
+        let transport = try SocketTransportTests.transport([server.url])
         let hasReceived = Mutex(false)
         let task = Task {
             try await transport.stream(Self.request()) { _ in hasReceived.withLock { $0 = true } }
@@ -124,7 +124,7 @@ struct SocketStreamTests {
         }
         defer { server.stop() }
         let error = await #expect(throws: EtcdTransportError.self) {
-            _ = try await SocketTransport([server.url]).stream(Self.request()) { _ in }
+            _ = try await SocketTransportTests.transport([server.url]).stream(Self.request()) { _ in }
         }
         #expect(error?.code == .connectionLost)
         #expect(server.requests.count == 1)
@@ -141,7 +141,7 @@ struct SocketStreamTests {
         var request = Self.request()
         request.idleTimeout = .milliseconds(50)
         let error = await #expect(throws: EtcdTransportError.self) {
-            _ = try await SocketTransport([server.url]).stream(request) { _ in }
+            _ = try await SocketTransportTests.transport([server.url]).stream(request) { _ in }
         }
         #expect(error?.code == .timedOut)
     }
@@ -165,7 +165,7 @@ struct SocketStreamTests {
         let gate = Gate()
         let count = Mutex(0)
         let isOrdered = Mutex(true)
-        let transport = try SocketTransport([server.url])
+        let transport = try SocketTransportTests.transport([server.url])
         let task = Task {
             try await transport.stream(Self.request(path: path)) { piece in
                 await gate.wait()

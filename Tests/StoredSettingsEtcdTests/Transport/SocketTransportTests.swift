@@ -11,8 +11,18 @@ struct SocketTransportTests {
     /// A port at which nothing listens.
     static func closedPort() throws -> UInt16 { try LoopbackSocket.listening().port }
 
-    static func transport(_ urls: [String], connectTimeout: Duration = .seconds(120)) throws -> SocketTransport {
+    /// A configuration whose connections outlast any test.
+    ///
+    /// On a busy machine, minutes can pass between two requests of a test.
+    static let configuration = {
         var configuration = SocketTransport.Configuration()
+        configuration.connectTimeout = longestWait
+        configuration.idleConnectionLifetime = .seconds(86_400)
+        return configuration
+    }()
+
+    static func transport(_ urls: [String], connectTimeout: Duration = longestWait) throws -> SocketTransport {
+        var configuration = configuration
         configuration.connectTimeout = connectTimeout
         return try SocketTransport(urls, configuration: configuration)
     }
