@@ -51,6 +51,9 @@ final class EtcdAuthenticator: Sendable {
         self.request = request
     }
 
+    /// The current token; empty if etcd requires none; `nil` if one must be requested.
+    var current: String? { state.withLock { $0.token } }
+
     /// Returns the current token, which is requested if there is none.
     ///
     /// - Parameter invalid: A token that etcd has refused.
@@ -58,7 +61,7 @@ final class EtcdAuthenticator: Sendable {
     /// - Throws: ``EtcdError``.
     func token(insteadOf invalid: String? = nil) async throws(EtcdError) -> String {
         if let invalid { discard(invalid) }
-        if let token = state.withLock({ $0.token }) { return token }
+        if let token = current { return token }
         let number = state.withLock { state in
             state.lastWaiter += 1
             return state.lastWaiter

@@ -142,31 +142,51 @@ package final class EtcdClient: Sendable {
     /// - Parameters:
     ///   - transaction: The transaction.
     ///   - isIdempotent: Whether the transaction may be sent again when it is unknown if etcd has executed it.
-    ///   - blocksThread: Whether the calling thread may wait for the response, because it has nothing else to do, and the task is
-    ///     never canceled.
     /// - Returns: The result of the branch that was executed.
     /// - Throws: ``EtcdError``, whose ``EtcdError/mayHaveHappened`` says whether the transaction may have been executed.
     package func execute(
         _ transaction: EtcdTransaction,
-        isIdempotent: Bool = false,
-        blocksThread: Bool = false
+        isIdempotent: Bool = false
     ) async throws(EtcdError) -> EtcdTransactionResult {
-        let counts = [transaction.conditions.count, transaction.success.count, transaction.failure.count]
-        guard counts.allSatisfy({ $0 <= configuration.limits.operations }) else {
-            let limit = configuration.limits.operations
-            throw EtcdError(.tooManyOperations, "a transaction has more than \(limit) conditions or operations")
-        }
-        guard transaction.greatestSize <= configuration.limits.requestSize else {
-            throw EtcdError(.requestTooLarge, "a transaction is larger than \(configuration.limits.requestSize) bytes")
-        }
+        try check(transaction)
         return try await gateway.send(
-            "/v3/kv/txn",
+            Self.transactionPath,
             transaction.body,
             isReadOnly: false,
-            isIdempotent: isIdempotent,
-            blocksThread: blocksThread
-        ) {
+            isIdempotent: isIdempotent
+        ) { (object) throws(GatewayObject.Malformed) in
+            try EtcdTransactionResult(object, for: transaction)
+        }
+    }
+
+    /// Executes a transaction like ``execute(_:isIdempotent:)``, but on the calling thread, which waits for the response.
+    ///
+    /// The caller must not be a thread that others need.
+    ///
+    /// - Returns: The result; `nil` if the transaction was not executed, because there is no connection that the thread can use,
+    ///   or because a token must be requested first.
+    /// - Throws: ``EtcdError``.
+    package func executeBlocking(_ transaction: EtcdTransaction) throws(EtcdError) -> EtcdTransactionResult? {
+        try check(transaction)
+        return try gateway.sendBlocking(Self.transactionPath, transaction.body) {
             (object) throws(GatewayObject.Malformed) in try EtcdTransactionResult(object, for: transaction)
+        }
+    }
+
+    private static let transactionPath = "/v3/kv/txn"
+
+    /// Throws if etcd refuses a transaction of this size.
+    private func check(_ transaction: EtcdTransaction) throws(EtcdError) {
+        let limits = configuration.limits
+        let counts = [transaction.conditions.count, transaction.success.count, transaction.failure.count]
+        guard counts.allSatisfy({ $0 <= limits.operations }) else {
+            throw EtcdError(
+                .tooManyOperations,
+                "a transaction has more than \(limits.operations) conditions or operations"
+            )
+        }
+        guard transaction.greatestSize <= limits.requestSize else {
+            throw EtcdError(.requestTooLarge, "a transaction is larger than \(limits.requestSize) bytes")
         }
     }
 

@@ -63,7 +63,6 @@ struct EtcdGateway: Sendable {
     ///   - body: The message as JSON.
     ///   - isReadOnly: Whether the request changes nothing.
     ///   - isIdempotent: Whether the request may be sent again when it is unknown if etcd has executed it.
-    ///   - blocksThread: Whether the calling thread may wait for the response.
     ///   - decode: A closure that decodes the response.
     /// - Returns: The decoded response.
     /// - Throws: ``EtcdError``.
@@ -72,24 +71,18 @@ struct EtcdGateway: Sendable {
         _ body: [UInt8],
         isReadOnly: Bool = true,
         isIdempotent: Bool = true,
-        blocksThread: Bool = false,
         _ decode: (GatewayObject) throws(GatewayObject.Malformed) -> Response
     ) async throws(EtcdError) -> Response {
         let request = self.request(path, body, isIdempotent: isIdempotent)
         do throws(EtcdError) {
             let token = try await authenticator?.token()
-            var response = try await send(request, token, blocksThread)
+            var response = try await send(request, token)
             if let authenticator, Self.isAboutToken(response) {
                 // etcd has refused the request before executing it, so it may be sent again.
                 let newToken = try await authenticator.token(insteadOf: token)
-                response = try await send(request, newToken, blocksThread)
+                response = try await send(request, newToken)
             }
-            guard response.status == 200 else { throw EtcdError(response) }
-            do throws(GatewayObject.Malformed) {
-                return try decode(GatewayObject(response.body))
-            } catch {
-                throw EtcdError(error)
-            }
+            return try Self.decode(response, decode)
         } catch {
             var error = error
             if isReadOnly { error.mayHaveHappened = false }
@@ -97,21 +90,57 @@ struct EtcdGateway: Sendable {
         }
     }
 
-    private func send(
-        _ request: EtcdRequest,
-        _ token: String?,
-        _ blocksThread: Bool
-    ) async throws(EtcdError) -> EtcdResponse {
-        let request = authorized(request, token)
-        do {
-            if blocksThread, let sockets { return try await sockets.send(request, blocksThread: true) }
-            return try await transport.send(request)
-        } catch {
-            let error = EtcdError(error)
-            // An etcd that was restored from a backup does not answer a request with a token of its lost future.
-            if error.code == .timedOut, let token { authenticator?.discard(token) }
-            throw error
+    /// Sends a message on the calling thread, which waits for the response, and returns the decoded response.
+    ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - body: The message as JSON.
+    ///   - decode: A closure that decodes the response.
+    /// - Returns: The decoded response; `nil` if etcd has not executed the request, because there is no connection that the
+    ///   thread can use, or because a token must be requested first.
+    /// - Throws: ``EtcdError``.
+    func sendBlocking<Response>(
+        _ path: String,
+        _ body: [UInt8],
+        _ decode: (GatewayObject) throws(GatewayObject.Malformed) -> Response
+    ) throws(EtcdError) -> Response? {
+        guard let sockets else { return nil }
+        let token = authenticator?.current
+        guard authenticator == nil || token != nil else { return nil }
+        switch sockets.sendBlocking(authorized(request(path, body, isIdempotent: false), token)) {
+        case .unavailable: return nil
+        case .failure(let error): throw failure(error, token)
+        case .response(let response):
+            if authenticator != nil, Self.isAboutToken(response) { return nil }
+            return try Self.decode(response, decode)
         }
+    }
+
+    private static func decode<Response>(
+        _ response: EtcdResponse,
+        _ decode: (GatewayObject) throws(GatewayObject.Malformed) -> Response
+    ) throws(EtcdError) -> Response {
+        guard response.status == 200 else { throw EtcdError(response) }
+        do throws(GatewayObject.Malformed) {
+            return try decode(GatewayObject(response.body))
+        } catch {
+            throw EtcdError(error)
+        }
+    }
+
+    private func send(_ request: EtcdRequest, _ token: String?) async throws(EtcdError) -> EtcdResponse {
+        do {
+            return try await transport.send(authorized(request, token))
+        } catch {
+            throw failure(error, token)
+        }
+    }
+
+    private func failure(_ error: any Error, _ token: String?) -> EtcdError {
+        let error = EtcdError(error)
+        // An etcd that was restored from a backup does not answer a request with a token of its lost future.
+        if error.code == .timedOut, let token { authenticator?.discard(token) }
+        return error
     }
 
     /// Whether etcd has refused a request because of its token.

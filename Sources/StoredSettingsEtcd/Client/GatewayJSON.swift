@@ -48,6 +48,19 @@ final class GatewayJSON: Sendable {
         (self.bytes, self.values) = (bytes, values)
     }
 
+    /// Compares bytes, without the overhead of the generic comparison.
+    ///
+    /// The pointers are used only during the call, and all indices are those of the slices, which have the same length.
+    static func areEqual(_ first: Slice<UnsafeBufferPointer<UInt8>>, _ second: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        guard first.count == second.count else { return false }
+        var (index, other) = (first.startIndex, second.startIndex)
+        while index < first.endIndex {
+            guard first.base[index] == second.base[other] else { return false }
+            (index, other) = (index + 1, other + 1)
+        }
+        return true
+    }
+
     /// The string of a value that is one.
     func string(of value: Value) -> String {
         guard value.kind == .otherString else { return String(decoding: bytes[value.range], as: UTF8.self) }
@@ -236,7 +249,9 @@ private struct GatewayScanner {
             let next = other
             while other < end {
                 let (first, second) = (values[name].range, values[other].range)
-                guard first.count != second.count || !bytes[first].elementsEqual(bytes[second]) else { return false }
+                guard first.count != second.count || !GatewayJSON.areEqual(bytes[first], bytes[second]) else {
+                    return false
+                }
                 other = Int(values[other + 1].next)
             }
             name = next

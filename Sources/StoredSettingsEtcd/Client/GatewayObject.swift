@@ -63,7 +63,7 @@ struct GatewayObject {
                 var next = index + 1
                 while next < json.values[index].next {
                     let range = json.values[next].range
-                    if range.count == name.count, bytes[range].elementsEqual(name) {
+                    if range.count == name.count, GatewayJSON.areEqual(bytes[range], name[...]) {
                         return json.values[next + 1].kind == .null ? nil : next + 1
                     }
                     next = Int(json.values[next + 1].next)
@@ -127,11 +127,12 @@ struct GatewayObject {
     }
 
     func bytes(_ name: StaticString) throws(Malformed) -> [UInt8] {
-        guard let letters = letters(name).map({ Data($0) }), let bytes = Data(base64Encoded: letters),
-            // Foundation ignores the bits that the padding stands for.
-            bytes.base64EncodedData() == letters
+        guard let letters = letters(name), let data = Data(base64Encoded: Data(letters)),
+            // Foundation ignores the bits that the padding stands for, which only the last four letters can have.
+            (data.count + 2) / 3 * 4 == letters.count,
+            Data(data.suffix((data.count + 2) % 3 + 1)).base64EncodedData().elementsEqual(letters.suffix(4))
         else { throw Malformed("'\(name)' is not a string in base64") }
-        return Array(bytes)
+        return Array(data)
     }
 
     func object(_ name: StaticString) throws(Malformed) -> GatewayObject? {

@@ -32,7 +32,7 @@ struct GatewayWriter {
     mutating func write(_ name: StaticString, base64 value: [UInt8]) {
         writeName(name)
         bytes.append(Self.quote)
-        bytes.append(contentsOf: Data(value).base64EncodedData())
+        bytes.append(contentsOf: Data(value).base64EncodedString().utf8)
         bytes.append(Self.quote)
     }
 

@@ -214,8 +214,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         _ body: ([String: StoredValue]) throws -> ([StoreChange], Result)
     ) throws -> Result {
         let replica = replica
-        // A limited operation can be canceled, but sending is not limited. A caller that must help others does not block.
-        let committer = ReplicaCommitter(replica, blocksThread: !replica.thread.isStarved)
+        let committer = ReplicaCommitter(replica)
         let begin = ContinuousClock.now
         var attempt = 0
         while true {
@@ -229,12 +228,13 @@ public final class EtcdStore: SettingsStore, VersionedStore {
                     return try await committer.base()
                 }
             let (changes, result) = try body(base.values)
-            let number = attempt
+            let start = base.start
             if isFirst { try WaitLimit.check() }
-            switch try replica.thread.run({ try await committer.send(changes, on: base, attempt: number) }) {
+            // A limited operation can be canceled, but sending is not limited.
+            switch try committer.sendBlocking(changes, on: consume base, attempt: attempt) {
             case .committed(let id, let revision):
                 if let revision {
-                    replica.withState(&effects) { $0.confirm(id, changes, at: revision, since: base.start) }
+                    replica.withState(&effects) { $0.confirm(id, changes, at: revision, since: start) }
                 }
                 return result
             case .unchanged: return result

@@ -214,7 +214,7 @@ extension SavedReplica {
     init?(_ state: ReplicaState, _ layout: ReplicaLayout) {
         guard state.hasContents, let clusterID = state.clusterID else { return nil }
         var known: [String: Int64] = [:]
-        for key in state.stored.keys { known[key] = state.contents.revisions[layout.name(ofKey: key)] }
+        for key in state.stored.keys { known[key] = state.contents.revision(ofKey: key) }
         self.init(
             values: state.stored,
             revisions: known,

@@ -67,6 +67,11 @@ final class Replica: Sendable {
         try state.withLock { try body($0) }
     }
 
+    /// Runs a body that changes something for which no task waits, and which has no effects.
+    func note(_ body: (inout ReplicaState) -> Void) {
+        state.withLock { body(&$0) }
+    }
+
     /// Runs a body that changes the state.
     ///
     /// - Parameters:
@@ -79,13 +84,7 @@ final class Replica: Sendable {
     ) rethrows -> Result {
         defer { changes.signal() }
         return try state.withLock { state in
-            defer {
-                effects.deliveries += state.effects.deliveries
-                effects.observers += state.effects.observers
-                effects.errors += state.effects.errors
-                effects.recoveries += state.effects.recoveries
-                state.effects = ReplicaState.Effects()
-            }
+            defer { state.moveEffects(to: &effects) }
             return try body(&state)
         }
     }

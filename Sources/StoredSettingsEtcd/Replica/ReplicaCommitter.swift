@@ -39,15 +39,27 @@ struct ReplicaCommitter {
     /// The maximum number of changes: etcd allows 128 operations, one of which writes the head, and one reads it.
     static let mostChanges = EtcdLimits().operations - 2
 
-    private let replica: Replica
-    private let blocksThread: Bool
+    /// A commit with its transaction.
+    private struct Commit {
+        let id: CommitLog.ID
+        let base: Base
+        /// The head that the commit writes.
+        let head: [UInt8]
+        let transaction: EtcdTransaction
 
-    /// - Parameters:
-    ///   - replica: The replica.
-    ///   - blocksThread: Whether ``send(_:on:attempt:)`` runs on a thread that may wait for a response, and in a task that is never
-    ///     canceled.
-    init(_ replica: Replica, blocksThread: Bool = false) {
-        (self.replica, self.blocksThread) = (replica, blocksThread)
+        /// Whether a result is that of the commit, which was executed.
+        ///
+        /// What a transaction writes and reads proves that an answer is its own.
+        func isExecuted(_ result: EtcdTransactionResult) -> Bool {
+            result.succeeded && result.range?.keyValues.first?.value == head && result.header.clusterID == base.clusterID
+                && result.header.revision > base.revision
+        }
+    }
+
+    private let replica: Replica
+
+    init(_ replica: Replica) {
+        self.replica = replica
     }
 
     /// The newest contents that the replica knows, once they were compared with those of a server.
@@ -78,41 +90,96 @@ struct ReplicaCommitter {
     ///
     /// - Throws: `SettingsError` if the changes cannot be stored, or if it is unknown whether they are.
     func send(_ changes: [StoreChange], on base: Base, attempt: Int) async throws -> Result {
+        guard !changes.isEmpty else { return try await check(base, attempt) }
+        return try await send(try prepare(changes, on: base), attempt)
+    }
+
+    /// Does the same as ``send(_:on:attempt:)`` on the calling thread, which starts no task unless something fails.
+    func sendBlocking(_ changes: [StoreChange], on base: consuming Base, attempt: Int) throws -> Result {
+        let base = base
+        let thread = replica.thread
+        // A caller that must help others does not block.
+        guard !changes.isEmpty, !thread.isStarved else {
+            return try thread.run { try await send(changes, on: base, attempt: attempt) }
+        }
+        let commit = try prepare(changes, on: base)
+        let answer = Swift.Result { () throws(EtcdError) in
+            try replica.client.executeBlocking(commit.transaction)
+        }
+        switch answer {
+        case .success(let result?) where commit.isExecuted(result):
+            return .committed(commit.id, at: result.header.revision)
+        case .success(let result?): return try thread.run { try await outcome(of: commit, .success(result), attempt) }
+        case .success(nil): return try thread.run { try await send(commit, attempt) }
+        case .failure(let error): return try thread.run { try await outcome(of: commit, .failure(error), attempt) }
+        }
+    }
+
+    /// The conditions under which nothing has changed since the base.
+    private func conditions(_ base: Base) -> [EtcdCompare] {
         let layout = replica.layout
-        let conditions = [
+        return [
             EtcdCompare(layout.range, .less, .modRevision(base.revision + 1)),
             EtcdCompare(layout.head, .equal, base.headBytes.map(EtcdCompare.Target.value) ?? .version(0)),
         ]
+    }
+
+    private var readingHead: EtcdOperation { .range(EtcdRangeRequest(EtcdKeyRange(key: replica.layout.head))) }
+
+    /// Finds out whether the base is the newest state.
+    private func check(_ base: Base, _ attempt: Int) async throws -> Result {
         // Without an operation, any member would answer from its own state, which may be old.
-        let readHead = EtcdOperation.range(EtcdRangeRequest(EtcdKeyRange(key: layout.head)))
-        guard !changes.isEmpty else {
-            let check = EtcdTransaction(if: conditions, then: [readHead], else: [readHead])
-            do throws(EtcdError) {
-                let result = try await replica.client.execute(check, isIdempotent: true)
-                // A restored backup can have the same head, and lack values that another program has written.
-                let isSameHistory = result.header.clusterID == base.clusterID && result.header.revision >= base.revision
-                if result.succeeded, isSameHistory { return .unchanged }
-                return try await awaitChanges(with: result, since: base, attempt)
-            } catch {
-                return try await notSent(error, attempt)
-            }
+        let check = EtcdTransaction(if: conditions(base), then: [readingHead], else: [readingHead])
+        do throws(EtcdError) {
+            let result = try await replica.client.execute(check, isIdempotent: true)
+            // A restored backup can have the same head, and lack values that another program has written.
+            let isSameHistory = result.header.clusterID == base.clusterID && result.header.revision >= base.revision
+            if result.succeeded, isSameHistory { return .unchanged }
+            return try await awaitChanges(with: result, since: base, attempt)
+        } catch {
+            return try await notSent(error, attempt)
         }
+    }
+
+    private func prepare(_ changes: [StoreChange], on base: Base) throws -> Commit {
+        let layout = replica.layout
         let id = CommitLog.makeID()
         var operations: [EtcdOperation] = []
+        operations.reserveCapacity(changes.count + 2)
         for change in changes {
             let name = layout.name(ofKey: change.key, in: base.values)
             let value = try change.new.map(ReplicaLayout.bytes)
             operations.append(value.map { .put(name, $0) } ?? .delete(EtcdKeyRange(key: name)))
+            guard !base.hidden.isEmpty else { continue }
             operations += (base.hidden[change.key] ?? []).map { .delete(EtcdKeyRange(key: $0)) }
         }
         let head = base.log.adding(id).bytes
-        // What a transaction writes and reads proves that an answer is its own.
-        operations += [.put(layout.head, head), readHead]
-        replica.update { $0.sent.add(id) }
+        operations += [.put(layout.head, head), readingHead]
+        replica.note { $0.sent.add(id) }
+        let transaction = EtcdTransaction(if: conditions(base), then: operations, else: [readingHead])
+        return Commit(id: id, base: base, head: head, transaction: transaction)
+    }
+
+    private func send(_ commit: Commit, _ attempt: Int) async throws -> Result {
+        let answer: Swift.Result<EtcdTransactionResult, EtcdError>
+        do throws(EtcdError) {
+            answer = .success(try await replica.client.execute(commit.transaction))
+        } catch {
+            answer = .failure(error)
+        }
+        return try await outcome(of: commit, answer, attempt)
+    }
+
+    /// Finds out what an answer means for a commit.
+    private func outcome(
+        of commit: Commit,
+        _ answer: Swift.Result<EtcdTransactionResult, EtcdError>,
+        _ attempt: Int
+    ) async throws -> Result {
+        let (id, base) = (commit.id, commit.base)
         let result: EtcdTransactionResult
         do throws(EtcdError) {
-            let transaction = EtcdTransaction(if: conditions, then: operations, else: [readHead])
-            result = try await replica.client.execute(transaction, blocksThread: blocksThread)
+            result = try answer.get()
         } catch {
             guard error.mayHaveHappened else {
                 replica.update { $0.sent.forget(id) }
@@ -121,11 +188,7 @@ struct ReplicaCommitter {
             if error.code == .noSpace { return try await settle(id, since: base, refused: error) }
             return try await settle(id, since: base)
         }
-        let isSameCluster = result.header.clusterID == base.clusterID
-        let isOwn = result.range?.keyValues.first?.value == head
-        if result.succeeded, isOwn, isSameCluster, result.header.revision > base.revision {
-            return .committed(id, at: result.header.revision)
-        }
+        if commit.isExecuted(result) { return .committed(id, at: result.header.revision) }
         if !result.succeeded {
             do throws(EtcdError) {
                 _ = try await awaitChanges(with: result, since: base, attempt)

@@ -11,9 +11,22 @@ struct ReplicaContents {
     /// Each key has the form that it has in etcd.
     private(set) var values: [String: StoredValue] = [:]
     /// The revisions of the last changes of keys in etcd, also of removed ones.
-    private(set) var revisions: [[UInt8]: Int64] = [:]
+    private var revisions: [Name: Int64] = [:]
     /// The keys in etcd that are another form of a key, and whose values are older.
     private(set) var hidden: [String: Set<[UInt8]>] = [:]
+
+    /// The name of a key in etcd, which is hashed as a whole instead of byte by byte.
+    private struct Name: Hashable {
+        let bytes: [UInt8]
+
+        init(_ bytes: [UInt8]) {
+            self.bytes = bytes
+        }
+
+        func hash(into hasher: inout Hasher) {
+            bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+    }
 
     init(_ layout: ReplicaLayout) {
         self.layout = layout
@@ -23,7 +36,7 @@ struct ReplicaContents {
     init(_ layout: ReplicaLayout, _ keyValues: [EtcdKeyValue]) {
         self.layout = layout
         for keyValue in keyValues {
-            revisions[keyValue.key] = keyValue.modRevision
+            revisions[Name(keyValue.key)] = keyValue.modRevision
             guard let key = layout.key(named: keyValue.key) else { continue }
             if values[key] != nil, revision(ofKey: key) > keyValue.modRevision {
                 hidden[key, default: []].insert(keyValue.key)
@@ -37,8 +50,8 @@ struct ReplicaContents {
     init(_ layout: ReplicaLayout, _ saved: SavedReplica) {
         self.layout = layout
         values = saved.values
-        for (key, revision) in saved.revisions { revisions[layout.name(ofKey: key)] = revision }
-        if saved.head != nil { revisions[layout.head] = saved.headRevision }
+        for (key, revision) in saved.revisions { revisions[Name(layout.name(ofKey: key))] = revision }
+        if saved.head != nil { revisions[Name(layout.head)] = saved.headRevision }
     }
 
     /// The key in etcd that has, or gets, the value of a key.
@@ -48,8 +61,11 @@ struct ReplicaContents {
 
     /// The revision of a value; 0 if there is none.
     func revision(ofKey key: String) -> Int64 {
-        values[key] == nil ? 0 : revisions[name(ofKey: key)] ?? 0
+        values[key] == nil ? 0 : revision(ofName: name(ofKey: key))
     }
+
+    /// The revision of the last change of a key in etcd; 0 if none is known.
+    func revision(ofName name: [UInt8]) -> Int64 { revisions[Name(name)] ?? 0 }
 
     // MARK: - Changes
 
@@ -68,7 +84,7 @@ struct ReplicaContents {
         var changes: [StoreChange] = []
         for event in events {
             let name = event.keyValue.key
-            revisions[name] = revision
+            revisions[Name(name)] = revision
             guard let key = layout.key(named: name) else { continue }
             if event.isDeletion, values[key] != nil, self.name(ofKey: key) != name {
                 reveal(name, ofKey: key)
@@ -84,12 +100,13 @@ struct ReplicaContents {
 
     /// Applies changes of a commit that has changed the head and removed other forms of the keys, too.
     mutating func apply(_ edits: [StoreChange], at revision: Int64) -> [StoreChange] {
-        revisions[layout.head] = revision
+        revisions[Name(layout.head)] = revision
         return edits.map { edit in
-            revisions[name(ofKey: edit.key)] = revision
-            for name in hidden.removeValue(forKey: edit.key) ?? [] { revisions[name] = revision }
+            let key = storedForm(of: edit.key)
+            revisions[Name(layout.name(ofKey: key))] = revision
+            for name in hidden.removeValue(forKey: edit.key) ?? [] { revisions[Name(name)] = revision }
             let change = StoreChange(key: edit.key, old: values[edit.key], new: edit.new)
-            put(edit.new, forKey: storedForm(of: edit.key))
+            put(edit.new, forKey: key)
             return change
         }
     }
@@ -122,13 +139,13 @@ struct ReplicaContents {
         // Other stores write the fence, which has no value.
         for keyValue in result.keyValues where keyValue.key != layout.fence {
             names.insert(keyValue.key)
-            let known = revisions[keyValue.key] ?? 0
+            let known = revision(ofName: keyValue.key)
             // A known revision that etcd no longer has was lost with the data that a backup has replaced.
             guard known == keyValue.modRevision || known > result.header.revision else { return false }
         }
         // A key that is missing in the result was removed before, or created later.
         return values.keys.map(layout.name(ofKey:))
-            .allSatisfy { names.contains($0) || revisions[$0] ?? 0 > result.header.revision }
+            .allSatisfy { names.contains($0) || revision(ofName: $0) > result.header.revision }
     }
 }
 
@@ -148,5 +165,15 @@ extension ReplicaState {
         var recoveries: [SettingsError] = []
 
         var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && errors.isEmpty && recoveries.isEmpty }
+    }
+
+    /// Adds the effects to others, and clears them.
+    mutating func moveEffects(to others: inout Effects) {
+        guard !effects.isEmpty else { return }
+        others.deliveries += effects.deliveries
+        others.observers += effects.observers
+        others.errors += effects.errors
+        others.recoveries += effects.recoveries
+        effects = Effects()
     }
 }

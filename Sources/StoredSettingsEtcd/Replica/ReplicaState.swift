@@ -186,7 +186,7 @@ struct ReplicaState {
     private mutating func apply(_ events: ArraySlice<EtcdEvent>, at revision: Int64) -> Progress {
         // etcd 3.4 can repeat events.
         guard revision > floor else { return .applied }
-        let new = events.filter { $0.keyValue.modRevision > contents.revisions[$0.keyValue.key] ?? 0 }
+        let new = events.filter { $0.keyValue.modRevision > contents.revision(ofName: $0.keyValue.key) }
         guard !new.isEmpty else { return .applied }
         // A fence may be older than a commit that was acknowledged before its events have arrived, and changes nothing.
         guard revision > self.revision else {
@@ -243,9 +243,10 @@ struct ReplicaState {
         log = log.adding(id)
         (headBytes, headRevision) = (log.bytes, revision)
         (self.revision, lastChange) = (revision, revision)
-        let earlier = edits.map { contents.revision(ofKey: $0.key) }
+        let isPending = !isAssignment && !pending.isEmpty
+        let earlier = isPending ? edits.map { contents.revision(ofKey: $0.key) } : []
         let changes = contents.apply(edits, at: revision)
-        if !isAssignment {
+        if isPending {
             for (edit, earlier) in zip(edits, earlier) {
                 pending.rebase(edit.key, from: earlier, to: contents.revision(ofKey: edit.key))
             }

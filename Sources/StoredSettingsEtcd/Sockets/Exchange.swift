@@ -30,15 +30,12 @@ final class Exchange: Sendable {
 
     let request: EtcdRequest
     let isStream: Bool
-    /// Whether the connection is lent to blocking callers when the response has arrived.
-    let lendsConnection: Bool
     let deadline: ContinuousClock.Instant
     private let state = Locked(State())
 
-    init(_ request: EtcdRequest, isStream: Bool, lendsConnection: Bool = false) {
+    init(_ request: EtcdRequest, isStream: Bool) {
         self.request = request
         self.isStream = isStream
-        self.lendsConnection = lendsConnection
         deadline = .now + request.timeout.bounded
     }
 

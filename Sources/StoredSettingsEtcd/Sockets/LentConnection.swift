@@ -38,8 +38,8 @@ final class LentConnection: Sendable {
     }
 
     private enum State {
-        /// No connection is lent.
-        case none
+        /// No connection is lent. A caller may have wished for one.
+        case none(isWanted: Bool)
         case idle(Lent)
         case inUse(Lent, isReclaimed: Bool, isDiscarded: Bool)
         /// The thread of the sockets, which has reclaimed the connection, is about to take it.
@@ -48,7 +48,7 @@ final class LentConnection: Sendable {
     }
 
     private let lifetime: Duration
-    private let state = Locked(State.none)
+    private let state = Locked(State.none(isWanted: false))
 
     /// - Parameter lifetime: The time after which a connection without a request is closed.
     init(lifetime: Duration) {
@@ -67,12 +67,12 @@ final class LentConnection: Sendable {
         }
     }
 
-    /// Lends an idle connection, unless another one is lent.
+    /// Lends an idle connection if a caller has wished for one, and none is lent.
     ///
     /// - Returns: Whether it is lent. Then the thread of the sockets must not use it until it is reclaimed.
     func lend(_ connection: Connection, to endpoint: EtcdEndpoint) -> Bool {
         state.withLock { state in
-            guard case .none = state else { return false }
+            guard case .none(isWanted: true) = state else { return false }
             state = .idle(Lent(connection, endpoint))
             return true
         }
@@ -87,7 +87,7 @@ final class LentConnection: Sendable {
             switch state {
             case .none, .closed: return nil
             case .idle(let lent), .returned(let lent):
-                state = .none
+                state = .none(isWanted: false)
                 return lent.connection
             case .inUse(let lent, _, let isDiscarded):
                 state = .inUse(lent, isReclaimed: true, isDiscarded: isDiscarded)
@@ -120,7 +120,7 @@ final class LentConnection: Sendable {
     private func closeIfIdle(_ select: (inout State) -> Lent?) {
         let lent = state.withLock { state in
             let lent = select(&state)
-            if lent != nil { state = .none }
+            if lent != nil { state = .none(isWanted: false) }
             return lent
         }
         lent?.connection.close()
@@ -157,6 +157,8 @@ final class LentConnection: Sendable {
     // MARK: - A blocking caller
 
     /// Sends a request on the calling thread, and waits for the response.
+    ///
+    /// If no connection is lent, the next one that becomes idle is lent.
     ///
     /// - Parameters:
     ///   - request: The request, which is sent at most once.
@@ -206,9 +208,15 @@ final class LentConnection: Sendable {
 
     private func checkOut() -> Lent? {
         state.withLock { state in
-            guard case .idle(let lent) = state else { return nil }
-            state = .inUse(lent, isReclaimed: false, isDiscarded: false)
-            return lent
+            switch state {
+            case .none:
+                state = .none(isWanted: true)
+                return nil
+            case .idle(let lent):
+                state = .inUse(lent, isReclaimed: false, isDiscarded: false)
+                return lent
+            case .inUse, .returned, .closed: return nil
+            }
         }
     }
 
@@ -219,7 +227,7 @@ final class LentConnection: Sendable {
         let (isOpen, isKept, isReclaimed) = state.withLock { state in
             guard case .inUse(_, let isReclaimed, let isDiscarded) = state else { return (false, false, false) }
             let isKept = isReusable && !isDiscarded
-            state = !isKept ? .none : isReclaimed ? .returned(lent) : .idle(lent)
+            state = !isKept ? .none(isWanted: false) : isReclaimed ? .returned(lent) : .idle(lent)
             return (true, isKept, isReclaimed)
         }
         if !isKept { lent.connection.close() }

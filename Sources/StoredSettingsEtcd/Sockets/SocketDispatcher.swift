@@ -235,7 +235,7 @@ final class SocketDispatcher {
                 didFail(index, .now)
             } else {
                 table.didSucceed(index)
-                if isReusable, pending.exchange.lendsConnection { lend(connection) }
+                if isReusable { lend(connection) }
             }
             pending.exchange.finish(response)
         case .malformed:
@@ -250,7 +250,7 @@ final class SocketDispatcher {
         return true
     }
 
-    /// Lends an idle connection to blocking callers, unless they have one.
+    /// Lends an idle connection to blocking callers if they need one.
     private func lend(_ connection: Connection) {
         guard lent.lend(connection, to: table[connection.endpoint]) else { return }
         connections.removeAll { $0 === connection }

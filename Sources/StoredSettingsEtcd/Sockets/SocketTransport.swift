@@ -103,29 +103,8 @@ public final class SocketTransport: EtcdTransport {
     ///
     /// - Throws: ``EtcdTransportError``.
     public func send(_ request: EtcdRequest) async throws -> EtcdResponse {
-        try await send(request, blocksThread: false)
-    }
-
-    /// Sends a request, and returns the complete response.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - blocksThread: Whether the calling thread may wait for the response, because it has nothing else to do, and the task is
-    ///     never canceled.
-    /// - Returns: The response.
-    /// - Throws: ``EtcdTransportError``.
-    func send(_ request: EtcdRequest, blocksThread: Bool) async throws -> EtcdResponse {
         try check(request)
-        // A request that may be sent again is left to the thread of the sockets, which tries the other servers.
-        let isBlocking = blocksThread && !request.isIdempotent
-        if isBlocking {
-            switch loop.sendBlocking(request) {
-            case .response(let response): return response
-            case .failure(let error): throw error
-            case .unavailable: break
-            }
-        }
-        let exchange = Exchange(request, isStream: false, lendsConnection: isBlocking)
+        let exchange = Exchange(request, isStream: false)
         try loop.post(.start(exchange))
         switch await next(of: exchange) {
         case .response(let response): return response
@@ -133,6 +112,22 @@ public final class SocketTransport: EtcdTransport {
         case .piece:
             throw EtcdTransportError(.malformedResponse, mayHaveArrived: true, reason: "the response has no end")
         }
+    }
+
+    /// Sends a request on the calling thread, which waits for the response.
+    ///
+    /// It is not sent to another server, and at most once, even if it is ``EtcdRequest/isIdempotent``. The caller must not be
+    /// a thread that others need.
+    ///
+    /// - Returns: The result. If no connection is available, nothing was sent, and one will be available soon after the next
+    ///   ``send(_:)``.
+    func sendBlocking(_ request: EtcdRequest) -> LentConnection.Outcome {
+        do throws(EtcdTransportError) {
+            try HTTPRequestText.check(request)
+        } catch {
+            return .failure(error)
+        }
+        return loop.sendBlocking(request)
     }
 
     /// Sends a request, and passes on the body of its response while it arrives.

@@ -14,11 +14,14 @@ struct LentConnectionTests {
     static func send(
         _ transport: SocketTransport,
         _ body: String = "{}",
-        isIdempotent: Bool = false,
         timeout: Duration = longestWait
     ) async throws -> EtcdResponse {
-        let request = SocketTransportTests.request(body, isIdempotent: isIdempotent, timeout: timeout)
-        return try await transport.send(request, blocksThread: true)
+        let request = SocketTransportTests.request(body, timeout: timeout)
+        switch transport.sendBlocking(request) {
+        case .response(let response): return response
+        case .failure(let error): throw error
+        case .unavailable: return try await transport.send(request)
+        }
     }
 
     private struct NoAddress: Error {}
@@ -32,6 +35,10 @@ struct LentConnectionTests {
         let descriptor = try SocketCalls.connect(addresses[0], deadPeerTimeout: .seconds(20))
         var interests = [SocketCalls.Interest(descriptor: descriptor, isWriting: true)]
         SocketCalls.wait(for: &interests, timeout: nil)
+        guard case .unavailable = connection.send(SocketTransportTests.request(), report: { _ in }) else {
+            Issue.record("another connection is lent")
+            return
+        }
         let exchange = Exchange(SocketTransportTests.request(), isStream: false)
         let lent = Connection(descriptor, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
         _ = lent.finish()
@@ -175,14 +182,24 @@ struct LentConnectionTests {
         #expect(later?.mayHaveArrived == false)
     }
 
-    @Test("A request that may be repeated uses another connection, so that other servers can be tried")
-    func idempotent() async throws {
+    @Test("A connection is lent only when a caller has needed one")
+    func wish() async throws {
         let server = try ScriptedServer { $1.respond("{}") }
         defer { server.stop() }
         let transport = try SocketTransportTests.transport([server.url])
-        _ = try await Self.send(transport)
-        _ = try await Self.send(transport, isIdempotent: true)
-        #expect(server.requests.map(\.connection) == [1, 2])
+        for _ in 1...3 { _ = try await transport.send(SocketTransportTests.request()) }
+        #expect(server.acceptedConnections == 1)
+        guard case .unavailable = transport.sendBlocking(SocketTransportTests.request()) else {
+            Issue.record("a connection is lent without a wish")
+            return
+        }
+        _ = try await transport.send(SocketTransportTests.request())
+        guard case .response = transport.sendBlocking(SocketTransportTests.request()) else {
+            Issue.record("no connection is lent")
+            return
+        }
+        #expect(server.acceptedConnections == 1)
+        #expect(server.requests.count == 5)
     }
 
     @Test("At the limit, another request uses the lent connection while it is idle")
