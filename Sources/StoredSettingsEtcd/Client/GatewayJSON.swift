@@ -51,7 +51,10 @@ final class GatewayJSON: Sendable {
     /// Compares bytes, without the overhead of the generic comparison.
     ///
     /// The pointers are used only during the call, and all indices are those of the slices, which have the same length.
-    static func areEqual(_ first: Slice<UnsafeBufferPointer<UInt8>>, _ second: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+    static func areEqual(
+        _ first: Slice<UnsafeBufferPointer<UInt8>>,
+        _ second: Slice<UnsafeBufferPointer<UInt8>>
+    ) -> Bool {
         guard first.count == second.count else { return false }
         var (index, other) = (first.startIndex, second.startIndex)
         while index < first.endIndex {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Fleet.md, "A condition on the whole prefix" and "A fence settles a lost answer".
+// See Documentation/Decisions/Fleet.md, "A condition on the whole prefix".
 
 import StoredSettings
 
@@ -51,8 +51,8 @@ struct ReplicaCommitter {
         ///
         /// What a transaction writes and reads proves that an answer is its own.
         func isExecuted(_ result: EtcdTransactionResult) -> Bool {
-            result.succeeded && result.range?.keyValues.first?.value == head && result.header.clusterID == base.clusterID
-                && result.header.revision > base.revision
+            result.succeeded && result.header.clusterID == base.clusterID && result.header.revision > base.revision
+                && result.range?.keyValues.first?.value == head
         }
     }
 
@@ -94,8 +94,9 @@ struct ReplicaCommitter {
         return try await send(try prepare(changes, on: base), attempt)
     }
 
-    /// Does the same as ``send(_:on:attempt:)`` on the calling thread, which starts no task unless something fails.
+    /// Does the same on the calling thread, and starts no task unless something fails.
     func sendBlocking(_ changes: [StoreChange], on base: consuming Base, attempt: Int) throws -> Result {
+        // The tasks below cannot capture the parameter, which is consumed so that its values are not copied when they change.
         let base = base
         let thread = replica.thread
         // A caller that must help others does not block.
@@ -109,7 +110,8 @@ struct ReplicaCommitter {
         switch answer {
         case .success(let result?) where commit.isExecuted(result):
             return .committed(commit.id, at: result.header.revision)
-        case .success(let result?): return try thread.run { try await outcome(of: commit, .success(result), attempt) }
+        case .success(let result?):
+            return try thread.run { try await outcome(of: commit, .success(result), attempt) }
         case .success(nil): return try thread.run { try await send(commit, attempt) }
         case .failure(let error): return try thread.run { try await outcome(of: commit, .failure(error), attempt) }
         }
@@ -185,8 +187,7 @@ struct ReplicaCommitter {
                 replica.update { $0.sent.forget(id) }
                 return try await notSent(error, attempt)
             }
-            if error.code == .noSpace { return try await settle(id, since: base, refused: error) }
-            return try await settle(id, since: base)
+            return try await settle(commit, refused: error.code == .noSpace ? error : nil)
         }
         if commit.isExecuted(result) { return .committed(id, at: result.header.revision) }
         if !result.succeeded {
@@ -204,7 +205,11 @@ struct ReplicaCommitter {
             }
         }
         // The data were replaced by a backup, or a disturbed connection has delivered the answer to another request.
-        return try await settle(id, since: base)
+        return try await settle(commit)
+    }
+
+    private func settle(_ commit: Commit, refused refusal: EtcdError? = nil) async throws -> Result {
+        try await CommitSettlement(of: commit.id, since: commit.base, replica).settle(refused: refusal)
     }
 
     private func notSent(_ error: EtcdError, _ attempt: Int) async throws -> Result {
@@ -219,7 +224,7 @@ struct ReplicaCommitter {
     // MARK: - After a conflict
 
     /// How long to wait for the events of another commit before the contents are read again, in seconds.
-    private static let patience = 0.25
+    static let patience = 0.25
 
     private func awaitChanges(
         with result: EtcdTransactionResult,
@@ -250,127 +255,6 @@ struct ReplicaCommitter {
         guard attempt > 0 else { return }
         let longest = min(Self.longestPause, Self.shortestPause * Double(1 << min(attempt, 10)))
         await replica.pause(Double.random(in: 0...longest))
-    }
-
-    // MARK: - After a lost answer
-
-    /// What was read to find out an outcome.
-    private struct Evidence {
-        var header: EtcdHeader
-        var head: EtcdKeyValue?
-        /// Whether reading has changed the prefix.
-        var isFence: Bool
-    }
-
-    /// Finds out whether a commit is stored whose answer was lost.
-    ///
-    /// - Parameters:
-    ///   - id: The identifier of the commit.
-    ///   - base: What it is based on.
-    ///   - refusal: The error with which etcd has answered, although it may have stored the commit before; `nil` if the
-    ///     answer was lost.
-    /// - Returns: What has become of the commit.
-    /// - Throws: `SettingsError` if that cannot be found out.
-    private func settle(
-        _ id: CommitLog.ID,
-        since base: Base,
-        refused refusal: EtcdError? = nil
-    ) async throws -> Result {
-        var isCommitted = false
-        // A commit is forgotten when it is applied.
-        defer { if !isCommitted { replica.update { $0.sent.forget(id) } } }
-        let end = ContinuousClock.now + replica.configuration.settlingTime
-        var attempt = 0
-        while true {
-            do throws(EtcdError) {
-                let evidence = refusal == nil ? try await fence() : try await readHead()
-                let outcome = try await settle(id, since: base, with: evidence)
-                if case .committed(_, .some) = outcome { isCommitted = true }
-                if let refusal, outcome == .overtaken { return .refused(refusal) }
-                return outcome
-            } catch {
-                guard ![.closed, .canceled].contains(error.code), ContinuousClock.now < end, !Task.isCancelled else {
-                    throw SettingsError.outcomeUnknown(error)
-                }
-            }
-            attempt += 1
-            await replica.pause(min(1, 0.02 * Double(1 << min(attempt, 6))))
-        }
-    }
-
-    /// Changes the prefix, and reads the head.
-    ///
-    /// A commit that arrives after the fence fails, and one that has arrived before it is in the log that is read together with
-    /// it, or in the events before it.
-    private func fence() async throws(EtcdError) -> Evidence {
-        let layout = replica.layout
-        let mark = Array(CommitLog.makeID().utf8)
-        let names = [layout.fence, layout.head]
-        let reads = names.map { EtcdOperation.range(EtcdRangeRequest(EtcdKeyRange(key: $0))) }
-        let fence = EtcdTransaction(if: [], then: [.put(layout.fence, mark)] + reads)
-        let result = try await replica.client.execute(fence, isIdempotent: true)
-        guard result.operations.count == 3, case .range(let own) = result.operations[1],
-            case .range(let head) = result.operations[2], own.keyValues.first?.value == mark
-        else { throw EtcdError(.malformedResponse, "the answer is that to another transaction") }
-        return Evidence(header: result.header, head: head.keyValues.first, isFence: true)
-    }
-
-    /// Reads the head after etcd has answered a commit.
-    ///
-    /// An etcd without space refuses a fence, and needs none: the commit has arrived.
-    private func readHead() async throws(EtcdError) -> Evidence {
-        let result = try await replica.client.range(EtcdRangeRequest(EtcdKeyRange(key: replica.layout.head)))
-        return Evidence(header: result.header, head: result.keyValues.first, isFence: false)
-    }
-
-    private func settle(
-        _ id: CommitLog.ID,
-        since base: Base,
-        with evidence: Evidence
-    ) async throws(EtcdError) -> Result {
-        let (header, head) = (evidence.header, evidence.head)
-        let log = CommitLog(head?.value ?? [])
-        // A commit to a cluster whose data were replaced by a backup is lost with them.
-        let least = evidence.isFence ? base.revision + 1 : base.revision
-        guard header.clusterID == base.clusterID, header.revision >= least else {
-            try await replica.refresh()
-            return log.contains(id) ? .committed(id, at: nil) : .overtaken
-        }
-        if log.last == id, let head {
-            if head.modRevision > base.revision { return .committed(id, at: head.modRevision) }
-            // The revision of a restored backup has grown since.
-            try await replica.refresh()
-            return .committed(id, at: nil)
-        }
-        let isKnown = !log.contains(id) && log.continues(base.log)
-        let isForked = evidence.isFence && !log.contains(id) && log.isForked(from: base.log)
-        if case .committed(let revision) = replica.peek({ $0.sent.outcome(of: id) }) {
-            guard isForked || evidence.isFence && isKnown else { return .committed(id, at: revision) }
-            // The head that was read after the event does not have the commit: a backup was restored between them.
-            replica.update { $0.beginHistory() }
-            try await replica.refresh()
-            return .overtaken
-        }
-        if isForked {
-            try await replica.refresh()
-            return .overtaken
-        }
-        // The events that the watch has received since decide.
-        let seconds = isKnown ? Self.patience : replica.configuration.timeout.seconds
-        _ = await replica.wait(for: seconds) { state in
-            state.revision >= header.revision || state.sent.outcome(of: id) != .unseen
-        }
-        if isKnown { return .overtaken }
-        if replica.peek({ $0.sent.outcome(of: id) == .unseen && $0.revision < header.revision }) {
-            try await replica.refresh()
-        }
-        switch replica.peek({ $0.sent.outcome(of: id) }) {
-        case .committed(let revision): return .committed(id, at: revision)
-        case .unseen: return .overtaken
-        case .lost:
-            if log.contains(id) { return .committed(id, at: nil) }
-            throw EtcdError(.compacted(nil), "too many later changes hide the outcome")
-        }
     }
 }
 

@@ -107,7 +107,7 @@ final class ReplicaThread: TaskExecutor {
 
 /// A thread that runs the jobs of the task for which it waits.
 ///
-/// So a set starts no thread for its task, and may block in the socket (see ``LentConnection``).
+/// So a caller that blocks needs no other thread.
 ///
 /// Unchecked: the variables are accessed only while the lock of `signal` is held.
 private final class CallingThread: TaskExecutor, @unchecked Sendable {

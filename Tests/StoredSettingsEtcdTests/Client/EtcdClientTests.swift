@@ -248,6 +248,36 @@ struct EtcdClientTests {
         #expect(tokens.withLock { $0 } == 6)
     }
 
+    @Test("A transaction on the calling thread is not executed without a connection and a token that etcd accepts")
+    func blockingToken() async throws {
+        let valid = Mutex(1)
+        let server = try ScriptedServer { request, answer in
+            let token = "t.\(valid.withLock { $0 })"
+            if request.path == "/v3/auth/authenticate" {
+                answer.respond(#"{\#(Self.header),"token":"\#(token)"}"#)
+            } else if request.headers["authorization"] == token {
+                answer.respond("{\(Self.header)}")
+            } else {
+                answer.respond(Self.invalidToken, status: 401)
+            }
+        }
+        defer { server.stop() }
+        let client = try Self.client(server) { EtcdCredentials(user: "u", password: "p") }
+        let transaction = EtcdTransaction(if: [], then: [])
+        #expect(try client.executeBlocking(transaction) == nil)
+        #expect(server.requests.isEmpty)
+        // A token is requested by the first one, and a connection is lent by the second one.
+        for _ in 1...2 {
+            _ = try await client.execute(transaction)
+            if server.requests.count == 2 { #expect(try client.executeBlocking(transaction) == nil) }
+        }
+        #expect(try client.executeBlocking(transaction)?.header.revision == 7)
+        valid.withLock { $0 = 2 }
+        #expect(try client.executeBlocking(transaction) == nil)
+        _ = try await client.execute(transaction)
+        #expect(try client.executeBlocking(transaction)?.header.revision == 7)
+    }
+
     @Test("A token that cannot be sent in a header is refused, and requested again")
     func unprintableToken() async throws {
         let server = try ScriptedServer { request, answer in
