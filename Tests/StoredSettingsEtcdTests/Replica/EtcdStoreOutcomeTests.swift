@@ -66,26 +66,33 @@ struct EtcdStoreOutcomeTests {
 
     @Test("If no server can be asked, the error says that the outcome is unknown")
     func unknownOutcome() async throws {
-        let (store, proxy, _) = try await Self.proxied { configuration in
-            configuration.requestTimeout = .seconds(2)
+        let (store, proxy, prefix) = try await Self.proxied { configuration in
+            configuration.requestTimeout = longestWait
             configuration.settlingTime = .zero
         }
         defer { proxy.stop() }
-        try await blocking {
-            try store.commit { $0["a"] = 1 }
-            let error = #expect(throws: SettingsError.self) {
+        let client = try etcdClient(try await SharedEtcd.cluster.urls)
+        let range = EtcdRangeRequest(EtcdKeyRange(key: ReplicaLayout(prefix: prefix).name(ofKey: "a")))
+        try await blocking { try store.commit { $0["a"] = 1 } }
+        async let result = blocking {
+            #expect(throws: SettingsError.self) {
                 try store.commit { transaction in
                     proxy.change(.toClient) { $0.isDiscarding = true }
                     transaction["a"] = 2
                 }
             }
-            #expect(error?.code == .outcomeUnknown)
-            #expect(error?.consequence == "the change may or may not be stored")
-            proxy.heal()
-            proxy.dropConnections()
-            try store.refresh()
         }
-        // This one was stored, because only answers were lost.
+        // Only the answer is lost.
+        try await eventually("the commit is not stored") {
+            try await client.range(range).keyValues.first?.value == Array("2".utf8)
+        }
+        proxy.refuseConnections()
+        proxy.dropConnections()
+        let error = try await result
+        #expect(error?.code == .outcomeUnknown)
+        #expect(error?.consequence == "the change may or may not be stored")
+        proxy.heal()
+        try await blocking { try store.refresh() }
         #expect(store.value(forKey: "a") == 2)
     }
 
