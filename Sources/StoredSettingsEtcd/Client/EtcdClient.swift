@@ -161,7 +161,7 @@ package final class EtcdClient: Sendable {
 
     /// Executes a transaction like ``execute(_:isIdempotent:)``, but on the calling thread, which waits for the response.
     ///
-    /// The caller must not be a thread that others need.
+    /// The caller must not be a thread that runs the tasks of replicas.
     ///
     /// - Returns: The result; `nil` if the transaction was not executed, because there is no connection that the thread can use,
     ///   or because a token must be requested first.

@@ -111,7 +111,10 @@ struct EtcdGateway: Sendable {
         case .unavailable: return nil
         case .failure(let error): throw failure(error, token)
         case .response(let response):
-            if authenticator != nil, Self.isAboutToken(response) { return nil }
+            if let authenticator, let token, Self.isAboutToken(response) {
+                authenticator.discard(token)
+                return nil
+            }
             return try Self.decode(response, decode)
         }
     }

@@ -94,7 +94,9 @@ struct ReplicaCommitter {
         return try await send(try prepare(changes, on: base), attempt)
     }
 
-    /// Does the same on the calling thread, and starts no task unless something fails.
+    /// Stores changes like ``send(_:on:attempt:)``, on the calling thread.
+    ///
+    /// A task is started only if the transaction cannot be sent there, or its answer is not a success.
     func sendBlocking(_ changes: [StoreChange], on base: consuming Base, attempt: Int) throws -> Result {
         // The tasks below cannot capture the parameter, which is consumed so that its values are not copied when they change.
         let base = base

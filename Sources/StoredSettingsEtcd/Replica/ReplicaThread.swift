@@ -107,7 +107,7 @@ final class ReplicaThread: TaskExecutor {
 
 /// A thread that runs the jobs of the task for which it waits.
 ///
-/// So a caller that blocks needs no other thread.
+/// So the jobs of its task need no other thread.
 ///
 /// Unchecked: the variables are accessed only while the lock of `signal` is held.
 private final class CallingThread: TaskExecutor, @unchecked Sendable {

@@ -158,7 +158,7 @@ final class LentConnection: Sendable {
 
     /// Sends a request on the calling thread, and waits for the response.
     ///
-    /// If no connection is lent, the next one that becomes idle is lent.
+    /// If no connection can be used, the next one that becomes idle is lent.
     ///
     /// - Parameters:
     ///   - request: The request, which is sent at most once.
@@ -168,7 +168,7 @@ final class LentConnection: Sendable {
         guard let lent = checkOut() else { return .unavailable }
         let connection = lent.connection
         guard connection.isUsable(&lent.buffer) else {
-            _ = checkIn(lent, isReusable: false, report)
+            _ = checkIn(lent, isReusable: false, isWanted: true, report)
             return .unavailable
         }
         let exchange = Exchange(request, isStream: false)
@@ -181,7 +181,7 @@ final class LentConnection: Sendable {
             if isFailure { report(.failure(endpoint: connection.endpoint)) }
             return .response(response)
         }
-        guard checkIn(lent, isReusable: false, report) else {
+        guard checkIn(lent, isReusable: false, isWanted: !exchange.mayHaveArrived, report) else {
             return .failure(exchange.error(.closed, "the transport was closed"))
         }
         guard exchange.mayHaveArrived else { return .unavailable }
@@ -222,12 +222,22 @@ final class LentConnection: Sendable {
 
     /// Makes a connection idle, or closes it.
     ///
+    /// - Parameters:
+    ///   - lent: The connection.
+    ///   - isReusable: Whether it can be used again.
+    ///   - isWanted: Whether another one is needed otherwise.
+    ///   - report: A closure that passes an event to the thread of the sockets.
     /// - Returns: `false` if the transport was closed meanwhile.
-    private func checkIn(_ lent: Lent, isReusable: Bool, _ report: (Event) -> Void) -> Bool {
+    private func checkIn(
+        _ lent: Lent,
+        isReusable: Bool,
+        isWanted: Bool = false,
+        _ report: (Event) -> Void
+    ) -> Bool {
         let (isOpen, isKept, isReclaimed) = state.withLock { state in
             guard case .inUse(_, let isReclaimed, let isDiscarded) = state else { return (false, false, false) }
             let isKept = isReusable && !isDiscarded
-            state = !isKept ? .none(isWanted: false) : isReclaimed ? .returned(lent) : .idle(lent)
+            state = !isKept ? .none(isWanted: isWanted) : isReclaimed ? .returned(lent) : .idle(lent)
             return (true, isKept, isReclaimed)
         }
         if !isKept { lent.connection.close() }

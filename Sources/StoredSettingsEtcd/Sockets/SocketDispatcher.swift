@@ -235,7 +235,8 @@ final class SocketDispatcher {
                 didFail(index, .now)
             } else {
                 table.didSucceed(index)
-                if isReusable { lend(connection) }
+                // A request that waits needs it more.
+                if isReusable, queue.isEmpty { lend(connection) }
             }
             pending.exchange.finish(response)
         case .malformed:

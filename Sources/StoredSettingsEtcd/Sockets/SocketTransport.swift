@@ -117,10 +117,9 @@ public final class SocketTransport: EtcdTransport {
     /// Sends a request on the calling thread, which waits for the response.
     ///
     /// It is not sent to another server, and at most once, even if it is ``EtcdRequest/isIdempotent``. The caller must not be
-    /// a thread that others need.
+    /// the thread of the sockets, or one that runs the tasks of replicas.
     ///
-    /// - Returns: The result. If no connection is available, nothing was sent, and one will be available soon after the next
-    ///   ``send(_:)``.
+    /// - Returns: The result. If no connection is available, nothing was sent, and the next one that becomes idle will be.
     func sendBlocking(_ request: EtcdRequest) -> LentConnection.Outcome {
         do throws(EtcdTransportError) {
             try HTTPRequestText.check(request)

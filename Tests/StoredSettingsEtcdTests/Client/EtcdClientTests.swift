@@ -20,7 +20,8 @@ struct EtcdClientTests {
         var configuration = EtcdClient.Configuration()
         configuration.timeout = longestWait
         change(&configuration)
-        return EtcdClient(try SocketTransport([server.url]), configuration: configuration, credentials: credentials)
+        let transport = try SocketTransportTests.transport([server.url])
+        return EtcdClient(transport, configuration: configuration, credentials: credentials)
     }
 
     static func error(_ body: () async throws -> Void) async -> EtcdError? {
@@ -273,8 +274,11 @@ struct EtcdClientTests {
         }
         #expect(try client.executeBlocking(transaction)?.header.revision == 7)
         valid.withLock { $0 = 2 }
+        let count = server.requests.count
         #expect(try client.executeBlocking(transaction) == nil)
         _ = try await client.execute(transaction)
+        // The refused one, a new token, and the repetition.
+        #expect(server.requests.count == count + 3)
         #expect(try client.executeBlocking(transaction)?.header.revision == 7)
     }
 

@@ -202,20 +202,6 @@ struct LentConnectionTests {
         #expect(server.requests.count == 5)
     }
 
-    @Test("At the limit, another request uses the lent connection while it is idle")
-    func limit() async throws {
-        let server = try ScriptedServer { $1.respond($0.body) }
-        defer { server.stop() }
-        var configuration = SocketTransportTests.configuration
-        configuration.maximumConnections = 1
-        let transport = try SocketTransport([server.url], configuration: configuration)
-        for _ in 1...3 {
-            _ = try await Self.send(transport)
-            _ = try await transport.send(SocketTransportTests.request())
-        }
-        #expect(server.acceptedConnections == 1)
-    }
-
     @Test("A server that another request has found silent is not used by a blocking caller")
     func silentServer() async throws {
         let isSilent = Mutex(false)
@@ -255,67 +241,25 @@ struct LentConnectionTests {
         #expect(lent.count == 0)
     }
 
-    @Test("At the limit, a request whose server is known closes the lent connection to another one")
-    func place() throws {
-        var configuration = SocketTransportTests.configuration
-        configuration.maximumConnections = 1
-        let lent = LentConnection(lifetime: .seconds(86_400))
-        let (first, second) = (try ScriptedServer { $1.respond("{}") }, try ScriptedServer { $1.respond("{}") })
-        defer {
-            first.stop()
-            second.stop()
-        }
-        let endpoints = [try EtcdEndpoint("http://etcd.invalid:1"), try EtcdEndpoint(second.url)]
-        let dispatcher = SocketDispatcher(endpoints, configuration, lent) { _, _, _ in }
-        defer { dispatcher.end() }
-        try Self.lend(lent, to: first)
-        let exchange = Exchange(SocketTransportTests.request(), isStream: false)
-        dispatcher.perform(.start(exchange))
-        // The addresses of the first server are known to be none.
-        dispatcher.continueExchanges()
-        dispatcher.perform(.lookedUp(0, .failure("unknown")))
-        dispatcher.continueExchanges()
-        #expect(lent.count == 0)
-        #expect(dispatcher.interests.count == 1)
-    }
-
-    @Test(
-        "A request that waits for the lent connection gets it when its caller has the response, before the next caller"
-    )
-    func waitingRequest() throws {
-        var configuration = SocketTransportTests.configuration
-        configuration.maximumConnections = 1
-        let lent = LentConnection(lifetime: .seconds(86_400))
-        let waiting = Exchange(SocketTransportTests.request("waiting"), isStream: false)
-        let whileInUse = Mutex<(@Sendable () -> Void)?>(nil)
-        let server = try ScriptedServer { request, answer in
-            if request.body == "first" { whileInUse.withLock { $0?() } }
-            answer.respond("{}")
-        }
+    @Test("A lent connection that the server has closed is replaced by the next one")
+    func replacement() async throws {
+        let server = try ScriptedServer { $1.respond("{}") }
         defer { server.stop() }
-        let dispatcher = SocketDispatcher([try EtcdEndpoint(server.url)], configuration, lent) { _, _, _ in }
-        defer { dispatcher.end() }
-        try Self.lend(lent, to: server)
-        // The thread of the sockets, while the connection is in use: the thread of the test waits then.
-        nonisolated(unsafe) let other = dispatcher
-        whileInUse.withLock { body in
-            body = {
-                other.perform(.start(waiting))
-                other.continueExchanges()
-            }
-        }
-        var events: [LentConnection.Event] = []
-        _ = lent.send(SocketTransportTests.request("first")) { events.append($0) }
-        #expect(events.count == 1)
-        #expect(dispatcher.interests.isEmpty)
-        guard case .unavailable = lent.send(SocketTransportTests.request("second"), report: { _ in }) else {
-            Issue.record("another caller has the connection that a request waits for")
+        let transport = try SocketTransportTests.transport([server.url])
+        _ = try await Self.send(transport)
+        server.dropConnections()
+        await eventually("the connection is not closed") { server.openConnections == 0 }
+        // Nothing was sent.
+        guard case .unavailable = transport.sendBlocking(SocketTransportTests.request()) else {
+            Issue.record("a closed connection was used")
             return
         }
-        for event in events { dispatcher.perform(.lent(event)) }
-        dispatcher.continueExchanges()
-        #expect(dispatcher.interests.count == 1)
-        #expect(lent.count == 0)
+        _ = try await transport.send(SocketTransportTests.request())
+        guard case .response = transport.sendBlocking(SocketTransportTests.request()) else {
+            Issue.record("no connection is lent")
+            return
+        }
+        #expect(server.requests.map(\.connection) == [1, 2, 2])
     }
 
     @Test("An idle connection is closed after its lifetime")

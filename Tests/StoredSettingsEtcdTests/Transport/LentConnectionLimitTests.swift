@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EtcdTestSupport
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import StoredSettingsEtcd
+
+@Suite("The connection of blocking callers at the limit of connections", .deadlockLimit)
+struct LentConnectionLimitTests {
+    @Test("At the limit, another request uses the lent connection while it is idle")
+    func limit() async throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        var configuration = SocketTransportTests.configuration
+        configuration.maximumConnections = 1
+        let transport = try SocketTransport([server.url], configuration: configuration)
+        for _ in 1...3 {
+            _ = try await LentConnectionTests.send(transport)
+            _ = try await transport.send(SocketTransportTests.request())
+        }
+        #expect(server.acceptedConnections == 1)
+    }
+
+    @Test("At the limit, a request whose server is known closes the lent connection to another one")
+    func place() throws {
+        var configuration = SocketTransportTests.configuration
+        configuration.maximumConnections = 1
+        let lent = LentConnection(lifetime: .seconds(86_400))
+        let (first, second) = (try ScriptedServer { $1.respond("{}") }, try ScriptedServer { $1.respond("{}") })
+        defer {
+            first.stop()
+            second.stop()
+        }
+        let endpoints = [try EtcdEndpoint("http://etcd.invalid:1"), try EtcdEndpoint(second.url)]
+        let dispatcher = SocketDispatcher(endpoints, configuration, lent) { _, _, _ in }
+        defer { dispatcher.end() }
+        try LentConnectionTests.lend(lent, to: first)
+        let exchange = Exchange(SocketTransportTests.request(), isStream: false)
+        dispatcher.perform(.start(exchange))
+        // The addresses of the first server are known to be none.
+        dispatcher.continueExchanges()
+        dispatcher.perform(.lookedUp(0, .failure("unknown")))
+        dispatcher.continueExchanges()
+        #expect(lent.count == 0)
+        #expect(dispatcher.interests.count == 1)
+    }
+
+    @Test(
+        "A request that waits for the lent connection gets it when its caller has the response, before the next caller"
+    )
+    func waitingRequest() throws {
+        var configuration = SocketTransportTests.configuration
+        configuration.maximumConnections = 1
+        let lent = LentConnection(lifetime: .seconds(86_400))
+        let waiting = Exchange(SocketTransportTests.request("waiting"), isStream: false)
+        let whileInUse = Mutex<(@Sendable () -> Void)?>(nil)
+        let server = try ScriptedServer { request, answer in
+            if request.body == "first" { whileInUse.withLock { $0?() } }
+            answer.respond("{}")
+        }
+        defer { server.stop() }
+        let dispatcher = SocketDispatcher([try EtcdEndpoint(server.url)], configuration, lent) { _, _, _ in }
+        defer { dispatcher.end() }
+        try LentConnectionTests.lend(lent, to: server)
+        // The thread of the sockets, while the connection is in use: the thread of the test waits then.
+        nonisolated(unsafe) let other = dispatcher
+        whileInUse.withLock { body in
+            body = {
+                other.perform(.start(waiting))
+                other.continueExchanges()
+            }
+        }
+        var events: [LentConnection.Event] = []
+        _ = lent.send(SocketTransportTests.request("first")) { events.append($0) }
+        #expect(events.count == 1)
+        #expect(dispatcher.interests.isEmpty)
+        guard case .unavailable = lent.send(SocketTransportTests.request("second"), report: { _ in }) else {
+            Issue.record("another caller has the connection that a request waits for")
+            return
+        }
+        for event in events { dispatcher.perform(.lent(event)) }
+        dispatcher.continueExchanges()
+        #expect(dispatcher.interests.count == 1)
+        #expect(lent.count == 0)
+    }
+
+    @Test("At the limit, no connection is lent while a request waits, and the wish for one is remembered")
+    func wishAtLimit() throws {
+        var configuration = SocketTransportTests.configuration
+        configuration.maximumConnections = 1
+        let lent = LentConnection(lifetime: .seconds(86_400))
+        let gate = BlockingGate()
+        let server = try ScriptedServer { request, answer in
+            if request.body == "first" { gate.wait() }
+            answer.respond("{}")
+        }
+        let dispatcher = SocketDispatcher([try EtcdEndpoint(server.url)], configuration, lent) { _, _, _ in }
+        defer {
+            gate.open()
+            dispatcher.end()
+            server.stop()
+        }
+        func work(until isOver: () -> Bool) {
+            while !isOver() {
+                dispatcher.continueExchanges()
+                var interests = dispatcher.interests
+                SocketCalls.wait(for: &interests, timeout: .milliseconds(1))
+                dispatcher.handle(interests)
+            }
+        }
+        _ = lent.send(SocketTransportTests.request()) { _ in }
+        let exchanges = ["first", "second"].map { Exchange(SocketTransportTests.request($0), isStream: false) }
+        dispatcher.perform(.start(exchanges[0]))
+        work { server.requests.count == 1 }
+        dispatcher.perform(.start(exchanges[1]))
+        dispatcher.continueExchanges()
+        gate.open()
+        work { exchanges[0].isOver }
+        #expect(lent.count == 0)
+        work { exchanges[1].isOver }
+        #expect(lent.count == 1)
+        #expect(server.acceptedConnections == 1)
+    }
+}
