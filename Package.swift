@@ -107,7 +107,7 @@ let package = Package(
             dependencies: ["StoredSettings", "StoredSettingsTesting", "TestSupport"]
         ),
         // Members of etcd, a proxy that disturbs connections, and a server with scripted answers.
-        .target(name: "EtcdTestSupport", path: "Tests/EtcdTestSupport"),
+        .target(name: "EtcdTestSupport", dependencies: ["StoredSettings"], path: "Tests/EtcdTestSupport"),
         .testTarget(
             name: "StoredSettingsEtcdTests",
             dependencies: [
