@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettings
 import Synchronization
 
 /// A TCP proxy on the loopback interface that disturbs its connections as a test demands.

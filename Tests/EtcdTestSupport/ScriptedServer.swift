@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettings
 import Synchronization
 
 /// An HTTP server on the loopback interface whose answers a test determines byte by byte.

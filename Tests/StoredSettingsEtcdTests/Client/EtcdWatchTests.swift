@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EtcdTestSupport
+import StoredSettings
 import StoredSettingsEtcd
 import Synchronization
 import TestSupport

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import StoredSettings
 import Synchronization
 
 /// A gate at which tasks wait until it is opened.

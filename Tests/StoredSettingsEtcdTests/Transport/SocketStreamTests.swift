@@ -2,6 +2,7 @@
 
 import EtcdTestSupport
 import Foundation
+import StoredSettings
 import StoredSettingsEtcd
 import Synchronization
 import TestSupport
