@@ -22,6 +22,7 @@ struct EtcdProbe {
             print("usage: etcd-probe URLS PREFIX FILE (increments CLIENT COUNT | assign KEYS NUMBERS | fork KEY N)")
             exit(2)
         }
+        endWithParent()
         do {
             let urls = words[0].split(separator: ",").map(String.init)
             var configuration = EtcdStore.Configuration()
@@ -46,6 +47,16 @@ struct EtcdProbe {
         } catch {
             print("error \(error)")
             exit(1)
+        }
+    }
+
+    /// Ends this process when the one that has started it has ended, for example because a test run was killed.
+    private static func endWithParent() {
+        let parent = getppid()
+        Thread.detachNewThread {
+            // The pace of the checks.
+            while getppid() == parent { sleep(1) }
+            _exit(5)
         }
     }
 
