@@ -47,9 +47,18 @@ package final class EtcdClient: Sendable {
     // MARK: - Requests
 
     /// Returns the keys of a range.
-    package func range(_ request: EtcdRangeRequest) async throws(EtcdError) -> EtcdRangeResult {
-        try await gateway.send("/v3/kv/range", request.body) { (object) throws(GatewayObject.Malformed) in
-            try EtcdRangeResult(object)
+    ///
+    /// - Parameters:
+    ///   - request: The range.
+    ///   - needsNewConnection: Whether the answer must not be that to an earlier request, which a proxy could repeat.
+    /// - Returns: The keys.
+    /// - Throws: ``EtcdError``.
+    package func range(
+        _ request: EtcdRangeRequest,
+        needsNewConnection: Bool = false
+    ) async throws(EtcdError) -> EtcdRangeResult {
+        try await gateway.send("/v3/kv/range", request.body, needsNewConnection: needsNewConnection) {
+            (object) throws(GatewayObject.Malformed) in try EtcdRangeResult(object)
         }
     }
 
@@ -62,17 +71,19 @@ package final class EtcdClient: Sendable {
     ///   - range: The range.
     ///   - revision: The revision; 0 for the current one.
     ///   - isSerializable: Whether the first page may be that of a member whose state is old.
+    ///   - needsNewConnection: Whether no page must be the answer to an earlier request, which a proxy could repeat.
     /// - Returns: The keys with the header of the first page, whose revision is that of the contents.
     /// - Throws: ``EtcdError``.
     package func contents(
         of range: EtcdKeyRange,
         revision: Int64 = 0,
-        isSerializable: Bool = false
+        isSerializable: Bool = false,
+        needsNewConnection: Bool = false
     ) async throws(EtcdError) -> EtcdRangeResult {
         var attempts = 0
         while true {
             do throws(EtcdError) {
-                return try await pages(of: range, revision, isSerializable)
+                return try await pages(of: range, revision, isSerializable, needsNewConnection)
             } catch {
                 attempts += 1
                 guard case .compacted = error.code, revision == 0, attempts < 3 else { throw error }
@@ -83,7 +94,8 @@ package final class EtcdClient: Sendable {
     private func pages(
         of range: EtcdKeyRange,
         _ revision: Int64,
-        _ isSerializable: Bool
+        _ isSerializable: Bool,
+        _ needsNewConnection: Bool
     ) async throws(EtcdError) -> EtcdRangeResult {
         var page = EtcdRangeRequest(range, revision: revision, isSerializable: isSerializable)
         page.limit = range.end == nil ? 0 : max(1, configuration.pageSize)
@@ -92,7 +104,7 @@ package final class EtcdClient: Sendable {
         while true {
             let result: EtcdRangeResult
             do throws(EtcdError) {
-                result = try await self.range(page)
+                result = try await self.range(page, needsNewConnection: needsNewConnection)
             } catch {
                 guard error.code == .responseTooLarge, page.limit > 1 else { throw error }
                 page.limit /= 2

@@ -63,6 +63,7 @@ struct EtcdGateway: Sendable {
     ///   - body: The message as JSON.
     ///   - isReadOnly: Whether the request changes nothing.
     ///   - isIdempotent: Whether the request may be sent again when it is unknown if etcd has executed it.
+    ///   - needsNewConnection: Whether the answer must not be that to an earlier request.
     ///   - decode: A closure that decodes the response.
     /// - Returns: The decoded response.
     /// - Throws: ``EtcdError``.
@@ -71,9 +72,11 @@ struct EtcdGateway: Sendable {
         _ body: [UInt8],
         isReadOnly: Bool = true,
         isIdempotent: Bool = true,
+        needsNewConnection: Bool = false,
         _ decode: (GatewayObject) throws(GatewayObject.Malformed) -> Response
     ) async throws(EtcdError) -> Response {
-        let request = self.request(path, body, isIdempotent: isIdempotent)
+        var request = self.request(path, body, isIdempotent: isIdempotent)
+        request.needsNewConnection = needsNewConnection
         do throws(EtcdError) {
             let token = try await authenticator?.token()
             var response = try await send(request, token)

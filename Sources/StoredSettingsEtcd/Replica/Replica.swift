@@ -172,9 +172,9 @@ final class Replica: Sendable {
             let start = peek { $0.start }
             var result = try await client.contents(of: layout.range)
             // A disturbed connection can deliver the answer to an earlier request. So a backup that was restored, and whatever
-            // else is unlikely, is read twice.
+            // else is unlikely, is read again on a connection that has had no earlier request.
             if !peek({ $0.isFollowed(by: result, since: start) }) {
-                result = try await client.contents(of: layout.range)
+                result = try await client.contents(of: layout.range, needsNewConnection: true)
             }
             let isRestoredMeanwhile = update { state in
                 // Otherwise, events have brought the contents of the result, or newer ones.

@@ -148,7 +148,9 @@ final class SocketDispatcher {
         while let index = pending.endpoints.first {
             // The lent connection is reused, or closed to make room. If a caller uses it, it returns later.
             if !pending.exchange.isStream, isFull, !hasIdleConnection { reclaim() }
-            if pending.addresses == nil, let connection = idleConnection(to: index) {
+            if pending.addresses == nil, !pending.exchange.request.needsNewConnection,
+                let connection = idleConnection(to: index)
+            {
                 start(pending, on: connection)
                 return true
             }

@@ -30,6 +30,11 @@ public struct EtcdRequest: Sendable {
     public var idleTimeout: Duration
     /// The maximum size of the body of the response, in bytes; a stream with status 200 is not limited.
     public var maximumResponseSize: Int
+    /// Whether the built-in transport opens a connection for the request.
+    ///
+    /// What arrives first on a new connection is the answer to this request. On a used one, it could be a repetition of an
+    /// earlier answer, if a proxy sends bytes twice.
+    var needsNewConnection = false
 
     /// Creates a request.
     ///

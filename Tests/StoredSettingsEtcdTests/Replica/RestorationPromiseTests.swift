@@ -172,6 +172,32 @@ struct RestorationPromiseTests {
         replica.close()
     }
 
+    @Test("Old answers that used connections repeat are not taken for a restored backup")
+    func repeatedAnswers() async throws {
+        let etcd = MemoryEtcd()
+        let (store, _) = try await Self.lostCommit(etcd)
+        let old = Mutex<EtcdResponse?>(nil)
+        etcd.intercept { request, etcd in
+            guard request.path == "/v3/kv/range", !request.needsNewConnection else { return nil }
+            return try old.withLock { old in
+                if let old { return old }
+                let response = try etcd.execute(request)
+                old = response
+                return response
+            }
+        }
+        let observer = ReplicaTrial.Observer()
+        store.setObserver(observer)
+        try await blocking {
+            try store.refresh()
+            try store.write(3, forKey: "a")
+            try store.refresh()
+        }
+        #expect(store.value(forKey: "a") == 3)
+        #expect(observer.commits.withLock { $0.map(\.values) } == [["a": 3]])
+        store.close()
+    }
+
     // MARK: - Answers of the lost history
 
     @Test("Events of a watch that began before the restoration change nothing", arguments: [0, 10])

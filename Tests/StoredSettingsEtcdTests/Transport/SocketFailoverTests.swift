@@ -95,6 +95,21 @@ struct SocketFailoverTests {
         dispatcher.end()
     }
 
+    @Test("A request that needs a new connection uses none that had a request, also at the limit of connections")
+    func newConnection() async throws {
+        let server = try ScriptedServer { $1.respond($0.body) }
+        defer { server.stop() }
+        var configuration = SocketTransportTests.configuration
+        configuration.maximumConnections = 1
+        let transport = try SocketTransport([server.url], configuration: configuration)
+        var request = SocketTransportTests.request()
+        request.needsNewConnection = true
+        _ = try await transport.send(SocketTransportTests.request())
+        for _ in 1...2 { _ = try await transport.send(request) }
+        _ = try await transport.send(SocketTransportTests.request())
+        #expect(server.requests.map(\.connection) == [1, 2, 3, 3])
+    }
+
     @Test("A list of servers that is empty is refused")
     func noServers() {
         let error = #expect(throws: EtcdTransportError.self) { _ = try SocketTransport([]) }
