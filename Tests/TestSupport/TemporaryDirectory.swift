@@ -2,6 +2,22 @@
 
 import Foundation
 
+/// Allows this process, and those that it starts, to open more descriptors than the 1,024 that are usual.
+///
+/// The tests run at the same time, and many of them have several processes, each with a pipe or two.
+private let raisedDescriptorLimit: Void = {
+    #if os(Linux)
+    let resource = CInt(RLIMIT_NOFILE.rawValue)
+    #else
+    let resource = RLIMIT_NOFILE
+    #endif
+    var limit = rlimit()
+    guard getrlimit(resource, &limit) == 0 else { return }
+    limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 4_096))
+    // If the system refuses, the usual limit may still be enough.
+    _ = setrlimit(resource, &limit)
+}()
+
 /// Creates a temporary directory, and removes it after the body.
 ///
 /// On request, the directory is in memory, where synchronizing costs nothing.
@@ -9,6 +25,7 @@ package func withTemporaryDirectory<Result>(
     inMemory isInMemory: Bool = false,
     _ body: (String) async throws -> Result
 ) async throws -> Result {
+    raisedDescriptorLimit
     let memory = "/dev/shm"
     let parent =
         isInMemory && FileManager.default.isWritableFile(atPath: memory)
