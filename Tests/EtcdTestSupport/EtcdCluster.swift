@@ -56,7 +56,12 @@ package final class EtcdCluster: Sendable {
     ///   - options: Further options of each member.
     /// - Throws: ``Failure`` when a member ends, or is not ready in time.
     package init(members count: Int = 1, options: [String] = []) throws {
-        directory = FileManager.default.temporaryDirectory.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
+        // In memory, because etcd gives up when other tests keep the disk busy for seconds.
+        let memory = "/dev/shm"
+        let parent =
+            FileManager.default.isWritableFile(atPath: memory)
+            ? URL(fileURLWithPath: memory) : FileManager.default.temporaryDirectory
+        directory = parent.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
         self.options = options
         let ports = try Self.freePorts(2 * count)
         members = Mutex((0..<count).map { Member(clientPort: ports[2 * $0], peerPort: ports[2 * $0 + 1]) })
