@@ -47,6 +47,16 @@ package final class EtcdCluster: Sendable {
         return directories.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
+    /// A directory in memory, because etcd gives up when other tests keep the disk busy; `nil` if it is too small for many members.
+    private static var memory: URL? {
+        let path = "/dev/shm"
+        var status = statvfs()
+        guard FileManager.default.isWritableFile(atPath: path), statvfs(path, &status) == 0,
+            UInt64(status.f_bavail) * UInt64(status.f_frsize) > 8 << 30
+        else { return nil }
+        return URL(fileURLWithPath: path)
+    }
+
     // MARK: - Starting and stopping
 
     /// Starts a cluster, and waits until it is ready.
@@ -56,11 +66,7 @@ package final class EtcdCluster: Sendable {
     ///   - options: Further options of each member.
     /// - Throws: ``Failure`` when a member ends, or is not ready in time.
     package init(members count: Int = 1, options: [String] = []) throws {
-        // In memory, because etcd gives up when other tests keep the disk busy for seconds.
-        let memory = "/dev/shm"
-        let parent =
-            FileManager.default.isWritableFile(atPath: memory)
-            ? URL(fileURLWithPath: memory) : FileManager.default.temporaryDirectory
+        let parent = Self.memory ?? FileManager.default.temporaryDirectory
         directory = parent.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
         self.options = options
         let ports = try Self.freePorts(2 * count)
