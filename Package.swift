@@ -107,7 +107,11 @@ let package = Package(
             dependencies: ["StoredSettings", "StoredSettingsTesting", "TestSupport"]
         ),
         // Members of etcd, a proxy that disturbs connections, and a server with scripted answers.
-        .target(name: "EtcdTestSupport", dependencies: ["StoredSettings"], path: "Tests/EtcdTestSupport"),
+        .target(
+            name: "EtcdTestSupport",
+            dependencies: ["StoredSettings", "TestSupport"],
+            path: "Tests/EtcdTestSupport"
+        ),
         .testTarget(
             name: "StoredSettingsEtcdTests",
             dependencies: [

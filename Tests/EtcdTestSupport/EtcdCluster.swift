@@ -3,6 +3,7 @@
 import Foundation
 import StoredSettings
 import Synchronization
+import TestSupport
 
 /// Members of etcd on the loopback interface, with their data in a temporary directory.
 ///
@@ -47,16 +48,6 @@ package final class EtcdCluster: Sendable {
         return directories.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// A directory in memory, because etcd gives up when other tests keep the disk busy; `nil` if it is too small for many members.
-    private static var memory: URL? {
-        let path = "/dev/shm"
-        var status = statvfs()
-        guard FileManager.default.isWritableFile(atPath: path), statvfs(path, &status) == 0,
-            UInt64(status.f_bavail) * UInt64(status.f_frsize) > 8 << 30
-        else { return nil }
-        return URL(fileURLWithPath: path)
-    }
-
     // MARK: - Starting and stopping
 
     /// Starts a cluster, and waits until it is ready.
@@ -66,7 +57,8 @@ package final class EtcdCluster: Sendable {
     ///   - options: Further options of each member.
     /// - Throws: ``Failure`` when a member ends, or is not ready in time.
     package init(members count: Int = 1, options: [String] = []) throws {
-        let parent = Self.memory ?? FileManager.default.temporaryDirectory
+        // In memory, because etcd gives up when other tests keep the disk busy. Each member allocates 64 MB for its log.
+        let parent = URL(fileURLWithPath: temporaryDirectory(inMemory: true, leastSpace: 8 << 30))
         directory = parent.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
         self.options = options
         let ports = try Self.freePorts(2 * count)

@@ -18,6 +18,21 @@ private let raisedDescriptorLimit: Void = {
     _ = setrlimit(resource, &limit)
 }()
 
+/// Finds the directory for temporary files.
+///
+/// - Parameters:
+///   - isInMemory: Whether it is in memory, if the system has such a directory.
+///   - leastSpace: The space that a directory in memory must have, in bytes.
+/// - Returns: The path of the directory.
+package func temporaryDirectory(inMemory isInMemory: Bool, leastSpace: UInt64 = 0) -> String {
+    let memory = "/dev/shm"
+    var status = statvfs()
+    guard isInMemory, FileManager.default.isWritableFile(atPath: memory), statvfs(memory, &status) == 0,
+        UInt64(status.f_bavail) * UInt64(status.f_frsize) >= leastSpace
+    else { return FileManager.default.temporaryDirectory.path }
+    return memory
+}
+
 /// Creates a temporary directory, and removes it after the body.
 ///
 /// On request, the directory is in memory, where synchronizing costs nothing.
@@ -26,10 +41,7 @@ package func withTemporaryDirectory<Result>(
     _ body: (String) async throws -> Result
 ) async throws -> Result {
     raisedDescriptorLimit
-    let memory = "/dev/shm"
-    let parent =
-        isInMemory && FileManager.default.isWritableFile(atPath: memory)
-        ? URL(fileURLWithPath: memory) : FileManager.default.temporaryDirectory
+    let parent = URL(fileURLWithPath: temporaryDirectory(inMemory: isInMemory))
     let url = parent.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
     do {

@@ -48,22 +48,6 @@ final class GatewayJSON: Sendable {
         (self.bytes, self.values) = (bytes, values)
     }
 
-    /// Compares bytes, without the overhead of the generic comparison.
-    ///
-    /// The pointers are used only during the call, and all indices are those of the slices, which have the same length.
-    static func areEqual(
-        _ first: Slice<UnsafeBufferPointer<UInt8>>,
-        _ second: Slice<UnsafeBufferPointer<UInt8>>
-    ) -> Bool {
-        guard first.count == second.count else { return false }
-        var (index, other) = (first.startIndex, second.startIndex)
-        while index < first.endIndex {
-            guard first.base[index] == second.base[other] else { return false }
-            (index, other) = (index + 1, other + 1)
-        }
-        return true
-    }
-
     /// The string of a value that is one.
     func string(of value: Value) -> String {
         guard value.kind == .otherString else { return String(decoding: bytes[value.range], as: UTF8.self) }
@@ -243,6 +227,10 @@ private struct GatewayScanner {
         return kind == .array || count <= Self.mostMembers && hasDistinctNames(index)
     }
 
+    private func text(_ value: GatewayJSON.Value) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(rebasing: bytes[value.range])
+    }
+
     /// Whether no two members of an object have the same name.
     private func hasDistinctNames(_ object: Int) -> Bool {
         let end = Int(values[object].next)
@@ -251,10 +239,8 @@ private struct GatewayScanner {
             var other = Int(values[name + 1].next)
             let next = other
             while other < end {
-                let (first, second) = (values[name].range, values[other].range)
-                guard first.count != second.count || !GatewayJSON.areEqual(bytes[first], bytes[second]) else {
-                    return false
-                }
+                let (first, second) = (text(values[name]), text(values[other]))
+                guard first.count != second.count || !first.elementsEqual(second) else { return false }
                 other = Int(values[other + 1].next)
             }
             name = next

@@ -63,7 +63,7 @@ struct GatewayObject {
                 var next = index + 1
                 while next < json.values[index].next {
                     let range = json.values[next].range
-                    if range.count == name.count, GatewayJSON.areEqual(bytes[range], name[...]) {
+                    if range.count == name.count, UnsafeBufferPointer(rebasing: bytes[range]).elementsEqual(name) {
                         return json.values[next + 1].kind == .null ? nil : next + 1
                     }
                     next = Int(json.values[next + 1].next)

@@ -9,17 +9,12 @@ enum HTTPRequestText {
     ///   - host: The value of the header `Host`.
     /// - Returns: The head and the body.
     static func bytes(of request: EtcdRequest, host: String) -> [UInt8] {
-        let host = host.utf8
+        var head = "POST \(request.path) HTTP/1.1\r\nHost: \(host)\r\nContent-Type: application/json\r\n"
+        for header in request.headers { head += "\(header.name): \(header.value)\r\n" }
+        head += "Content-Length: \(request.body.count)\r\n\r\n"
         var bytes: [UInt8] = []
-        let sizeOfHeaders = request.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
-        bytes.reserveCapacity(128 + request.path.utf8.count + host.count + sizeOfHeaders + request.body.count)
-        bytes.append(contentsOf: "POST ".utf8)
-        bytes.append(contentsOf: request.path.utf8)
-        bytes.append(contentsOf: " HTTP/1.1\r\nHost: ".utf8)
-        bytes.append(contentsOf: host)
-        bytes.append(contentsOf: "\r\nContent-Type: application/json\r\n".utf8)
-        for header in request.headers { bytes.append(contentsOf: "\(header.name): \(header.value)\r\n".utf8) }
-        bytes.append(contentsOf: "Content-Length: \(request.body.count)\r\n\r\n".utf8)
+        bytes.reserveCapacity(head.utf8.count + request.body.count)
+        bytes.append(contentsOf: head.utf8)
         bytes.append(contentsOf: request.body)
         return bytes
     }

@@ -8,6 +8,12 @@ import Testing
 
 @testable import StoredSettingsEtcd
 
+extension LentConnection.Outcome {
+    var isUnavailable: Bool { if case .unavailable = self { true } else { false } }
+
+    var response: EtcdResponse? { if case .response(let response) = self { response } else { nil } }
+}
+
 @Suite("Requests of blocking callers", .deadlockLimit)
 struct LentConnectionTests {
     /// Sends a request as a set does.
@@ -35,10 +41,7 @@ struct LentConnectionTests {
         let descriptor = try SocketCalls.connect(addresses[0], deadPeerTimeout: .seconds(20))
         var interests = [SocketCalls.Interest(descriptor: descriptor, isWriting: true)]
         SocketCalls.wait(for: &interests, timeout: nil)
-        guard case .unavailable = connection.send(SocketTransportTests.request(), report: { _ in }) else {
-            Issue.record("another connection is lent")
-            return
-        }
+        #expect(connection.send(SocketTransportTests.request()) { _ in }.isUnavailable)
         let exchange = Exchange(SocketTransportTests.request(), isStream: false)
         let lent = Connection(descriptor, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
         _ = lent.finish()
@@ -69,17 +72,10 @@ struct LentConnectionTests {
         try Self.lend(connection, to: server)
         for number in 1...3 {
             let outcome = connection.send(SocketTransportTests.request("\(number)")) { _ in }
-            guard case .response(let response) = outcome else {
-                Issue.record("the request was not sent")
-                return
-            }
-            #expect(response.body == Array("\(number)".utf8))
+            #expect(outcome.response?.body == Array("\(number)".utf8))
         }
         connection.close()
-        guard case .unavailable = connection.send(SocketTransportTests.request(), report: { _ in }) else {
-            Issue.record("a closed connection was used")
-            return
-        }
+        #expect(connection.send(SocketTransportTests.request()) { _ in }.isUnavailable)
     }
 
     @Test("A connection that the server has closed meanwhile is replaced, and the request is sent once")
@@ -189,15 +185,9 @@ struct LentConnectionTests {
         let transport = try SocketTransportTests.transport([server.url])
         for _ in 1...3 { _ = try await transport.send(SocketTransportTests.request()) }
         #expect(server.acceptedConnections == 1)
-        guard case .unavailable = transport.sendBlocking(SocketTransportTests.request()) else {
-            Issue.record("a connection is lent without a wish")
-            return
-        }
+        #expect(transport.sendBlocking(SocketTransportTests.request()).isUnavailable)
         _ = try await transport.send(SocketTransportTests.request())
-        guard case .response = transport.sendBlocking(SocketTransportTests.request()) else {
-            Issue.record("no connection is lent")
-            return
-        }
+        #expect(transport.sendBlocking(SocketTransportTests.request()).response != nil)
         #expect(server.acceptedConnections == 1)
         #expect(server.requests.count == 5)
     }
@@ -234,10 +224,7 @@ struct LentConnectionTests {
         }
         defer { server.stop() }
         try Self.lend(lent, to: server)
-        guard case .response = lent.send(SocketTransportTests.request(), report: { _ in }) else {
-            Issue.record("there is no response")
-            return
-        }
+        #expect(lent.send(SocketTransportTests.request()) { _ in }.response != nil)
         #expect(lent.count == 0)
     }
 
@@ -250,15 +237,9 @@ struct LentConnectionTests {
         server.dropConnections()
         await eventually("the connection is not closed") { server.openConnections == 0 }
         // Nothing was sent.
-        guard case .unavailable = transport.sendBlocking(SocketTransportTests.request()) else {
-            Issue.record("a closed connection was used")
-            return
-        }
+        #expect(transport.sendBlocking(SocketTransportTests.request()).isUnavailable)
         _ = try await transport.send(SocketTransportTests.request())
-        guard case .response = transport.sendBlocking(SocketTransportTests.request()) else {
-            Issue.record("no connection is lent")
-            return
-        }
+        #expect(transport.sendBlocking(SocketTransportTests.request()).response != nil)
         #expect(server.requests.map(\.connection) == [1, 2, 2])
     }
 

@@ -99,9 +99,7 @@ struct SocketFailoverTests {
     func newConnection() async throws {
         let server = try ScriptedServer { $1.respond($0.body) }
         defer { server.stop() }
-        var configuration = SocketTransportTests.configuration
-        configuration.maximumConnections = 1
-        let transport = try SocketTransport([server.url], configuration: configuration)
+        let transport = try SocketTransport([server.url], configuration: SocketTransportTests.singleConnection)
         var request = SocketTransportTests.request()
         request.needsNewConnection = true
         _ = try await transport.send(SocketTransportTests.request())

@@ -22,6 +22,13 @@ struct SocketTransportTests {
         return configuration
     }()
 
+    /// A configuration that allows one connection at a time.
+    static let singleConnection = {
+        var configuration = Self.configuration
+        configuration.maximumConnections = 1
+        return configuration
+    }()
+
     static func transport(_ urls: [String], connectTimeout: Duration = longestWait) throws -> SocketTransport {
         var configuration = configuration
         configuration.connectTimeout = connectTimeout
