@@ -460,7 +460,7 @@ private func remove(_ path: String) throws {
 /// Creates a file that was written an hour ago.
 private func age(_ path: String) throws {
     try path.overwriteFile(with: "{\"token\": \"s3cret\"}")
-    try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSinceNow: -3_600)], ofItemAtPath: path)
+    try path.backdateFile(by: 3_600)
 }
 
 /// The names, contents, modes, owners and times of everything in a directory, and of the directory.

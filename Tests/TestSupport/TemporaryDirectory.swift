@@ -83,6 +83,15 @@ extension String {
         try Data(text.utf8).write(to: URL(fileURLWithPath: self), options: .atomic)
     }
 
+    /// Makes the file look as if it was written some seconds ago.
+    package func backdateFile(by seconds: Double) throws {
+        // In whole milliseconds: Foundation rounds to microseconds, and passes 1,000,000 of them to the system for a time that
+        // is closer to the next second. The system rejects that.
+        let now = Date().timeIntervalSince1970
+        let date = Date(timeIntervalSince1970: ((now - seconds) * 1_000).rounded(.down) / 1_000)
+        try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: self)
+    }
+
     /// The permissions of the file at this path.
     package var filePermissions: Int? {
         get throws { try FileManager.default.attributesOfItem(atPath: self)[.posixPermissions] as? Int }

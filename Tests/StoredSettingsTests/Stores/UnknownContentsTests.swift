@@ -116,7 +116,7 @@ struct UnknownContentsTests {
             try first.setStoredValue(41, forKey: "counter")
             try first.checkpoint()
             try path.overwriteFile(with: "{\"counter\": ")
-            try backdate(path)
+            try path.backdateFile(by: 10)
             let second = suite(path)
             #expect(try Setting("counter", default: 0, suite: second).update { $0 += 1 } == 42)
             try FileManager.default.removeItem(atPath: path + ".last-good")
@@ -130,12 +130,6 @@ struct UnknownContentsTests {
             }
             #expect(first.storedValue(forKey: "counter") == 43)
         }
-    }
-
-    /// Makes a file look as if no process were writing it.
-    private func backdate(_ path: String) throws {
-        let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
-        try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
     }
 }
 

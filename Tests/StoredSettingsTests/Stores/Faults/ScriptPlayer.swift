@@ -106,8 +106,7 @@ final class ScriptPlayer: Sendable {
     /// Makes a file, if it exists, look old, so that readers do not wait for another process to finish writing it.
     static func backdate(_ path: String) throws {
         guard FileManager.default.fileExists(atPath: path) else { return }
-        let attributes = [FileAttributeKey.modificationDate: Date(timeIntervalSinceNow: -10)]
-        try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
+        try path.backdateFile(by: 10)
     }
 
     private func reopen() throws {
