@@ -63,7 +63,7 @@ struct GatewayObject {
                 var next = index + 1
                 while next < json.values[index].next {
                     let range = json.values[next].range
-                    if range.count == name.count, UnsafeBufferPointer(rebasing: bytes[range]).elementsEqual(name) {
+                    if range.count == name.count, zip(range, name.indices).allSatisfy({ bytes[$0] == name[$1] }) {
                         return json.values[next + 1].kind == .null ? nil : next + 1
                     }
                     next = Int(json.values[next + 1].next)
@@ -73,11 +73,10 @@ struct GatewayObject {
         }
     }
 
-    /// The bytes of a member that is a plain string; empty if it is omitted, and `nil` if it has another type.
+    /// The bytes of a member that is a plain string; `nil` if it has another type.
     ///
     /// etcd escapes no digit and no letter of base64, so an escaped string is refused.
-    private func letters(_ name: StaticString) -> ArraySlice<UInt8>? {
-        guard let member = member(name) else { return [] }
+    private func letters(of member: Int) -> ArraySlice<UInt8>? {
         let value = json.values[member]
         return value.kind == .plainString ? json.bytes[value.range] : nil
     }
@@ -107,8 +106,8 @@ struct GatewayObject {
     func integer<Number: FixedWidthInteger>(_ name: StaticString, as type: Number.Type = Int64.self) throws(Malformed)
         -> Number
     {
-        guard contains(name) else { return 0 }
-        guard let letters = letters(name), let number = Number(digits: letters) else {
+        guard let member = member(name) else { return 0 }
+        guard let letters = letters(of: member), let number = Number(digits: letters) else {
             throw Malformed("'\(name)' is not a string with an integer in its range")
         }
         return number
@@ -126,11 +125,26 @@ struct GatewayObject {
         return Int(number)
     }
 
+    /// Whether the bits of base64 that the padding stands for, which Foundation ignores, are zero.
+    ///
+    /// - Parameters:
+    ///   - letters: The letters that Foundation has decoded.
+    ///   - count: The number of bytes.
+    /// - Returns: Whether they are, and the letters are as many as the bytes need.
+    private static func isCanonical(_ letters: ArraySlice<UInt8>, count: Int) -> Bool {
+        guard (count + 2) / 3 * 4 == letters.count else { return false }
+        // Four or two bits of the letter before the padding belong to no byte.
+        return switch count % 3 {
+        case 1: "AQgw".utf8.contains(letters[letters.endIndex - 3])
+        case 2: "AEIMQUYcgkosw048".utf8.contains(letters[letters.endIndex - 2])
+        default: true
+        }
+    }
+
     func bytes(_ name: StaticString) throws(Malformed) -> [UInt8] {
-        guard let letters = letters(name), let data = Data(base64Encoded: Data(letters)),
-            // Foundation ignores the bits that the padding stands for, which only the last four letters can have.
-            (data.count + 2) / 3 * 4 == letters.count,
-            Data(data.suffix((data.count + 2) % 3 + 1)).base64EncodedData().elementsEqual(letters.suffix(4))
+        guard let member = member(name) else { return [] }
+        guard let letters = letters(of: member), let data = Data(base64Encoded: Data(letters)),
+            Self.isCanonical(letters, count: data.count)
         else { throw Malformed("'\(name)' is not a string in base64") }
         return Array(data)
     }

@@ -15,6 +15,8 @@ struct GatewayWriter {
     private(set) var bytes: [UInt8] = []
     /// Whether the next member or element is the first one of its object or array.
     private var isFirst = true
+    /// The base64 of the first values: a transaction has one of them four times.
+    private var encoded: [(value: [UInt8], text: String)] = []
 
     /// Returns the text of an object.
     ///
@@ -32,8 +34,15 @@ struct GatewayWriter {
     mutating func write(_ name: StaticString, base64 value: [UInt8]) {
         writeName(name)
         bytes.append(Self.quote)
-        bytes.append(contentsOf: Data(value).base64EncodedString().utf8)
+        bytes.append(contentsOf: base64(of: value).utf8)
         bytes.append(Self.quote)
+    }
+
+    private mutating func base64(of value: [UInt8]) -> String {
+        if let known = encoded.first(where: { $0.value == value }) { return known.text }
+        let text = Data(value).base64EncodedString()
+        if encoded.count < 4 { encoded.append((value, text)) }
+        return text
     }
 
     /// Writes an integer of 64 bits, which is a string.

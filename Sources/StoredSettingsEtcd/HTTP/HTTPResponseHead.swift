@@ -82,7 +82,7 @@ struct HTTPResponseHead: Sendable {
         case contentEncoding = "content-encoding"
         case connection
 
-        static let lengthsOfNames = Set(allCases.map(\.rawValue.utf8.count))
+        static let lengthsOfNames = allCases.map(\.rawValue.utf8.count)
     }
 
     /// Adds a header.

@@ -130,7 +130,7 @@ package struct HTTPResponseParser: Sendable {
         rest = rest[(end + 1)...]
         guard line.popLast() == 0x0D else { throw .invalid("a line does not end with CR LF") }
         let whole = line
-        line.removeAll(keepingCapacity: true)
+        line = []
         // A control character in a line is a sign of a damaged or hostile stream. A tab is white space.
         guard whole.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
             throw .invalid("a line contains a control character")

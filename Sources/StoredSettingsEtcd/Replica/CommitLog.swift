@@ -11,55 +11,63 @@ struct CommitLog: Hashable, Sendable {
     /// The number of identifiers, which bounds the size of the head.
     static let capacity = 16
 
-    private(set) var ids: [ID]
+    private static let separator = UInt8(ascii: " ")
+
+    /// The identifiers with a space between each two, as the head has them.
+    private(set) var bytes: [UInt8] = []
 
     /// A log without commits.
-    init() {
-        ids = []
-    }
+    init() {}
 
     /// Creates the log of the head's bytes.
     ///
     /// Bytes that no commit has written are identifiers that no commit has.
     init(_ bytes: [UInt8]) {
-        let words = bytes.split(separator: UInt8(ascii: " "), maxSplits: Self.capacity)
-        ids = words.prefix(Self.capacity).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        // An identifier has at most 13 digits.
-        bytes.reserveCapacity(ids.count * 14)
-        for id in ids {
-            if !bytes.isEmpty { bytes.append(UInt8(ascii: " ")) }
-            bytes += id.utf8
+        for word in bytes.split(separator: Self.separator, maxSplits: Self.capacity).prefix(Self.capacity) {
+            if !self.bytes.isEmpty { self.bytes.append(Self.separator) }
+            self.bytes += word
         }
-        return bytes
     }
 
-    var last: ID? { ids.first }
+    private var words: [ArraySlice<UInt8>] { bytes.split(separator: Self.separator) }
+
+    var ids: [ID] { words.map { String(decoding: $0, as: UTF8.self) } }
+
+    var last: ID? {
+        bytes.isEmpty ? nil : String(decoding: bytes.prefix { $0 != Self.separator }, as: UTF8.self)
+    }
 
     /// Whether the log has all commits since the first one.
-    private var isComplete: Bool { ids.count < Self.capacity }
+    private var isComplete: Bool {
+        var separators = 0
+        for byte in bytes where byte == Self.separator { separators += 1 }
+        return separators < Self.capacity - 1
+    }
 
-    func contains(_ id: ID) -> Bool { ids.contains(id) }
+    func contains(_ id: ID) -> Bool { words.contains { $0.elementsEqual(id.utf8) } }
 
     /// The log after another commit.
     func adding(_ id: ID) -> CommitLog {
-        var log = self
-        log.ids.insert(id, at: 0)
-        log.ids = Array(log.ids.prefix(Self.capacity))
+        var log = CommitLog()
+        log.bytes.reserveCapacity(id.utf8.count + 1 + bytes.count)
+        log.bytes += id.utf8
+        guard !bytes.isEmpty else { return log }
+        log.bytes.append(Self.separator)
+        // A full log loses its oldest identifier.
+        let end = isComplete ? bytes.endIndex : bytes.lastIndex(of: Self.separator)
+        log.bytes += bytes[..<(end ?? bytes.endIndex)]
         return log
     }
 
     /// Whether this log is that of the commit after the last one of an earlier log.
-    func isNext(after earlier: CommitLog) -> Bool { earlier.adding(last ?? "") == self }
+    func isNext(after earlier: CommitLog) -> Bool { last.map { earlier.adding($0) == self } ?? false }
 
     /// Whether every commit since an earlier log is in this one, and the earlier state is a past state of this one.
     func continues(_ earlier: CommitLog) -> Bool {
-        guard let last = earlier.last else { return isComplete }
-        guard let index = ids.firstIndex(of: last) else { return false }
-        return zip(ids[index...], earlier.ids).allSatisfy { $0 == $1 }
+        let (words, earlierWords) = (words, earlier.words)
+        guard let last = earlierWords.first else { return isComplete }
+        guard let index = words.firstIndex(of: last) else { return false }
+        return zip(words[index...], earlierWords).allSatisfy { $0 == $1 }
     }
 
     /// Whether this log is certainly that of another history, because commits of an earlier log are missing between others.

@@ -201,6 +201,23 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         }
     }
 
+    /// Stores the value of one key, whatever is stored now.
+    ///
+    /// - Throws: The same as ``commit(_:)``.
+    public func write(_ value: StoredValue?, forKey key: String) throws {
+        try replica.checkOwner()
+        try value?.checkStorable(forKey: key)
+        let value = value?.storedAsJSON
+        var effects = ReplicaState.Effects()
+        defer { replica.perform(effects) }
+        try WaitLimit.withLock(replica.writer) { _ in
+            try commit(&effects) { base in
+                let old = base[key]
+                return (old == value ? [] : [StoreChange(key: key, old: old, new: value)], ())
+            }
+        }
+    }
+
     /// The time after which a commit that is always overtaken fails.
     private static let longestContention = Duration.seconds(120)
 

@@ -12,6 +12,8 @@ public struct EtcdEndpoint: Hashable, Sendable {
     }
 
     let address: Address
+    /// The value of the header `Host`.
+    let host: String
 
     /// Creates an endpoint from a URL.
     ///
@@ -19,41 +21,46 @@ public struct EtcdEndpoint: Hashable, Sendable {
     ///   omitted; or `unix:PATH` with an absolute path.
     /// - Throws: ``EtcdTransportError`` with ``EtcdTransportError/Code/invalidArgument``.
     public init(_ url: String) throws(EtcdTransportError) {
+        address = try Self.address(of: url)
+        host =
+            switch address {
+            case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+            case .unix: "localhost"
+            }
+    }
+
+    private static func address(of url: String) throws(EtcdTransportError) -> Address {
         if url.hasPrefix("unix:") {
             var path = Substring(url.dropFirst("unix:".count))
             if path.hasPrefix("//") { path = path.dropFirst(2) }
             guard path.hasPrefix("/"), !path.utf8.contains(0), path.utf8.count <= SocketAddress.longestPath else {
-                throw Self.invalid("the path of a Unix socket must be absolute and short")
+                throw invalid("the path of a Unix socket must be absolute and short")
             }
-            address = .unix(path: String(path))
-            return
+            return .unix(path: String(path))
         }
         guard !url.hasPrefix("https:") else {
-            throw Self.invalid("the built-in transport has no TLS; use a local proxy, or an EtcdTransport of your own")
+            throw invalid("the built-in transport has no TLS; use a local proxy, or an EtcdTransport of your own")
         }
-        guard url.hasPrefix("http://") else { throw Self.invalid("an address begins with 'http://' or 'unix:'") }
+        guard url.hasPrefix("http://") else { throw invalid("an address begins with 'http://' or 'unix:'") }
         var rest = url.dropFirst("http://".count)
         if rest.hasSuffix("/") { rest = rest.dropLast() }
         let host: Substring
         if rest.hasPrefix("[") {
-            guard let end = rest.firstIndex(of: "]") else { throw Self.invalid("an IPv6 address ends with ']'") }
+            guard let end = rest.firstIndex(of: "]") else { throw invalid("an IPv6 address ends with ']'") }
             host = rest[rest.index(after: rest.startIndex)..<end]
             rest = rest[rest.index(after: end)...]
         } else {
             host = rest.prefix { $0 != ":" }
             rest = rest.dropFirst(host.count)
         }
-        guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy(Self.isValidInHost) else {
-            throw Self.invalid("the host is empty or contains a character that no host has")
+        guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy(isValidInHost) else {
+            throw invalid("the host is empty or contains a character that no host has")
         }
-        guard !rest.isEmpty else {
-            address = .tcp(host: String(host), port: 2_379)
-            return
-        }
+        guard !rest.isEmpty else { return .tcp(host: String(host), port: 2_379) }
         guard rest.hasPrefix(":"), let port = UInt16(rest.dropFirst()), port > 0 else {
-            throw Self.invalid("the port is not between 1 and 65535")
+            throw invalid("the port is not between 1 and 65535")
         }
-        address = .tcp(host: String(host), port: port)
+        return .tcp(host: String(host), port: port)
     }
 
     /// Letters, digits and the punctuation of names and addresses, including the zone of an IPv6 address.
@@ -70,14 +77,6 @@ public struct EtcdEndpoint: Hashable, Sendable {
             mayHaveArrived: false,
             reason: "the address of a server is invalid: \(reason)"
         )
-    }
-
-    /// The value of the header `Host`.
-    var host: String {
-        switch address {
-        case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        case .unix: "localhost"
-        }
     }
 }
 

@@ -166,6 +166,15 @@ struct GatewayJSONTests {
         }
     }
 
+    @Test("Each of several values, some of which are repeated, is written as its own base64")
+    func repeatedBytes() throws {
+        let values = (0..<12).map { [UInt8](repeating: UInt8($0 % 6), count: 1 + $0 % 2) }
+        let text = GatewayWriter.object { text in
+            text.writeObjects("l", values) { $1.write("b", base64: $0) }
+        }
+        #expect(try GatewayObject(text).objects("l").map { try $0.bytes("b") } == values)
+    }
+
     @Test(
         "A string that is not exactly an encoding is refused",
         arguments: [
