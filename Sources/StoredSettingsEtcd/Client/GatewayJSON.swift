@@ -176,23 +176,22 @@ private struct GatewayScanner {
 
     private mutating func scanString() -> Bool {
         let start = position + 1
-        // A variable for the loop stays in a register.
-        var offset = start
+        position = start
         var (allBits, hasEscape) = (UInt8(0), false)
         while true {
-            let byte = byte(at: offset)
+            let byte = byte(at: position)
             if byte == UInt8(ascii: "\"") { break }
             guard byte >= 0x20 else { return false }
             allBits |= byte
             if byte == UInt8(ascii: "\\") {
                 hasEscape = true
-                offset += 1
+                position += 1
             }
-            offset += 1
+            position += 1
         }
         let isPlain = allBits < 0x80 && !hasEscape
-        add(isPlain ? .plainString : .otherString, start, offset)
-        position = offset + 1
+        add(isPlain ? .plainString : .otherString, start, position)
+        position += 1
         return isPlain || GatewayJSON.read(UnsafeBufferPointer(rebasing: bytes[(start - 1)..<position])) != nil
     }
 

@@ -15,8 +15,10 @@ struct GatewayWriter {
     private(set) var bytes: [UInt8] = []
     /// Whether the next member or element is the first one of its object or array.
     private var isFirst = true
-    /// The base64 of the first values: a transaction has one of them four times.
+    /// The base64 of the first values: a commit writes the name of its head four times.
     private var encoded: [(value: [UInt8], text: String)] = []
+    /// The number of values that are remembered: the name of the head is the third one of a commit.
+    private static let mostEncoded = 4
 
     /// Returns the text of an object.
     ///
@@ -41,7 +43,7 @@ struct GatewayWriter {
     private mutating func base64(of value: [UInt8]) -> String {
         if let known = encoded.first(where: { $0.value == value }) { return known.text }
         let text = Data(value).base64EncodedString()
-        if encoded.count < 4 { encoded.append((value, text)) }
+        if encoded.count < Self.mostEncoded { encoded.append((value, text)) }
         return text
     }
 

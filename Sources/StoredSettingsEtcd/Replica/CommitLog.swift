@@ -38,11 +38,7 @@ struct CommitLog: Hashable, Sendable {
     }
 
     /// Whether the log has all commits since the first one.
-    private var isComplete: Bool {
-        var separators = 0
-        for byte in bytes where byte == Self.separator { separators += 1 }
-        return separators < Self.capacity - 1
-    }
+    private var isComplete: Bool { bytes.count { $0 == Self.separator } < Self.capacity - 1 }
 
     func contains(_ id: ID) -> Bool { words.contains { $0.elementsEqual(id.utf8) } }
 
@@ -54,7 +50,7 @@ struct CommitLog: Hashable, Sendable {
         guard !bytes.isEmpty else { return log }
         log.bytes.append(Self.separator)
         // A full log loses its oldest identifier.
-        let end = isComplete ? bytes.endIndex : bytes.lastIndex(of: Self.separator)
+        let end = isComplete ? nil : bytes.lastIndex(of: Self.separator)
         log.bytes += bytes[..<(end ?? bytes.endIndex)]
         return log
     }

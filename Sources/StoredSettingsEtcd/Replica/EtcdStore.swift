@@ -124,16 +124,11 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Throws: The error of the body, or `SettingsError`. If its code is `SettingsError.Code.outcomeUnknown`, the
     ///   changes may be stored. After every other error, nothing has changed.
     public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try replica.checkOwner()
-        var effects = ReplicaState.Effects()
-        defer { replica.perform(effects) }
-        return try WaitLimit.withLock(replica.writer) { _ in
-            try commit(&effects) { base in
-                var transaction = StoreTransaction(base: base)
-                let result = try body(&transaction)
-                try transaction.checkStorable()
-                return (transaction.storedAsJSON(includingEqual: false), result)
-            }
+        try commitChanges { base in
+            var transaction = StoreTransaction(base: base)
+            let result = try body(&transaction)
+            try transaction.checkStorable()
+            return (transaction.storedAsJSON(includingEqual: false), result)
         }
     }
 
@@ -179,25 +174,20 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///
     /// - Throws: The same as ``commit(_:)``.
     public func write<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        try replica.checkOwner()
-        var effects = ReplicaState.Effects()
-        defer { replica.perform(effects) }
-        return try WaitLimit.withLock(replica.writer) { _ in
-            var written: (edits: [StoreChange], result: Result)?
-            return try commit(&effects) { base in
-                if let written {
-                    let changes = written.edits.compactMap { edit in
-                        base[edit.key] == edit.new
-                            ? nil : StoreChange(key: edit.key, old: base[edit.key], new: edit.new)
-                    }
-                    return (changes, written.result)
+        var written: (edits: [StoreChange], result: Result)?
+        return try commitChanges { base in
+            if let written {
+                let changes = written.edits.compactMap { edit in
+                    base[edit.key] == edit.new
+                        ? nil : StoreChange(key: edit.key, old: base[edit.key], new: edit.new)
                 }
-                var transaction = StoreTransaction(base: base)
-                let result = try body(&transaction)
-                try transaction.checkStorable()
-                written = (transaction.storedAsJSON(includingEqual: true), result)
-                return (transaction.storedAsJSON(includingEqual: false), result)
+                return (changes, written.result)
             }
+            var transaction = StoreTransaction(base: base)
+            let result = try body(&transaction)
+            try transaction.checkStorable()
+            written = (transaction.storedAsJSON(includingEqual: true), result)
+            return (transaction.storedAsJSON(includingEqual: false), result)
         }
     }
 
@@ -205,21 +195,30 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     ///
     /// - Throws: The same as ``commit(_:)``.
     public func write(_ value: StoredValue?, forKey key: String) throws {
-        try replica.checkOwner()
         try value?.checkStorable(forKey: key)
         let value = value?.storedAsJSON
-        var effects = ReplicaState.Effects()
-        defer { replica.perform(effects) }
-        try WaitLimit.withLock(replica.writer) { _ in
-            try commit(&effects) { base in
-                let old = base[key]
-                return (old == value ? [] : [StoreChange(key: key, old: old, new: value)], ())
-            }
+        try commitChanges { base in
+            let old = base[key]
+            return (old == value ? [] : [StoreChange(key: key, old: old, new: value)], ())
         }
     }
 
     /// The time after which a commit that is always overtaken fails.
     private static let longestContention = Duration.seconds(120)
+
+    /// Stores changes of the newest contents.
+    ///
+    /// - Parameter body: Receives the contents, and returns the changes. It runs again after a conflict.
+    /// - Returns: The result of the last run.
+    /// - Throws: The error of the body, or `SettingsError`.
+    private func commitChanges<Result>(
+        _ body: ([String: StoredValue]) throws -> ([StoreChange], Result)
+    ) throws -> Result {
+        try replica.checkOwner()
+        var effects = ReplicaState.Effects()
+        defer { replica.perform(effects) }
+        return try WaitLimit.withLock(replica.writer) { _ in try commit(&effects, body) }
+    }
 
     /// - Parameters:
     ///   - effects: Receives what to do after the lock is released.

@@ -12,7 +12,7 @@ public struct EtcdEndpoint: Hashable, Sendable {
     }
 
     let address: Address
-    /// The value of the header `Host`.
+    /// The value of the header `Host`, which every request has.
     let host: String
 
     /// Creates an endpoint from a URL.
