@@ -20,7 +20,7 @@ struct LeakTests {
 
     @Test("10,000 suites use no more descriptors, mappings, watches and memory than 2,000")
     func cycles() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             try await withProbe(at: .file(directory + "/settings.json")) { probe in
                 let early = try await settled(probe, after: 2_000)
                 let late = try await settled(probe, after: 8_000)

@@ -85,8 +85,8 @@ extension String {
 
     /// Makes the file look as if it was written some seconds ago.
     package func backdateFile(by seconds: Double) throws {
-        // In whole milliseconds: Foundation rounds to microseconds, and passes 1,000,000 of them to the system for a time that
-        // is closer to the next second. The system rejects that.
+        // In whole milliseconds: Foundation rounds to microseconds without carrying. Just before the next second, it passes
+        // 1,000,000 of them, which the system rejects.
         let now = Date().timeIntervalSince1970
         let date = Date(timeIntervalSince1970: ((now - seconds) * 1_000).rounded(.down) / 1_000)
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: self)
@@ -102,25 +102,5 @@ extension String {
     /// The inode number of the file at this path, which changes when the file is replaced.
     package var inode: Int? {
         get throws { try FileManager.default.attributesOfItem(atPath: self)[.systemFileNumber] as? Int }
-    }
-}
-
-/// Creates a temporary directory, in memory if possible, and removes it after the body.
-///
-/// It is for tests that write thousands of files.
-package func withMemoryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
-    let memory = "/dev/shm"
-    let parent =
-        FileManager.default.isWritableFile(atPath: memory)
-        ? URL(fileURLWithPath: memory, isDirectory: true) : FileManager.default.temporaryDirectory
-    let url = parent.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
-    do {
-        let result = try await body(url.path)
-        try FileManager.default.removeItem(at: url)
-        return result
-    } catch {
-        try FileManager.default.removeItem(at: url)
-        throw error
     }
 }

@@ -22,12 +22,17 @@ struct RequirementTests {
     {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
+            var suites: [SettingsSuite] = []
             try await body(path) {
                 // On a busy machine, a test may hold the lock for longer than a process should.
                 let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
                 let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
-                return (store, PoolSettings(SettingsSuite(store: store, reporter: reporter)))
+                let suite = SettingsSuite(store: store, reporter: reporter)
+                suites.append(suite)
+                return (store, PoolSettings(suite))
             }
+            // A retry of an assignment that still waits for the lock would create the removed directory again.
+            for suite in suites { suite.finish() }
         }
     }
 

@@ -55,7 +55,7 @@ struct ClearedSpaceTests {
         [false, true]
     )
     func removed(length: Int, isStored: Bool) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
@@ -74,7 +74,7 @@ struct ClearedSpaceTests {
 
     @Test("a removed value is in no file when several stores checkpoint in turn and read each other's values")
     func severalStores() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let stores = (0..<3).map { _ in FileStore(path: path, checkpointsInBackground: false) }
             for round in 0..<30 {
@@ -90,7 +90,7 @@ struct ClearedSpaceTests {
 
     @Test("a removed value is in no file when other values are set during the checkpoint", arguments: [1 << 22, 4_000])
     func duringCheckpoint(bound: Int) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let during = DuringCheckpoint()
             let other = FileStore(path: path, checkpointsInBackground: false)
@@ -125,7 +125,7 @@ struct ClearedSpaceTests {
 
     @Test("a value that is set during one checkpoint and removed before the next one is in no file after that")
     func betweenBusyCheckpoints() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let during = DuringCheckpoint()
             let other = FileStore(path: path, checkpointsInBackground: false)
@@ -144,7 +144,7 @@ struct ClearedSpaceTests {
 
     @Test("a failure to clear a removed value is reported, and the next checkpoint clears it")
     func failure() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let isFailing = Mutex(false)
             let system = SystemCalls(fault: { call, called in
@@ -168,7 +168,7 @@ struct ClearedSpaceTests {
 
     @Test("a checkpoint also clears a journal that was damaged")
     func damaged() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
@@ -192,7 +192,7 @@ struct ClearedSpaceTests {
 
     @Test("no other user can read a value that was set while the file was private")
     func widened() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let leaks = Mutex<[String]>([])
             let system = SystemCalls(witness: { call, called in
@@ -225,7 +225,7 @@ struct ClearedSpaceTests {
 
     @Test("a value that is set after the file became private is private immediately")
     func narrowed() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let store = FileStore(path: path, checkpointsInBackground: false)
             try store.commit { $0["kept"] = 1 }
@@ -247,7 +247,7 @@ struct ClearedSpaceTests {
 
     @Test("a replaced value is in no file after the next checkpoint")
     func replaced() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let store = FileStore(path: directory + "/settings.json", checkpointsInBackground: false)
             try store.commit { $0["token"] = Self.value(10) }
             try store.checkpoint()

@@ -37,7 +37,7 @@ struct JournalGrowthTests {
         .deadlockLimit
     )
     func malformedFile() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let attempts = Attempts()
             let store = FileStore(path: path, system: attempts.system, journalBound: Self.bound)
@@ -80,7 +80,7 @@ struct JournalGrowthTests {
         .deadlockLimit
     )
     func reports() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let (attempts, recorder) = (Attempts(), ErrorRecorder())
             let store = FileStore(path: path, system: attempts.system)
@@ -103,7 +103,7 @@ struct JournalGrowthTests {
 
     @Test("when the journal cannot be replaced either, sets continue, and the failure is reported once")
     func failedReplacement() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let (attempts, recorder) = (Attempts(), ErrorRecorder())
             attempts.isDiskFull.withLock { $0 = true }

@@ -32,7 +32,7 @@ struct LastGoodCopyTests {
         _ faults: Faults = Faults(),
         _ body: (_ path: String, _ store: FileStore) throws -> Void
     ) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
             try store.commit { $0["token"] = .string(Self.secret) }
@@ -91,7 +91,7 @@ struct LastGoodCopyTests {
 
     @Test("a background checkpoint tries again until the outdated copy is replaced")
     func background() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let (path, faults, catcher) = (directory + "/settings.json", Faults(), ErrorRecorder())
             let store = FileStore(path: path, system: faults.system)
             store.setObserver(catcher)
@@ -120,7 +120,7 @@ struct LastGoodCopyTests {
 
     @Test("what a power loss leaves of a copy is replaced", arguments: ["", "\0\0\0\0"])
     func remains(text: String) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let (path, catcher) = (directory + "/settings.json", ErrorRecorder())
             let store = FileStore(path: path, checkpointsInBackground: false)
             store.setObserver(catcher)
@@ -137,7 +137,7 @@ struct LastGoodCopyTests {
 
     @Test("a checkpoint that has lost its lock does not replace the copy")
     func lostLock() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let other = FileStore(path: path, checkpointsInBackground: false)
             let isPending = Mutex(false)
@@ -174,7 +174,7 @@ struct LastGoodCopyTests {
 
     @Test("it loses the permissions that the settings file loses")
     func permissions() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             try path.overwriteFile(with: "{}")
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
@@ -194,7 +194,7 @@ struct LastGoodCopyTests {
 struct UnpublishedRecordTests {
     @Test("a record that was written in part is cleared by the next checkpoint", arguments: [500, 40_000, 100_000])
     func partialRecord(length: Int) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let limit = Mutex<Int?>(nil)
             let system = SystemCalls(
@@ -234,7 +234,7 @@ struct UnpublishedRecordTests {
         arguments: [false, true]
     )
     func editAfterRename(isTimeSet: Bool) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let isPending = Mutex(false)
             let system = SystemCalls(witness: { call, called in
@@ -275,7 +275,7 @@ struct UnpublishedRecordTests {
 
     @Test("where the group cannot be kept, its members do not gain permissions as other users")
     func lostGroup() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/file"
             try path.overwriteFile(with: "")
             let faults = Faults()

@@ -20,7 +20,7 @@ struct ReplacedJournalTests {
 
     @Test("repeated removals of the journal lose no value and report no damage", .deadlockLimit)
     func removed() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let recorders = (0..<2).map { _ in ErrorRecorder() }
             let stores = (0..<2).map { _ in FileStore(path: path, checkpointsInBackground: false) }

@@ -102,7 +102,7 @@ struct JournalCorruptionTests {
     @Test("facts of an epoch with the highest serial number do not crash the process")
     func highestSerial() async {
         await #expect(processExitsWith: .success) {
-            try await withMemoryDirectory { directory in
+            try await withTemporaryDirectory(inMemory: true) { directory in
                 let sample = try JournalSample(in: directory, checkpoints: 0)
                 var journal = sample.journal
                 for index in 512..<520 { journal[index] = .max }
@@ -133,7 +133,7 @@ struct JournalCorruptionTests {
 
     @Test("a damaged journal of the maximum length is not read to its end")
     func endless() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let sample = try JournalSample(in: directory, checkpoints: 0)
             let path = directory + "/settings.json"
             try sample.write(to: path)
@@ -155,7 +155,7 @@ struct JournalCorruptionTests {
 
     @Test("a record whose length is damaged is not read to its end", arguments: [1 << 28, 0xFFFF_EFF8])
     func endlessRecord(length: Int) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             try JournalSample(in: directory, checkpoints: 0).write(to: path)
             let epoch = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls())?.current?.epoch)
@@ -189,7 +189,7 @@ struct JournalCorruptionTests {
     }
 
     private func withTrial(of share: Share, _ body: (JournalTrial) throws -> Void) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let sample = try JournalSample(in: directory, checkpoints: share.checkpoints)
             try body(JournalTrial(of: sample, in: directory, label: share.testDescription))
         }

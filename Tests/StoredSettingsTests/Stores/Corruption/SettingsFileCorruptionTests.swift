@@ -35,7 +35,7 @@ struct SettingsFileCorruptionTests {
         arguments: 0..<4
     )
     func reads(seed: UInt64) async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             var mutator = FileMutator(seed: 100 + seed)
             for round in 0..<750 {
                 // Reuse directory names, so that the paths stay short.

@@ -20,7 +20,7 @@ struct FailedSyncTests {
     func everySync(isAnotherProcess: Bool) async throws {
         var count = 0
         for number in 1...Self.maximumSyncs {
-            let failedPath = try await withMemoryDirectory { directory in
+            let failedPath = try await withTemporaryDirectory(inMemory: true) { directory in
                 try run(failing: number, isAnotherProcess: isAnotherProcess, in: directory)
             }
             guard failedPath != nil else { break }
@@ -31,7 +31,7 @@ struct FailedSyncTests {
 
     @Test("a process whose own call succeeds reports the failure that another process received meanwhile")
     func failedElsewhere() async throws {
-        try await withMemoryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let other = FileStore(path: path, checkpointsInBackground: false)
             let isFailing = Mutex(true)
