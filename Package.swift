@@ -93,30 +93,37 @@ let package = Package(
             exclude: ["README.md"]
         ),
 
+        // Processes that tests start.
+        .target(name: "ProcessSupport", dependencies: ["StoredSettings"], path: "Tests/ProcessSupport"),
+
         // Kills, races and load, for longer than a test may take: `swift run -c release endurance`.
-        .executableTarget(name: "endurance", dependencies: ["StoredSettings"], path: "Tests/Endurance"),
+        .executableTarget(
+            name: "endurance",
+            dependencies: ["StoredSettings", "ProcessSupport"],
+            path: "Tests/Endurance"
+        ),
 
         // Benchmarks, each beside its floor: `swift run -c release Benchmarks`.
         .executableTarget(name: "Benchmarks", dependencies: ["StoredSettings", "StoredSettingsEtcd"]),
 
-        // Waiting with a deadline, and temporary directories.
-        .target(name: "TestSupport", path: "Tests/TestSupport"),
+        // The tier of a run, waiting with a deadline, and temporary directories.
+        .target(name: "TestSupport", dependencies: ["ProcessSupport"], path: "Tests/TestSupport"),
 
         .testTarget(
             name: "StoredSettingsTests",
-            dependencies: ["StoredSettings", "StoredSettingsTesting", "TestSupport"]
+            dependencies: ["StoredSettings", "StoredSettingsTesting", "ProcessSupport", "TestSupport"]
         ),
         // Members of etcd, a proxy that disturbs connections, and a server with scripted answers.
         .target(
             name: "EtcdTestSupport",
-            dependencies: ["StoredSettings", "TestSupport"],
+            dependencies: ["StoredSettings", "ProcessSupport", "TestSupport"],
             path: "Tests/EtcdTestSupport"
         ),
         .testTarget(
             name: "StoredSettingsEtcdTests",
             dependencies: [
-                "StoredSettings", "StoredSettingsEtcd", "StoredSettingsTesting", "EtcdTestSupport", "TestSupport",
-                "etcd-probe",
+                "StoredSettings", "StoredSettingsEtcd", "StoredSettingsTesting", "EtcdTestSupport", "ProcessSupport",
+                "TestSupport", "etcd-probe",
             ]
         ),
         .testTarget(
@@ -131,9 +138,9 @@ let package = Package(
         .testTarget(
             name: "ExampleTests",
             dependencies: [
-                "StoredSettings", "EtcdTestSupport", "TestSupport", "custom-types", "fleet", "kubernetes",
-                "many-processes", "migrate", "quickstart", "settings-probe", "stored-settings", "systemd", "tool",
-                "watch", "worker",
+                "StoredSettings", "EtcdTestSupport", "ProcessSupport", "TestSupport", "custom-types", "fleet",
+                "kubernetes", "many-processes", "migrate", "quickstart", "settings-probe", "stored-settings",
+                "systemd", "tool", "watch", "worker",
             ]
         ),
 
@@ -161,8 +168,8 @@ let package = Package(
         .testTarget(
             name: "MultiProcessTests",
             dependencies: [
-                "StoredSettings", "StoredSettingsTesting", "RoundTripCases", "TestSupport", "settings-probe",
-                "endurance",
+                "StoredSettings", "StoredSettingsTesting", "ProcessSupport", "RoundTripCases", "TestSupport",
+                "settings-probe", "endurance",
             ]
         ),
     ],

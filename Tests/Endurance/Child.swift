@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettings
 
 /// The arguments and shared files of a child process.
@@ -86,5 +87,32 @@ struct Child: Sendable {
 
     private func exitIfOrphaned() {
         if getppid() != parent { _exit(1) }
+    }
+}
+
+extension ChildProcess {
+    /// Starts this program as a child process.
+    convenience init(child arguments: [String]) throws {
+        guard let program = Bundle.main.executablePath else { throw Failure("the path of this program is unknown") }
+        try self.init([program, Child.flag] + arguments)
+    }
+
+    /// Kills the process with SIGKILL.
+    ///
+    /// - Returns: A description of the failure if the process had already ended in another way.
+    func killed() -> String? {
+        // A stopped process is killed as well.
+        [.signal(SIGKILL), .exit(0)].contains(end()) ? nil : description
+    }
+
+    /// Waits until the process ends by itself, and kills it if it is stuck.
+    ///
+    /// - Returns: A description of the failure if the process did not end normally.
+    func finished() -> String? {
+        do {
+            return try waitUntilEnd() == .exit(0) ? nil : description
+        } catch {
+            return "\(error)"
+        }
     }
 }

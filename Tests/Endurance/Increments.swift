@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettings
 
 /// Processes that start at the same moment and each add 1 to one key of a new suite.
@@ -40,7 +41,7 @@ struct Increments {
         let path = workspace.path("increments/settings.json")
         let processes = try (0..<Self.processes)
             .map {
-                try ChildProcess(Child.arguments(.increment, in: workspace.directory, settingsAt: path, [$0]))
+                try ChildProcess(child: Child.arguments(.increment, in: workspace.directory, settingsAt: path, [$0]))
             }
         guard try wait(until: { ledger.sum(.process) == Self.processes }) else {
             throw Failure("the processes do not start")
@@ -49,13 +50,13 @@ struct Increments {
         ledger[.run, 0].value = 1
         var failures: [String] = []
         // Waits until the last update has returned, not until the last process has ended.
-        _ = try wait(.seconds(600)) {
+        _ = try wait(ChildProcess.deadline) {
             processes.indices.allSatisfy { ledger[.process, $0].value == 2 || !processes[$0].isRunning }
         }
         var result = Result()
         result.seconds = (ContinuousClock.now - start).seconds
         for process in processes {
-            if let failure = try process.finish(within: .seconds(600)) { failures.append(failure) }
+            if let failure = process.finished() { failures.append(failure) }
         }
         result.sum = try Document(at: path).integer(Self.key) ?? 0
         let stored = Setting(Self.key, default: 0, suite: SettingsSuite(fileAt: path, reporter: workspace.findings))

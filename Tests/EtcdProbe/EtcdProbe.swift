@@ -79,7 +79,7 @@ private struct Child {
     private let makeStore: () throws -> EtcdStore
 
     /// The time after which a child that hangs is killed, in seconds.
-    private static let limit: CUnsignedInt = 600
+    private static let limit: CUnsignedInt = 60
 
     init(of inherited: EtcdStore, _ makeStore: @escaping () throws -> EtcdStore) {
         (self.inherited, self.makeStore) = (inherited, makeStore)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettings
 import Synchronization
 import TestSupport
@@ -37,7 +38,6 @@ package final class EtcdCluster: Sendable {
     private let options: [String]
     /// A process that cleans up when its input ends, which happens at the latest when this process ends.
     private let guardian: ChildProcess
-    private let guardianInput: Mutex<LoopbackSocket?>
 
     private static func find(_ name: String, variable: String?) -> String? {
         let environment = ProcessInfo.processInfo.environment
@@ -64,14 +64,12 @@ package final class EtcdCluster: Sendable {
         let ports = try Self.freePorts(2 * count)
         members = Mutex((0..<count).map { Member(clientPort: ports[2 * $0], peerPort: ports[2 * $0 + 1]) })
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let input: LoopbackSocket
-        (guardian, input) = try Self.startGuardian(directory.path)
-        guardianInput = Mutex(input)
+        guardian = try Self.startGuardian(directory.path)
         do {
             for index in 0..<count { try start(index) }
             try waitUntilReady()
         } catch {
-            stop()
+            try stop()
             throw error
         }
     }
@@ -97,25 +95,17 @@ package final class EtcdCluster: Sendable {
 
     private static let mostAttempts = 4
 
-    private static func startGuardian(_ directory: String) throws -> (ChildProcess, LoopbackSocket) {
-        let (input, output) = try LoopbackSocket.pair()
+    private static func startGuardian(_ directory: String) throws -> ChildProcess {
         let script =
             "cat >/dev/null; for file in \"$1\"/*.pid; do [ ! -f \"$file\" ] || kill -9 \"$(cat \"$file\")\"; done; rm -rf \"$1\""
-        let guardian = try input.withDescriptor { descriptor in
-            try ChildProcess(["/bin/sh", "-c", script, "sh", directory], in: "/", input: descriptor)
-        }
-        return (guardian, output)
+        return try ChildProcess(["/bin/sh", "-c", script, "sh", directory], in: "/", input: .pipe)
     }
 
     /// Kills all members, and removes their data.
-    package func stop() {
+    package func stop() throws {
         for index in members.withLock({ $0.indices }) { kill(index) }
-        // The initializer may have another reference to the socket.
-        guardianInput.withLock { input in
-            input?.shutDown()
-            input = nil
-        }
-        guardian.waitUntilExit()
+        guardian.closeInput()
+        try guardian.waitUntilEnd()
     }
 
     /// Starts a member that was never started, or was killed.
@@ -147,8 +137,7 @@ package final class EtcdCluster: Sendable {
             return members[index].process
         }
         guard let process else { return }
-        process.send(SIGKILL)
-        process.waitUntilExit()
+        process.end()
         do {
             try FileManager.default.removeItem(at: pidFile(index))
         } catch {
@@ -161,7 +150,7 @@ package final class EtcdCluster: Sendable {
     /// Stops and continues a member, like a machine that hangs.
     package func suspend(_ index: Int, _ isSuspended: Bool) {
         guard let process = members.withLock({ $0[index].process }) else { return }
-        process.send(isSuspended ? SIGSTOP : SIGCONT)
+        process.signal(isSuspended ? SIGSTOP : SIGCONT)
     }
 
     // MARK: - State
@@ -175,20 +164,29 @@ package final class EtcdCluster: Sendable {
     package func unixURL(_ index: Int = 0) -> String { "unix:\(directory.path)/m\(index):0" }
 
     /// Waits until all running members answer with the agreement of a quorum.
-    package func waitUntilReady(within seconds: Double = 120) throws {
-        let deadline = Date().addingTimeInterval(seconds)
+    package func waitUntilReady() throws {
+        let deadline = ContinuousClock.now + ChildProcess.deadline
         for index in members.withLock({ $0.indices }) {
             while true {
                 guard let process = members.withLock({ $0[index].process }) else { break }
                 // A member whose port another etcd has taken ends, and that one answers.
                 let isHealthy = get("/health", of: index)?.contains("\"true\"") == true
-                guard process.isRunning else { throw Failure(description: "member \(index) has ended") }
+                guard process.isRunning else { throw Failure(description: "member \(index) has ended\(log(of: index))") }
                 if isHealthy { break }
-                guard Date() < deadline else { throw Failure(description: "member \(index) is not ready") }
+                guard ContinuousClock.now < deadline else {
+                    throw Failure(description: "member \(index) is not ready: \(process)\(log(of: index))")
+                }
                 // The pace of the checks.
                 Thread.sleep(forTimeInterval: 0.02)
             }
         }
+    }
+
+    /// The last lines of a member's log.
+    private func log(of index: Int) -> String {
+        let path = directory.appendingPathComponent("m\(index).log").path
+        let text = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        return "\n  its log: " + text.split(separator: "\n").suffix(12).joined(separator: "\n    ")
     }
 
     /// The member that is the leader, if the members that run have one.
@@ -254,18 +252,13 @@ package final class EtcdCluster: Sendable {
         guard let program = Self.controlProgram else {
             throw Failure(description: "etcdctl is not installed")
         }
-        let output = directory.appendingPathComponent("\(UUID().uuidString).out")
-        let errors = output.appendingPathExtension("errors")
         // `etcdctl` gives up after 5 s by default, and etcd executes the command all the same. A member of a busy machine needs longer.
         let words =
             ["/usr/bin/env", "ETCDCTL_API=3", program, "--endpoints", "http://127.0.0.1:\(port(index))"]
             + ["--dial-timeout", "60s", "--command-timeout", "60s"] + (user.map { ["--user", $0] } ?? []) + arguments
-        let process = try ChildProcess(words, in: directory.path, output: output.path, errors: errors.path)
-        guard process.waitUntilExit() == 0 else {
-            let reason = try String(contentsOf: errors, encoding: .utf8)
-            throw Failure(description: "etcdctl \(arguments.prefix(2)) has failed: \(reason.suffix(300))")
-        }
-        return try String(contentsOf: output, encoding: .utf8)
+        let process = try ChildProcess(words, in: directory.path)
+        guard try process.waitUntilEnd() == .exit(0) else { throw Failure(description: "\(process)") }
+        return process.output.text
     }
 
     /// The errors of `etcdctl` after which a command may have been executed.
@@ -332,5 +325,24 @@ package final class EtcdCluster: Sendable {
         }
         for index in peers.indices { try start(index) }
         try waitUntilReady()
+    }
+}
+
+/// Starts a cluster, and stops it after the body.
+package func withEtcd<Result>(
+    members: Int = 1,
+    options: [String] = [],
+    _ body: (EtcdCluster) async throws -> Result
+) async throws -> Result {
+    try await withPermit {
+        let cluster = try await blocking { try EtcdCluster.start(members: members, options: options) }
+        do {
+            let result = try await body(cluster)
+            try await blocking { try cluster.stop() }
+            return result
+        } catch {
+            try await blocking { try cluster.stop() }
+            throw error
+        }
     }
 }

@@ -91,23 +91,6 @@ package final class LoopbackSocket: Sendable {
         return socket
     }
 
-    /// Creates two connected sockets, without a port.
-    static func pair() throws -> (LoopbackSocket, LoopbackSocket) {
-        var ends: [CInt] = [-1, -1]
-        #if os(Linux)
-        let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
-        #else
-        let kind = SOCK_STREAM
-        #endif
-        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Failure("socketpair") }
-        return (LoopbackSocket(ends[0]), LoopbackSocket(ends[1]))
-    }
-
-    /// Calls a closure with the descriptor, which is open during the call.
-    func withDescriptor<Result>(_ body: (CInt) throws -> Result) rethrows -> Result {
-        try withExtendedLifetime(self) { try body(descriptor) }
-    }
-
     /// Waits for a connection.
     ///
     /// - Returns: The connection; `nil` when the socket was shut down.
@@ -183,12 +166,5 @@ package final class LoopbackSocket: Sendable {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         shutdown(descriptor, CInt(SHUT_RD))
-    }
-}
-
-/// Runs blocking code on its own thread, and waits for its result without blocking a thread of Swift concurrency.
-package func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import TestSupport
 import Testing
 
@@ -65,12 +66,12 @@ struct CompletionTests {
             let completion = try ExampleProgram(program, words, home: home)
             #expect(await completion.exitCode() == 0)
             try (home + "/script").overwriteFile(with: completion.lines.joined(separator: "\n") + "\n")
-            let directory = URL(fileURLWithPath: try ExampleProgram.path(of: program)).deletingLastPathComponent().path
+            let directory = URL(fileURLWithPath: try Surroundings.program(program)).deletingLastPathComponent().path
             let variables = ["SCRIPT": home + "/script", "PATH": "\(directory):/usr/bin:/bin", "HOME": home]
             let run = try ExampleProgram(at: shell, arguments, home: home, variables: variables)
             #expect(await run.exitCode() == 0)
-            #expect(try run.errors == "")
-            return try run.lines
+            #expect(run.errors == "")
+            return run.lines
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import TestSupport
 import Testing
 
@@ -162,8 +163,8 @@ struct DoctorTests {
             for part in ["consequence", "remedy", "place"] { #expect(found?[part]?.isEmpty == false, "\(part)") }
             let text = try ExampleProgram("stored-settings", ["acme", "doctor"], home: home)
             #expect(await text.exitCode() == 78)
-            #expect(try text.lines.contains { $0.contains(damage.fact) })
-            for output in [result.text, try text.lines.joined(), try text.errors] {
+            #expect(text.lines.contains { $0.contains(damage.fact) })
+            for output in [result.text, text.lines.joined(), text.errors] {
                 #expect(!output.contains("s3cret") && !output.contains(secretPort))
             }
             #expect(try snapshot(of: home + "/acme") == before)
@@ -230,7 +231,7 @@ struct DoctorTests {
         try await withSuite { home, file in
             let probe = try Holder(file, home: home)
             defer { probe.end() }
-            try await eventually("the lock is held") { try probe.isHolding }
+            await eventually("the lock is held") { probe.isHolding }
             let number = probe.processIdentifier
             let held = try await doctor(["acme"], home: home)
             #expect(held.code == 78)
@@ -273,7 +274,7 @@ struct DoctorTests {
     @Test("a user without permissions receives a finding", .enabled(if: geteuid() == 0, "another user is needed"))
     func noPermission() async throws {
         try await withSuite { home, file in
-            let tool = try ExampleProgram.path(of: "stored-settings")
+            let tool = try Surroundings.program("stored-settings")
             for (mode, fact) in [(0o700, "may not read it"), (0o755, "may not read it"), (0o711, "may not read it")] {
                 chmod(home, 0o755)
                 chmod(home + "/acme", mode_t(mode))
@@ -282,9 +283,9 @@ struct DoctorTests {
                 let program = try ExampleProgram(at: "/usr/bin/setpriv", arguments, home: home)
                 let code = await program.exitCode()
                 // The tool itself may be in a directory that the other user cannot enter.
-                guard code != 127, try !program.errors.contains("failed to execute") else { return }
+                guard code != 127, !program.errors.contains("failed to execute") else { return }
                 #expect(code == 78)
-                let text = try program.lines.joined()
+                let text = program.lines.joined()
                 #expect(text.contains(fact), "\(text)")
                 #expect(try snapshot(of: home + "/acme") == before)
             }
@@ -294,7 +295,7 @@ struct DoctorTests {
     @Test("a full disk and few watches are found", .enabled(if: geteuid() == 0, "namespaces are needed"))
     func shortage() async throws {
         try await withSuite { home, _ in
-            let tool = try ExampleProgram.path(of: "stored-settings")
+            let tool = try Surroundings.program("stored-settings")
             for (arguments, command, fact) in [
                 (
                     ["--mount"],
@@ -314,7 +315,7 @@ struct DoctorTests {
                 // The system may not let this process create namespaces.
                 guard code == 78 || code == 0 else { continue }
                 #expect(code == 78)
-                let text = try program.lines.joined()
+                let text = program.lines.joined()
                 #expect(text.contains(fact), "\(text)")
             }
         }
@@ -386,15 +387,14 @@ struct DoctorTests {
 /// A process that holds the lock of a journal, because it is in a transaction.
 private final class Holder {
     private let program: ExampleProgram
-    private let input = Pipe()
     var processIdentifier: pid_t { program.processIdentifier }
 
     init(_ file: String, home: String) throws {
-        program = try ExampleProgram("settings-probe", ["--file", file], home: home, input: input.fileHandleForReading)
-        try input.fileHandleForWriting.write(contentsOf: Data("hold port 1\n".utf8))
+        program = try ExampleProgram("settings-probe", ["--file", file], home: home, input: .pipe)
+        try program.write("hold port 1\n")
     }
 
-    var isHolding: Bool { get throws { try program.lines.contains("holding") } }
+    var isHolding: Bool { program.lines.contains("holding") }
 
     func end() { program.end() }
 }
@@ -412,8 +412,8 @@ private func doctor(_ arguments: [String], home: String) async throws -> Diagnos
     let all = [arguments[0], "doctor", "--json"] + arguments.dropFirst()
     let program = try ExampleProgram("stored-settings", all, home: home)
     let code = await program.exitCode()
-    let text = try program.lines.joined(separator: "\n")
-    let errors = try program.errors
+    let text = program.lines.joined(separator: "\n")
+    let errors = program.errors
     let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(errors)")
     let findings = try #require(object["findings"] as? [[String: Any]])
     return Diagnosis(
@@ -432,9 +432,9 @@ private let secretPort = "471147114711471"
 private func run(_ arguments: [String], home: String) async throws -> [String] {
     let program = try ExampleProgram("stored-settings", arguments, home: home)
     let code = await program.exitCode()
-    let errors = try program.errors
+    let errors = program.errors
     #expect(code == 0, "\(arguments) \(errors)")
-    return try program.lines
+    return program.lines
 }
 
 private func value(_ home: String) async throws -> String {

@@ -9,17 +9,8 @@ import Testing
 @Suite("Programs of a fleet", .enabled(if: EtcdCluster.isInstalled, "etcd or etcdctl is not installed"))
 struct FleetTests {
     private func withEtcd(_ body: (EtcdCluster, _ home: String) async throws -> Void) async throws {
-        let cluster = try await blocking { try EtcdCluster.start() }
-        let result = await withTemporaryResult { home in try await body(cluster, home) }
-        try await blocking { cluster.stop() }
-        try result.get()
-    }
-
-    private func withTemporaryResult(_ body: (String) async throws -> Void) async -> Result<Void, any Error> {
-        do {
-            return .success(try await withTemporaryDirectory(body))
-        } catch {
-            return .failure(error)
+        try await EtcdTestSupport.withEtcd { cluster in
+            try await withTemporaryDirectory { home in try await body(cluster, home) }
         }
     }
 
@@ -35,7 +26,7 @@ struct FleetTests {
             defer { watch.end() }
             let defaults = ["deployments = 0", "limit = 100", "maintenance = false"]
             try await expect(watch, toShow: 3)
-            #expect(try watch.lines.sorted() == defaults)
+            #expect(watch.lines.sorted() == defaults)
 
             var shown = 3
             for (machine, arguments, line) in [
@@ -46,18 +37,18 @@ struct FleetTests {
             ] as [(Int, [String], String?)] {
                 let change = try ExampleProgram("fleet", [address] + arguments, home: homes[machine])
                 #expect(await change.exitCode() == 0, "\(arguments)")
-                #expect(try change.errors.isEmpty)
+                #expect(change.errors.isEmpty)
                 guard let line else { continue }
                 shown += 1
                 try await expect(watch, toShow: shown)
-                #expect(try watch.lines.last == line)
+                #expect(watch.lines.last == line)
             }
             let deployments = try homes.map { try ExampleProgram("fleet", [address, "deploy", "20"], home: $0) }
             for deployment in deployments { #expect(await deployment.exitCode() == 0) }
-            let numbers = try deployments.flatMap { try $0.lines }
+            let numbers = deployments.flatMap { $0.lines }
             #expect(numbers.count == 40 && Set(numbers) == Set((1...40).map { "deployment \($0)" }))
-            try await eventually("the last deployment arrives") { try watch.lines.last == "deployments = 40" }
-            #expect(try watch.errors.isEmpty)
+            await eventually("the last deployment arrives") { watch.lines.last == "deployments = 40" }
+            #expect(watch.errors.isEmpty)
         }
     }
 
@@ -66,7 +57,7 @@ struct FleetTests {
         try await withTemporaryDirectory { home in
             let program = try ExampleProgram("fleet", ["http://127.0.0.1:1", "fleet", "limit", "5"], home: home)
             #expect(await program.exitCode() == 1)
-            #expect(try program.errors.contains("127.0.0.1:1"))
+            #expect(program.errors.contains("127.0.0.1:1"))
         }
     }
 
@@ -79,7 +70,7 @@ struct FleetTests {
             let arguments = ["--etcd", "http://127.0.0.1:1", "acme"] + command
             let program = try ExampleProgram("stored-settings", arguments, home: home)
             #expect(await program.exitCode() == 69)
-            let lines = try program.errors.split(separator: "\n")
+            let lines = program.errors.split(separator: "\n")
             #expect(lines.count == 1)
             #expect(lines.first?.contains("127.0.0.1:1 cannot be connected") == true)
         }
@@ -105,7 +96,7 @@ struct FleetTests {
             let arguments = ["--etcd", server.url, "acme", "set", "a", "1"]
             let program = try ExampleProgram("stored-settings", arguments, home: home)
             #expect(await program.exitCode() == 77)
-            let lines = try program.errors.split(separator: "\n")
+            let lines = program.errors.split(separator: "\n")
             #expect(lines.count == 1)
             #expect(lines.first?.contains("permission denied") == true)
         }
@@ -117,9 +108,9 @@ struct FleetTests {
             func run(_ arguments: [String], code: Int32 = 0) async throws -> [String] {
                 let program = try ExampleProgram("stored-settings", arguments, home: home)
                 #expect(await program.exitCode() == code, "\(arguments)")
-                if code != 0 { return try program.errors.split(separator: "\n").map(String.init) }
-                #expect(try program.errors.isEmpty, "\(arguments)")
-                return try program.lines
+                if code != 0 { return program.errors.split(separator: "\n").map(String.init) }
+                #expect(program.errors.isEmpty, "\(arguments)")
+                return program.lines
             }
             let etcd = ["--etcd", cluster.urls[0]]
             #expect(try await run(etcd + ["acme", "list"], code: 66).first?.contains("settings/acme/") == true)
@@ -143,7 +134,7 @@ struct FleetTests {
             try await eventually("the change is shown") {
                 number += 1
                 _ = try await run(etcd + ["acme", "set", "port", "\(number)"])
-                return try watch.lines.contains { $0.hasPrefix("port=") }
+                return watch.lines.contains { $0.hasPrefix("port=") }
             }
         }
     }
@@ -160,12 +151,12 @@ struct FleetTests {
         try await withTemporaryDirectory { home in
             let program = try ExampleProgram("stored-settings", arguments, home: home)
             #expect(await program.exitCode() == 64)
-            #expect(try program.errors.contains(". ") && !program.errors.contains("Nothing is changed."))
+            #expect(program.errors.contains(". ") && !program.errors.contains("Nothing is changed."))
         }
     }
 
     private func expect(_ program: ExampleProgram, toShow count: Int) async throws {
-        try await eventually("the program prints \(count) lines") { try program.lines.count >= count }
-        try #require(try program.lines.count >= count)
+        await eventually("the program prints \(count) lines") { program.lines.count >= count }
+        try #require(program.lines.count >= count)
     }
 }

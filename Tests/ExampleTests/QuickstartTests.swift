@@ -106,7 +106,7 @@ struct QuickstartTests {
         try await withTemporaryDirectory { home in
             let programs = try (1...6).map { _ in try ExampleProgram("quickstart", home: home) }
             for program in programs { #expect(await program.exitCode() == 0) }
-            let counts = try programs.compactMap { try $0.lines.last }
+            let counts = programs.compactMap { $0.lines.last }
             #expect(counts.sorted() == (1...6).map { "run \($0)" })
         }
     }
@@ -116,16 +116,16 @@ struct QuickstartTests {
     private func run(_ arguments: [String], home: String) async throws -> [String] {
         let program = try ExampleProgram("quickstart", arguments, home: home)
         #expect(await program.exitCode() == 0)
-        #expect(try program.errors.isEmpty)
-        return try program.lines
+        #expect(program.errors.isEmpty)
+        return program.lines
     }
 
     /// Runs the program, expects failure without output, and returns its error message.
     private func runRefused(_ arguments: [String], home: String) async throws -> String {
         let program = try ExampleProgram("quickstart", arguments, home: home)
         #expect(await program.exitCode() == 1)
-        #expect(try program.lines.isEmpty)
-        return try program.errors
+        #expect(program.lines.isEmpty)
+        return program.errors
     }
 
     @Test("the next run shows an edit of the file")

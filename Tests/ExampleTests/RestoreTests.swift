@@ -38,7 +38,7 @@ struct RestoreTests {
     ) async throws -> (code: Int32, output: String, errors: String) {
         let program = try ExampleProgram("stored-settings", ["acme", "doctor"] + options, home: home)
         let code = await program.exitCode()
-        let result = (code, try program.lines.joined(separator: "\n"), try program.errors)
+        let result = (code, program.lines.joined(separator: "\n"), program.errors)
         #expect(!(result.1 + result.2).contains(String(Self.good)) && !(result.1 + result.2).contains(Self.unusable))
         return result
     }
@@ -46,7 +46,7 @@ struct RestoreTests {
     private func port(home: String) async throws -> [String] {
         let program = try ExampleProgram("stored-settings", ["acme", "get", "port"], home: home)
         #expect(await program.exitCode() == 0)
-        return try program.lines
+        return program.lines
     }
 
     @Test("the copy is no problem, and its keys are named")

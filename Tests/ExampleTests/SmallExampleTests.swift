@@ -116,7 +116,7 @@ struct SystemdTests {
             try "\(home)/file".overwriteFile(with: "")
             let service = try ExampleProgram("systemd", home: home, variables: ["STORED_SETTINGS_HOME": "\(home)/file"])
             #expect(await service.exitCode() != 0)
-            #expect(try service.lines.isEmpty)
+            #expect(service.lines.isEmpty)
         }
     }
 }
@@ -133,9 +133,9 @@ private func output(
     let program = try ExampleProgram(name, arguments, home: home, variables: variables)
     #expect(await program.exitCode() == 0, sourceLocation: sourceLocation)
     if let reports {
-        #expect(try program.errors.contains(reports), sourceLocation: sourceLocation)
+        #expect(program.errors.contains(reports), sourceLocation: sourceLocation)
     } else {
-        #expect(try program.errors.isEmpty, sourceLocation: sourceLocation)
+        #expect(program.errors.isEmpty, sourceLocation: sourceLocation)
     }
-    return try program.lines
+    return program.lines
 }

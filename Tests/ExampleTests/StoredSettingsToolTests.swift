@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import TestSupport
 import Testing
 
@@ -42,7 +43,7 @@ struct StoredSettingsToolTests {
         try await withTemporaryDirectory { home in
             let set = try ExampleProgram("stored-settings", ["acme", "set", "greeting=hello", "world"], home: home)
             #expect(await set.exitCode() == 64)
-            #expect(try set.errors.contains("the value of 'world' is missing"))
+            #expect(set.errors.contains("the value of 'world' is missing"))
             #expect(!FileManager.default.fileExists(atPath: home + "/acme/settings.json"))
             try await run(["acme", "set", "mark=\u{301}x"], home: home)
             let file = home + "/new.json"
@@ -99,7 +100,7 @@ struct StoredSettingsToolTests {
             let code = await set.exitCode()
             #expect([0, 64, 65].contains(code) && (code == 0) == (new != nil), "\(code)")
             // The message does not contain the value.
-            if code == 65, let text = arguments.first, text.count > 3 { #expect(try !set.errors.contains(text)) }
+            if code == 65, let text = arguments.first, text.count > 3 { #expect(!set.errors.contains(text)) }
             guard let expected = new ?? old else { return }
             #expect(try await run(["acme", "get", "key", "--json"], home: home) == [expected])
         }
@@ -118,8 +119,8 @@ struct StoredSettingsToolTests {
             for word in ["acme", "\(home)/acme/settings.json", "\(home)/acme/"] {
                 let program = try ExampleProgram("stored-settings", [word] + arguments, home: home)
                 #expect(await program.exitCode() == 66)
-                #expect(try program.errors.contains("there is no \(home)/acme/settings.json"))
-                #expect(try program.lines.isEmpty)
+                #expect(program.errors.contains("there is no \(home)/acme/settings.json"))
+                #expect(program.lines.isEmpty)
                 #expect(!FileManager.default.fileExists(atPath: home + "/acme"))
             }
         }
@@ -144,8 +145,8 @@ struct StoredSettingsToolTests {
             try await run(["acme", "set", "port", "80"], home: home)
             let program = try ExampleProgram("stored-settings", arguments, home: home)
             #expect(await program.exitCode() == code)
-            #expect(try program.lines.isEmpty)
-            let errors = try program.errors
+            #expect(program.lines.isEmpty)
+            let errors = program.errors
             #expect(errors.contains(message), "\(errors)")
             #expect(try await run(["acme", "export"], home: home) == ["{", "  \"port\": 80", "}"])
         }
@@ -160,14 +161,14 @@ struct StoredSettingsToolTests {
             defer { tool.end() }
             let watch = try ExampleProgram("stored-settings", [suite, "watch", "--initial"], home: home)
             defer { watch.end() }
-            try await eventually("the first value in the program") { try tool.lines == ["retries=4"] }
-            try await eventually("the first value") { try watch.lines == ["retries=4"] }
+            await eventually("the first value in the program") { tool.lines == ["retries=4"] }
+            await eventually("the first value") { watch.lines == ["retries=4"] }
             try await run([suite, "set", "retries=5", "added=x"], home: home)
-            try await eventually("the change in the program") { try tool.lines.last == "retries=5" }
-            try await eventually("the changes") { try watch.lines.sorted() == ["added=x", "retries=4", "retries=5"] }
+            await eventually("the change in the program") { tool.lines.last == "retries=5" }
+            await eventually("the changes") { watch.lines.sorted() == ["added=x", "retries=4", "retries=5"] }
             try await run([suite, "unset", "added"], home: home)
-            try await eventually("the removal") { try watch.lines.last == "added" }
-            #expect(try watch.errors.isEmpty)
+            await eventually("the removal") { watch.lines.last == "added" }
+            #expect(watch.errors.isEmpty)
         }
     }
 
@@ -178,14 +179,14 @@ struct StoredSettingsToolTests {
             try "\(home)/acme/settings.json".overwriteFile(with: "{\"port\": }")
             let good = try ExampleProgram("stored-settings", ["acme", "get", "port"], home: home)
             #expect(await good.exitCode() == 0)
-            #expect(try good.lines == ["80"])
-            #expect(try good.errors.contains("settings.json:1:10"))
+            #expect(good.lines == ["80"])
+            #expect(good.errors.contains("settings.json:1:10"))
             try FileManager.default.removeItem(atPath: "\(home)/acme/settings.json.last-good")
             for command in [["list"], ["get", "port"], ["export"], ["validate"], ["explain"], ["edit"]] {
                 let bad = try ExampleProgram("stored-settings", ["acme"] + command, home: home)
                 #expect(await bad.exitCode() == 78, "\(command)")
-                #expect(try bad.lines.isEmpty)
-                #expect(try bad.errors.contains("settings.json:1:10"))
+                #expect(bad.lines.isEmpty)
+                #expect(bad.errors.contains("settings.json:1:10"))
             }
         }
     }
@@ -197,7 +198,7 @@ struct StoredSettingsToolTests {
             let script = home + "/completion.bash"
             let text = try await run(["completion", "bash"], home: home).joined(separator: "\n")
             try script.overwriteFile(with: text)
-            let directory = URL(fileURLWithPath: try ExampleProgram.path(of: "stored-settings"))
+            let directory = URL(fileURLWithPath: try Surroundings.program("stored-settings"))
                 .deletingLastPathComponent()
             for (words, expected) in [
                 (["a"], ["acme"]), (["acme", "e"], ["explain", "export", "edit"]),
@@ -220,8 +221,8 @@ struct StoredSettingsToolTests {
                     variables: variables
                 )
                 #expect(await bash.exitCode() == 0)
-                #expect(try bash.lines == expected, "\(words)")
-                #expect(try bash.errors == "")
+                #expect(bash.lines == expected, "\(words)")
+                #expect(bash.errors == "")
             }
         }
     }
@@ -231,8 +232,8 @@ struct StoredSettingsToolTests {
     private func run(_ arguments: [String], home: String) async throws -> [String] {
         let program = try ExampleProgram("stored-settings", arguments, home: home)
         let code = await program.exitCode()
-        let errors = try program.errors
+        let errors = program.errors
         #expect(code == 0, "\(arguments) \(errors)")
-        return try program.lines
+        return program.lines
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import TestSupport
 import Testing
 
@@ -23,7 +24,7 @@ struct TerminalTests {
                 name,
                 arguments,
                 home: home,
-                input: terminal.device,
+                input: .descriptor(terminal.device.fileDescriptor),
                 output: terminal.device,
                 errors: terminal.device
             )
@@ -37,7 +38,7 @@ struct TerminalTests {
             let arguments = ["com.example.tool", "get", key]
             let get = try ExampleProgram("stored-settings", arguments, home: home)
             #expect(await get.exitCode() == 0)
-            #expect(try get.lines == ["typed text"])
+            #expect(get.lines == ["typed text"])
         }
     }
 
@@ -52,12 +53,12 @@ struct TerminalTests {
                 "tool",
                 ["config", "set", "token", "--stdin"],
                 home: home,
-                input: terminal.device,
+                input: .descriptor(terminal.device.fileDescriptor),
                 errors: terminal.device
             )
             await eventually("the prompt") { terminal.text().hasSuffix(": ") }
             #expect(!terminal.isEchoing)
-            kill(program.processIdentifier, number)
+            program.signal(number)
             #expect(await program.exitCode() == number)
             #expect(program.isEndedBySignal)
             #expect(terminal.isEchoing)
@@ -75,10 +76,10 @@ struct TerminalTests {
             let terminal = try PseudoTerminal(columns: 80)
             let program = try ExampleProgram(
                 at: Self.setsid,
-                ["--ctty", "--wait", try ExampleProgram.path(of: "tool"), "config", "edit"],
+                ["--ctty", "--wait", try Surroundings.program("tool"), "config", "edit"],
                 home: home,
                 variables: ["EDITOR": editor, "TMPDIR": home, "PATH": "/usr/bin:/bin"],
-                input: terminal.device,
+                input: .descriptor(terminal.device.fileDescriptor),
                 output: terminal.device,
                 errors: terminal.device
             )
@@ -105,11 +106,11 @@ struct TerminalTests {
                 home: home,
                 variables: ["EDITOR": editor, "TMPDIR": home, "PATH": "/usr/bin:/bin"]
             )
-            try await eventually("the editor runs") { try program.lines == ["editing"] }
+            await eventually("the editor runs") { program.lines == ["editing"] }
             #expect(try leftDirectories(in: home).count == 1)
-            kill(program.processIdentifier, number)
+            program.signal(number)
             #expect(await program.exitCode() == 69)
-            #expect(try program.errors.contains("ended with code \(128 + number)"))
+            #expect(program.errors.contains("ended with code \(128 + number)"))
             #expect(try leftDirectories(in: home) == [])
             #expect(!FileManager.default.fileExists(atPath: home + "/com.example.tool/settings.json"))
         }
@@ -127,12 +128,12 @@ struct TerminalTests {
                 ["config", "edit"],
                 home: home,
                 variables: ["EDITOR": "echo '[' >", "TMPDIR": home, "PATH": "/usr/bin:/bin"],
-                input: terminal.device,
+                input: .descriptor(terminal.device.fileDescriptor),
                 errors: terminal.device
             )
             await eventually("the question") { terminal.text().hasSuffix("Edit again? [Y/n] ") }
             #expect(try leftDirectories(in: home).count == 1)
-            kill(program.processIdentifier, number)
+            program.signal(number)
             #expect(await program.exitCode() == number)
             #expect(program.isEndedBySignal)
             #expect(try leftDirectories(in: home) == [])

@@ -54,8 +54,8 @@ struct ToolTests {
         try await withTemporaryDirectory { home in
             let program = try ExampleProgram("tool", ["config"] + arguments, home: home)
             #expect(await program.exitCode() == code)
-            #expect(try program.lines.isEmpty)
-            #expect(try program.errors.contains(message) || message.isEmpty)
+            #expect(program.lines.isEmpty)
+            #expect(program.errors.contains(message) || message.isEmpty)
             #expect(try await run(["config", "export"], home: home) == ["{}"])
         }
     }
@@ -65,10 +65,10 @@ struct ToolTests {
         try await withTemporaryDirectory { home in
             let watch = try ExampleProgram("tool", ["config", "watch", "--initial", "retries", "format"], home: home)
             defer { watch.end() }
-            try await eventually("the current values") { try watch.lines == ["retries=3", "format=table"] }
+            await eventually("the current values") { watch.lines == ["retries=3", "format=table"] }
             try await run(["config", "set", "retries", "5"], home: home)
-            try await eventually("the change") { try watch.lines.dropFirst(2) == ["retries=5"] }
-            #expect(try watch.errors.isEmpty)
+            await eventually("the change") { watch.lines.dropFirst(2) == ["retries=5"] }
+            #expect(watch.errors.isEmpty)
         }
     }
 
@@ -84,7 +84,7 @@ struct ToolTests {
             try await run(["config", "set", "retries", "5"], home: home)
             #expect(await watch.exitCode() == 0)
             #expect(watch.isEndedBySignal == false)
-            #expect(try watch.errors.isEmpty)
+            #expect(watch.errors.isEmpty)
         }
     }
 
@@ -134,8 +134,8 @@ struct ToolTests {
                     """
                 let bash = try ExampleProgram(at: "/bin/bash", ["--norc", "-c", test], home: home)
                 #expect(await bash.exitCode() == 0)
-                #expect(try bash.lines == expected, "\(words)")
-                #expect(try bash.errors == "")
+                #expect(bash.lines == expected, "\(words)")
+                #expect(bash.errors == "")
             }
         }
     }
@@ -180,7 +180,7 @@ struct ToolTests {
     private func run(_ arguments: [String], home: String) async throws -> [String] {
         let program = try ExampleProgram("tool", arguments, home: home)
         #expect(await program.exitCode() == 0)
-        return try program.lines
+        return program.lines
     }
 
     /// Runs the program on a terminal of 40 columns, and returns the lines on the screen.

@@ -23,8 +23,8 @@ struct WatchTests {
             defer { watch.end() }
             try await expect(watch, toShow: 1 + Self.defaults.count)
             let heading = "Settings of com.example.quickstart, stored in \(home)/com.example.quickstart/settings.json:"
-            #expect(try watch.lines.first == heading)
-            #expect(try watch.lines.dropFirst().sorted() == Self.defaults)
+            #expect(watch.lines.first == heading)
+            #expect(watch.lines.dropFirst().sorted() == Self.defaults)
 
             var changes: [String] = []
             for (arguments, change) in [
@@ -36,9 +36,9 @@ struct WatchTests {
                 #expect(try await ExampleProgram("quickstart", arguments, home: home).exitCode() == 0)
                 changes.append(change)
                 try await expect(watch, toShow: 1 + Self.defaults.count + changes.count)
-                #expect(try watch.lines.suffix(changes.count) == changes)
+                #expect(watch.lines.suffix(changes.count) == changes)
             }
-            #expect(try watch.errors.isEmpty)
+            #expect(watch.errors.isEmpty)
         }
     }
 
@@ -46,8 +46,8 @@ struct WatchTests {
     ///
     /// The caller checks for more.
     private func expect(_ program: ExampleProgram, toShow count: Int) async throws {
-        try await eventually("the program prints \(count) lines") { try program.lines.count >= count }
-        try #require(try program.lines.count >= count)
+        await eventually("the program prints \(count) lines") { program.lines.count >= count }
+        try #require(program.lines.count >= count)
     }
 
     @Test("an edit of the file is shown")
@@ -61,7 +61,7 @@ struct WatchTests {
             try await expect(watch, toShow: 1 + Self.defaults.count)
             try "\(directory)/settings.json".replaceFile(with: #"{"port": 9090}"#)
             try await expect(watch, toShow: 2 + Self.defaults.count)
-            #expect(try watch.lines.last == "  port: 8080 -> 9090 (external)")
+            #expect(watch.lines.last == "  port: 8080 -> 9090 (external)")
         }
     }
 }

@@ -19,15 +19,15 @@ struct WorkerTests {
 
             try await configure(["set", "paused=true", "interval=5"], home: home)
             try await expect(worker, toShow: "one job every 5 ms")
-            kill(worker.processIdentifier, SIGHUP)
+            worker.signal(SIGHUP)
             try await expect(worker, toShow: "interval 5 ms, paused")
 
-            kill(worker.processIdentifier, SIGTERM)
+            worker.signal(SIGTERM)
             #expect(await worker.exitCode() == 0)
             #expect(!worker.isEndedBySignal)
             let count = try await jobs(home: home)
-            #expect(try worker.lines.last == "saved after \(count) jobs")
-            #expect(try worker.errors.isEmpty)
+            #expect(worker.lines.last == "saved after \(count) jobs")
+            #expect(worker.errors.isEmpty)
         }
     }
 
@@ -42,8 +42,8 @@ struct WorkerTests {
             let worker = try ExampleProgram("worker", home: home)
             #expect(await worker.exitCode() == 78)
             #expect(!worker.isEndedBySignal)
-            #expect(try worker.lines.isEmpty)
-            #expect(try worker.errors.contains("interval"))
+            #expect(worker.lines.isEmpty)
+            #expect(worker.errors.contains("interval"))
         }
     }
 
@@ -55,12 +55,12 @@ struct WorkerTests {
     private func configure(_ arguments: [String], home: String) async throws -> [String] {
         let command = try ExampleProgram("worker", ["config"] + arguments, home: home)
         #expect(await command.exitCode() == 0)
-        return try command.lines
+        return command.lines
     }
 
     private func expect(_ program: ExampleProgram, toShow line: String) async throws {
-        try await eventually("the program shows '\(line)'") { try program.lines.contains(line) }
-        try #require(try program.lines.contains(line))
+        await eventually("the program shows '\(line)'") { program.lines.contains(line) }
+        try #require(program.lines.contains(line))
     }
 
     @Test("Control-C saves as well")
@@ -69,9 +69,9 @@ struct WorkerTests {
             let worker = try ExampleProgram("worker", home: home)
             defer { worker.end() }
             try await expect(worker, toShow: "one job every 1000 ms")
-            kill(worker.processIdentifier, SIGINT)
+            worker.signal(SIGINT)
             #expect(await worker.exitCode() == 0)
-            #expect(try worker.lines.last?.hasPrefix("saved after ") == true)
+            #expect(worker.lines.last?.hasPrefix("saved after ") == true)
         }
     }
 

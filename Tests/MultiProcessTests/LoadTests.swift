@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import TestSupport
 import Testing
 
@@ -35,22 +36,14 @@ struct LoadTests {
     private func expectSuccess(of arguments: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws
     {
         try await withTemporaryDirectory { directory in
-            let output = try OutputFile()
-            let process = Process()
-            process.executableURL = try program("endurance")
-            process.arguments = arguments
-            process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory]) { $1 }
-            process.standardOutput = output.handle
-            process.standardError = output.handle
-            try process.run()
-            await eventually("the program ends", sourceLocation: sourceLocation) {
-                !process.isRunning
-            }
+            let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory]) { $1 }
+            let process = try ChildProcess([Surroundings.program("endurance")] + arguments, environment: environment)
+            await eventually("the program ends", of: process, sourceLocation: sourceLocation) { !process.isRunning }
             // On SIGTERM, the program ends its child processes and removes its files.
-            if process.isRunning { process.terminate() }
-            process.waitUntilExit()
-            #expect(process.terminationStatus == 0, "\(output.text)", sourceLocation: sourceLocation)
-            #expect(output.text.hasSuffix("All checks passed.\n"), "\(output.text)", sourceLocation: sourceLocation)
+            process.signal(SIGTERM)
+            #expect(try process.waitUntilEnd() == .exit(0), "\(process)", sourceLocation: sourceLocation)
+            let isClean = process.output.text.hasSuffix("All checks passed.\n")
+            #expect(isClean, "\(process.output.text)", sourceLocation: sourceLocation)
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
         }
     }

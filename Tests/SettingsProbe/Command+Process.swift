@@ -72,7 +72,7 @@ extension Command {
                 }
             }
         }
-        let deadline = Date() + 600
+        let deadline = Date() + 60
         while successes.count.load(ordering: .relaxed) < 2 || !FileManager.default.fileExists(atPath: suite.name) {
             guard Date() < deadline else { _exit(1) }
             // The pace of the checks.

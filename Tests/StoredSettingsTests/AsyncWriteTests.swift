@@ -113,7 +113,7 @@ struct AsyncWriteTests {
                     settings[setting] = 1
                 }
             }
-            await onThread { hasBegun.wait() }
+            await blocking { hasBegun.wait() }
             let task = Task { try await setting.async.set(2) }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }

@@ -169,7 +169,7 @@ struct SettingsSuiteTests {
                         }
                         hasSet.signal()
                     }
-                    _ = hasSet.wait(timeout: .now() + 600)
+                    _ = hasSet.wait(timeout: .now() + 60)
                 }
             } catch {
                 Issue.record(error)

@@ -1,22 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-
-/// Allows this process, and those that it starts, to open more descriptors than the 1,024 that are usual.
-///
-/// The tests run at the same time, and many of them have several processes, each with a pipe or two.
-private let raisedDescriptorLimit: Void = {
-    #if os(Linux)
-    let resource = CInt(RLIMIT_NOFILE.rawValue)
-    #else
-    let resource = RLIMIT_NOFILE
-    #endif
-    var limit = rlimit()
-    guard getrlimit(resource, &limit) == 0 else { return }
-    limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 4_096))
-    // If the system refuses, the usual limit may still be enough.
-    _ = setrlimit(resource, &limit)
-}()
+import ProcessSupport
 
 /// Finds the directory for temporary files.
 ///
@@ -40,17 +25,19 @@ package func withTemporaryDirectory<Result>(
     inMemory isInMemory: Bool = false,
     _ body: (String) async throws -> Result
 ) async throws -> Result {
-    raisedDescriptorLimit
-    let parent = URL(fileURLWithPath: temporaryDirectory(inMemory: isInMemory))
-    let url = parent.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
-    do {
-        let result = try await body(url.path)
-        try await remove(url)
-        return result
-    } catch {
-        try await remove(url)
-        throw error
+    Surroundings.prepare()
+    return try await withPermit {
+        let parent = URL(fileURLWithPath: temporaryDirectory(inMemory: isInMemory))
+        let url = parent.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+        do {
+            let result = try await body(url.path)
+            try await remove(url)
+            return result
+        } catch {
+            try await remove(url)
+            throw error
+        }
     }
 }
 

@@ -2,29 +2,89 @@
 
 import Dispatch
 import Foundation
+package import ProcessSupport
 import Synchronization
 package import Testing
 
 /// The time after which a test gives up waiting.
 ///
-/// It is no measure of speed: on a busy machine, other tests may occupy all threads of Swift concurrency for minutes.
-package let longestWait = Duration.seconds(600)
+/// It is no measure of speed: it only ends a test that is stuck.
+package let longestWait = ChildProcess.deadline
 
-extension Trait where Self == TimeLimitTrait {
+/// Ends a test that is stuck, and says so.
+///
+/// Unlike the time limit of Swift Testing, it does not count the time in which the test waits for a permit.
+package struct DeadlockLimit: TestTrait, SuiteTrait, TestScoping {
+    /// The exhaustive tier has tests that work for minutes.
+    private static let limit = TestRun.isExhaustive ? Duration.seconds(1_800) : longestWait
+
+    package var isRecursive: Bool { true }
+
+    package func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        // For a suite, or a test with all its cases.
+        guard testCase != nil else { return try await function() }
+        try await withPermit {
+            try await withoutActuallyEscaping(function) { function in
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    group.addTask {
+                        try await function()
+                        return true
+                    }
+                    group.addTask { await !hasPassed(Self.limit) }
+                    let hasEnded = try await group.next() ?? true
+                    group.cancelAll()
+                    if !hasEnded { Issue.record("the test has not ended within \(Self.limit), and is canceled") }
+                }
+            }
+        }
+    }
+}
+
+extension Trait where Self == DeadlockLimit {
     /// Ends a test that waits for itself.
-    package static var deadlockLimit: Self { .timeLimit(.minutes(20)) }
+    package static var deadlockLimit: Self {
+        // Traits are made before the first test runs and opens a file.
+        Surroundings.prepare()
+        return DeadlockLimit()
+    }
 }
 
 /// The minimum number of checks of a condition, whatever the time.
 ///
-/// Other tests may occupy all threads of Swift concurrency for longer than the deadline. The task that fulfills the
-/// condition then needs time to run.
-private let leastLooks = 1_000
+/// The machine, or this process, may have been stopped for longer than the deadline. The task that fulfills the condition then
+/// needs time to run.
+private let leastLooks = 200
+
+/// Waits for a time, or until the task is canceled.
+///
+/// - Returns: Whether the time has passed.
+private func hasPassed(_ limit: Duration) async -> Bool {
+    let deadline = ContinuousClock.now + limit
+    var looks = 0
+    while !Task.isCancelled {
+        guard ContinuousClock.now < deadline || looks < leastLooks else { return true }
+        looks += 1
+        await pause()
+    }
+    return false
+}
 
 /// Waits until a condition holds; fails the test if it does not hold before the deadline.
+///
+/// - Parameters:
+///   - what: The condition.
+///   - limit: The deadline.
+///   - process: The process that has to fulfill the condition, whose state and output the failure contains.
+///   - sourceLocation: The place of the failure.
+///   - condition: Checks the condition.
 package func eventually(
     _ what: Comment,
     within limit: Duration = longestWait,
+    of process: ChildProcess? = nil,
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async rethrows {
@@ -33,7 +93,8 @@ package func eventually(
     while try await !condition() {
         looks += 1
         guard ContinuousClock.now < deadline || looks < leastLooks else {
-            Issue.record(what, sourceLocation: sourceLocation)
+            let seen = process.map { ": \($0)" } ?? ""
+            Issue.record("not within \(limit): \(what)\(seen)", sourceLocation: sourceLocation)
             return
         }
         await pause()
@@ -49,12 +110,7 @@ package func within<Result: Sendable>(
     await withTaskGroup(of: Result?.self) { group in
         group.addTask { await operation() }
         group.addTask {
-            let deadline = ContinuousClock.now + limit
-            var looks = 0
-            while ContinuousClock.now < deadline || looks < leastLooks, !Task.isCancelled {
-                looks += 1
-                await pause()
-            }
+            _ = await hasPassed(limit)
             return nil
         }
         let first = await group.next() ?? nil
@@ -69,7 +125,8 @@ func pause() async {
     do {
         try await Task.sleep(for: .milliseconds(2))
     } catch {
-        // Canceled: the caller checks the condition once more.
+        // Canceled: the caller checks the condition once more, and others run meanwhile.
+        await Task.yield()
     }
 }
 
@@ -86,12 +143,12 @@ package func onAnotherThread(_ body: @escaping @Sendable () throws -> Void) thro
     try result.withLock(\.self)?.get()
 }
 
-/// Runs blocking code on its own thread.
-package func onThread(_ body: @escaping @Sendable () -> Void) async {
-    await withCheckedContinuation { continuation in
-        Thread.detachNewThread {
-            body()
-            continuation.resume()
-        }
+/// Runs code that works or waits for long on its own thread, so that it occupies no thread of Swift concurrency.
+package func blocking<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+) async throws(Failure) -> Value {
+    let result = await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: Result(catching: body)) }
     }
+    return try result.get()
 }

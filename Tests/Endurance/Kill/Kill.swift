@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 
 /// Kills processes at random moments of sets and checkpoints, and checks the stored values in a new process.
 ///
@@ -63,7 +64,7 @@ final class Kill {
         result.acknowledged += acknowledged - before
 
         let inspector = try start(.inspect, settingsAt: path, [round.isInspectorAbrupt ? 1 : 0])
-        if let failure = try inspector.finish() { return record("the inspector: \(failure)", number) }
+        if let failure = inspector.finished() { return record("the inspector: \(failure)", number) }
         for (writer, key) in Self.keys { check(writer, key, number: number) }
         if !round.isInspectorAbrupt { try checkDocument(at: path, number: number) }
     }
@@ -86,7 +87,7 @@ final class Kill {
         pause(round.delay)
         for process in processes { process.signal(SIGKILL) }
         for process in processes {
-            if let failure = try process.end() { record(failure, number) }
+            if let failure = process.killed() { record(failure, number) }
         }
     }
 
@@ -130,7 +131,7 @@ final class Kill {
     }
 
     private func start(_ task: Child.Task, settingsAt path: String, _ numbers: [Int]) throws -> ChildProcess {
-        try ChildProcess(Child.arguments(task, in: workspace.directory, settingsAt: path, numbers))
+        try ChildProcess(child: Child.arguments(task, in: workspace.directory, settingsAt: path, numbers))
     }
 
     private func record(_ text: String, _ round: Int) {

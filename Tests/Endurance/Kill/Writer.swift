@@ -80,11 +80,8 @@ struct Inspector {
                 child.ledger[.stored, writer, key].value = try Writer.setting(writer, key, in: suite).load() ?? 0
             }
         }
-        let start = ContinuousClock.now
+        // It fails after five seconds if the dead process still delays it.
         try Setting(Self.key, default: 0, suite: suite).update { $0 += 1 }
-        let time = ContinuousClock.now - start
-        // The change would fail after five seconds. A dead process must not delay it at all.
-        if time > .seconds(4) { child.findings.record("kill: the first change after the kill took \(time)") }
         if isAbrupt { _exit(0) }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettings
 
 /// Loads one file with all operations, while processes are killed, stopped and restarted.
@@ -48,7 +49,7 @@ final class Load {
         for watch in 0...LoadPlan.watches { ledger[.seen, number, watch].value = -1 }
         defer { incarnations[number] += 1 }
         let numbers = [number, Int(truncatingIfNeeded: seed >> 1), incarnations[number]]
-        return try ChildProcess(Child.arguments(.load, in: workspace.directory, settingsAt: path, numbers))
+        return try ChildProcess(child: Child.arguments(.load, in: workspace.directory, settingsAt: path, numbers))
     }
 
     // MARK: - While it runs
@@ -68,7 +69,7 @@ final class Load {
             if random.below(4) == 0 {
                 processes[number].signal(SIGCONT)
             } else {
-                if let failure = try processes[number].end() { history.record(failure) }
+                if let failure = processes[number].killed() { history.record(failure) }
                 result.kills += 1
                 processes[number] = try start(number)
             }
@@ -124,7 +125,7 @@ final class Load {
     private func endProcesses() throws {
         ledger[.run, 0].value = LoadPlan.Phase.ending.rawValue
         for process in processes {
-            if let failure = try process.finish() { history.record(failure) }
+            if let failure = process.finished() { history.record(failure) }
         }
     }
 

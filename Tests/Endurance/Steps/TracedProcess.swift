@@ -2,6 +2,7 @@
 
 #if os(Linux)
 import Foundation
+import ProcessSupport
 
 /// A child process whose main thread can be stopped and executed in steps, with ptrace(2).
 ///
@@ -29,14 +30,14 @@ final class TracedProcess {
 
     /// Starts a process, and waits until it first calls ``pause()``.
     init(_ arguments: [String]) throws {
-        process = try ChildProcess(arguments)
+        process = try ChildProcess(child: arguments)
         guard try wait() == .paused else { throw Failure("the child process does not begin with a pause") }
-        try Self.trace(.setOptions, process.id, Self.exitKill)
+        try Self.trace(.setOptions, process.identifier, Self.exitKill)
     }
 
     /// Runs one instruction.
     func step() throws -> State {
-        try Self.trace(.singleStep, process.id)
+        try Self.trace(.singleStep, process.identifier)
         return try wait()
     }
 
@@ -64,7 +65,7 @@ final class TracedProcess {
 
     /// Lets the process run.
     func resume() throws {
-        try Self.trace(.continue, process.id)
+        try Self.trace(.continue, process.identifier)
     }
 
     /// Stops the process wherever it is.
@@ -75,20 +76,20 @@ final class TracedProcess {
 
     /// Kills the process with SIGKILL.
     func kill() throws {
-        if let failure = try process.end() { throw Failure(failure) }
+        if let failure = process.killed() { throw Failure(failure) }
     }
 
     /// Waits until the main thread stops.
     private func wait() throws -> State {
         while true {
             var status: CInt = 0
-            guard waitpid(process.id, &status, 0) == process.id else { throw Failure("waitpid failed: errno \(errno)") }
+            guard waitpid(process.identifier, &status, 0) == process.identifier else { throw Failure("waitpid failed: errno \(errno)") }
             // The encoding of wait(2): 0x7F in the low byte if the thread has stopped, and the signal in the next one.
             guard status & 0xFF == 0x7F else { throw Failure("the child process ended with status \(status)") }
             switch status >> 8 & 0xFF {
             case SIGTRAP: return .inside
             case SIGSTOP: return .paused
-            case let signal: try Self.trace(.continue, process.id, UInt(signal))
+            case let signal: try Self.trace(.continue, process.identifier, UInt(signal))
             }
         }
     }

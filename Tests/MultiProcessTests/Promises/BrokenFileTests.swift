@@ -110,7 +110,7 @@ struct BrokenFileTests {
                     try await probe.expect("set b 2")
                     try place.path.overwriteFile(with: Self.broken)
                     try await probe.expect("set c 3")
-                    await probe.kill()
+                    probe.kill()
                 }
             }
             try await withProbe(at: place) { probe in

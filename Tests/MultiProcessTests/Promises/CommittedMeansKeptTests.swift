@@ -27,7 +27,7 @@ struct CommittedMeansKeptTests {
                     try probe.send("count \(key)")
                     let first = try await probe.line()
                     await wait(delay)
-                    await probe.kill()
+                    probe.kill()
                     return [first] + probe.remainingLines()
                 }
                 let last = try #require(acknowledged.last.flatMap { Int($0) })
@@ -69,7 +69,7 @@ struct CommittedMeansKeptTests {
                     try await probe.expect("set n 1")
                     try await probe.expect("set n 2")
                     try await probe.expect("remove key-0")
-                    await probe.kill()
+                    probe.kill()
                 }
                 #expect(!FileManager.default.fileExists(atPath: place.path))
                 try await withProbe(at: place) { probe in
@@ -152,7 +152,7 @@ struct CommittedMeansKeptTests {
                         try FileManager.default.fileExists(atPath: place.path)
                             && document(at: place.path)["n"] as? Int == value
                     }
-                    await probe.kill()
+                    probe.kill()
                 }
             }
         }

@@ -145,7 +145,7 @@ struct SecretsTests {
         try await withoutCheckpoints(of: path) {
             try await withProbe(at: .file(path)) { probe in
                 try await probe.expect("set \(Self.secret) 1")
-                await probe.kill()
+                probe.kill()
             }
         }
         let journal = JournalFile(of: path)

@@ -32,7 +32,7 @@ enum JournalDamage: CaseIterable, Sendable {
         let place = Probe.Place.file("\(directory)/settings.json")
         return try await withProbe(at: place) { probe in
             try await probe.expect("set foreign 1")
-            await probe.kill()
+            probe.kill()
             return try JournalFile(of: place.path).bytes
         }
     }

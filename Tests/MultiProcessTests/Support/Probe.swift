@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import Synchronization
 import TestSupport
 import Testing
@@ -34,48 +35,34 @@ final class Probe: Sendable {
         var environment: [String: String?] = [:]
     }
 
-    private let process = Process()
-    private let input = Pipe()
-    private let output: OutputFile
-    private let errorOutput: OutputFile
+    private let process: ChildProcess
     /// The description of the error that the process has answered with last; empty if its last answer is no error.
     private let lastError = Mutex("")
 
     init(at place: Place, _ launch: Launch = Launch()) throws {
-        // Writing to a probe that has died must not end the tests with SIGPIPE.
-        _ = Foundation.signal(SIGPIPE, SIG_IGN)
-        (output, errorOutput) = (try OutputFile(), try OutputFile())
         var environment = ProcessInfo.processInfo.environment
-        var arguments: [String]
+        let location: [String]
         switch place {
         case .file(let path):
-            arguments = ["--file", path]
+            location = ["--file", path]
         case .suite(let name, let home):
-            arguments = ["--suite", name]
+            location = ["--suite", name]
             environment["STORED_SETTINGS_HOME"] = home
         }
-        arguments += launch.flags
         for (name, value) in launch.environment { environment[name] = value }
-        process.environment = environment
-        if let wrapper = launch.wrapper.first {
-            process.executableURL = URL(fileURLWithPath: wrapper)
-            process.arguments = try launch.wrapper.dropFirst() + [program("settings-probe").path] + arguments
-        } else {
-            process.executableURL = try program("settings-probe")
-            process.arguments = arguments
-        }
-        if let directory = launch.directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
-        process.standardInput = input
-        process.standardOutput = output.handle
-        process.standardError = errorOutput.handle
-        try process.run()
+        process = try ChildProcess(
+            launch.wrapper + [Surroundings.program("settings-probe")] + location + launch.flags,
+            environment: environment,
+            in: launch.directory,
+            input: .pipe
+        )
     }
 
     // MARK: - Commands and output
 
     /// Sends a command to the process.
     func send(_ command: String) throws {
-        try input.fileHandleForWriting.write(contentsOf: Data("\(command)\n".utf8))
+        try process.write("\(command)\n")
     }
 
     /// The next line that the process prints.
@@ -83,13 +70,14 @@ final class Probe: Sendable {
         -> String
     {
         var line: String?
-        await eventually("the probe prints a line", within: limit, sourceLocation: sourceLocation) {
+        await eventually("the probe prints a line", within: limit, of: process, sourceLocation: sourceLocation) {
             // In this order, so that the last lines of a probe that has ended are not missed.
-            let isGone = isGone
-            line = output.next()
+            let isGone = !process.isRunning
+            line = process.output.next()
             return line != nil || isGone
         }
-        let answer = try #require(line, "\(errorOutput.text)", sourceLocation: sourceLocation)
+        if line == nil, process.isRunning { process.end() }
+        let answer = try #require(line, "\(process)", sourceLocation: sourceLocation)
             .split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false)
         lastError.withLock { $0 = answer.count > 1 ? String(answer[1]) : "" }
         return String(answer[0])
@@ -130,11 +118,11 @@ final class Probe: Sendable {
 
     /// The complete lines that the process had printed by now and the test has not read.
     func remainingLines() -> [String] {
-        output.remaining()
+        process.output.remaining()
     }
 
     /// The errors that the process has reported so far.
-    var errors: String { errorOutput.text }
+    var errors: String { process.errors.text }
 
     /// The reported errors, except those of an empty file.
     ///
@@ -147,45 +135,20 @@ final class Probe: Sendable {
     // MARK: - Termination
 
     /// Sends a signal to this process only.
-    func signal(_ number: CInt) {
-        if !isGone { Foundation.kill(process.processIdentifier, number) }
-    }
+    func signal(_ number: CInt) { process.signal(number) }
 
     /// Closes the input, waits for the process to exit, and expects status 0.
     func finish(sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        try input.fileHandleForWriting.close()
-        await eventually("the probe exits by itself", sourceLocation: sourceLocation) { isGone }
-        await eventually("the exit status is known", sourceLocation: sourceLocation) { !process.isRunning }
-        #expect(process.terminationReason == .exit, sourceLocation: sourceLocation)
-        #expect(process.terminationStatus == 0, sourceLocation: sourceLocation)
+        process.closeInput()
+        await eventually("the probe exits by itself", of: process, sourceLocation: sourceLocation) { !process.isRunning }
+        #expect(process.end() == .exit(0), "\(process)", sourceLocation: sourceLocation)
     }
 
     /// The process ID.
-    var identifier: pid_t { process.processIdentifier }
+    var identifier: pid_t { process.identifier }
 
     /// Kills the process with SIGKILL and waits until it is gone.
-    func kill() async {
-        signal(SIGKILL)
-        await eventually("the probe is gone") { isGone }
-        // Foundation keeps the files of a process open until it notices the exit. With more than 1,300 descriptors, it
-        // reads beyond the end of their list when it starts the next process, and may crash.
-        do {
-            try output.close()
-            try errorOutput.close()
-            try input.fileHandleForWriting.close()
-        } catch {
-            Issue.record("the files of a probe cannot be closed: \(error)")
-        }
-    }
-
-    /// Whether the process has ended according to the system; Foundation may notice it much later.
-    private var isGone: Bool {
-        var information = siginfo_t()
-        let pid = id_t(process.processIdentifier)
-        // WNOWAIT leaves the status for Foundation to collect. After that, the process is no longer a child.
-        guard waitid(P_PID, pid, &information, WEXITED | WNOHANG | WNOWAIT) == 0 else { return errno == ECHILD }
-        return information.si_signo != 0
-    }
+    func kill() { process.end() }
 }
 
 /// Starts probes at one location, waits until they are ready, and ends them whether or not the body throws.
@@ -203,19 +166,11 @@ func withProbes<Result>(
     _ places: [(Probe.Place, Probe.Launch)],
     _ body: ([Probe]) async throws -> Result
 ) async throws -> Result {
-    try await ProcessLimit.withPermit {
-        var probes: [Probe] = []
-        do {
-            for (place, launch) in places { probes.append(try Probe(at: place, launch)) }
-            for probe in probes { try await probe.expect(prints: "ready") }
-            let result = try await body(probes)
-            for probe in probes { await probe.kill() }
-            return result
-        } catch {
-            for probe in probes { await probe.kill() }
-            throw error
-        }
-    }
+    var probes: [Probe] = []
+    defer { for probe in probes { probe.kill() } }
+    for (place, launch) in places { probes.append(try Probe(at: place, launch)) }
+    for probe in probes { try await probe.expect(prints: "ready") }
+    return try await body(probes)
 }
 
 /// Starts a probe, waits until it is ready, and ends it whether or not the body throws.
@@ -231,17 +186,12 @@ func withProbe<Result>(
 enum Mounts {
     /// Whether this user may mount; outside of most containers, root may.
     static let areAllowed: Bool = {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
-        process.arguments = ["-m", "/bin/sh", "-c", "mount -t tmpfs -o size=64k none /mnt"]
-        (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
         do {
-            try process.run()
+            let mount = "mount -t tmpfs -o size=64k none /mnt"
+            return try ChildProcess(["/usr/bin/unshare", "-m", "/bin/sh", "-c", mount]).waitUntilEnd() == .exit(0)
         } catch {
             return false
         }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
     }()
 
     /// A launch that runs shell commands before the probe; only the probe sees their mounts.

@@ -36,7 +36,7 @@ struct EtcdFailureTests {
                     _ = try await Self.insist(client, key, "x")
                     acknowledged.append(key)
                 }
-                let leader = try await blocking { () -> Int? in
+                let leader = await blocking { () -> Int? in
                     guard let leader = cluster.leader else { return nil }
                     cluster.kill(leader)
                     return leader
@@ -61,7 +61,7 @@ struct EtcdFailureTests {
             let watch = WatchRecorder(client, EtcdKeyRange(prefix: "a"), from: 0)
             let patient = WatchRecorder(client, EtcdKeyRange(prefix: "a"), from: 0, requiresLeader: false)
             await eventually("the watches are created") { watch.isCreated && patient.isCreated }
-            try await blocking {
+            await blocking {
                 cluster.kill(1)
                 cluster.kill(2)
             }

@@ -101,7 +101,7 @@ struct EtcdUserTests {
                 guard tokens.count == 2 * used + 2 else { return false }
                 let token = tokens[used]
                 used += 1
-                return try await blocking {
+                return await blocking {
                     let range = cluster.post("/v3/kv/range", #"{"key":"cC9h"}"#, token: token)
                     return range?.contains("invalid auth token") == true
                 }
@@ -112,7 +112,7 @@ struct EtcdUserTests {
 
     /// Requests a token without the client.
     static func token(_ cluster: EtcdCluster) async throws -> String {
-        let response = try await blocking {
+        let response = await blocking {
             cluster.post("/v3/auth/authenticate", #"{"name":"u","password":"secret"}"#)
         }
         return String(try #require(response?.firstMatch(of: /"token":"([^"]*)"/)?.1))

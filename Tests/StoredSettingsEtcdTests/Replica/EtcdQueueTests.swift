@@ -174,7 +174,7 @@ struct EtcdQueueTests {
                 _ = try store.writeLater(["a": 2, "b": 2])
                 isAssigned.signal()
             }
-            try await start
+            await start
             #expect(store.contents() == ["a": 2, "b": 2])
             try await blocking {
                 try store.synchronize()

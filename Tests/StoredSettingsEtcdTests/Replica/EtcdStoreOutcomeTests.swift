@@ -88,7 +88,7 @@ struct EtcdStoreOutcomeTests {
         }
         proxy.refuseConnections()
         proxy.dropConnections()
-        let error = try await result
+        let error = await result
         #expect(error?.code == .outcomeUnknown)
         #expect(error?.consequence == "the change may or may not be stored")
         proxy.heal()
@@ -215,7 +215,7 @@ struct EtcdStoreOutcomeTests {
                     configuration.credentials = files
                     configuration.timeout = .seconds(5)
                 }
-                let error = try await blocking {
+                let error = await blocking {
                     #expect(throws: SettingsError.self) { try other.commit { $0["a"] = 1 } }
                 }
                 #expect(error?.code == .serverRefused)

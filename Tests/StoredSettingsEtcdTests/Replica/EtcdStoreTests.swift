@@ -83,7 +83,7 @@ struct EtcdStoreTests {
         await withTaskGroup(of: Void.self) { group in
             for store in [first, first, second, second] {
                 group.addTask {
-                    await onThread {
+                    await blocking {
                         for _ in 0..<25 {
                             do {
                                 try store.commit { $0["count"] = Self.incremented($0["count"]) }
@@ -151,7 +151,7 @@ struct EtcdStoreTests {
             configuration.requestTimeout = .milliseconds(300)
         }
         store.setObserver(observer)
-        try await blocking {
+        await blocking {
             #expect(store.value(forKey: "a") == nil)
             let error = #expect(throws: SettingsError.self) { try store.commit { $0["a"] = 1 } }
             #expect(error?.code == .serverUnavailable)

@@ -2,6 +2,7 @@
 
 import EtcdTestSupport
 import Foundation
+import ProcessSupport
 import StoredSettings
 import TestSupport
 import Testing
@@ -54,16 +55,15 @@ struct LocalReplicaTests {
 
     @Test("A process that has ended is not running, also before its parent has noticed it")
     func zombie() async throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
         // `cat` replaces the shell, never waits for the child, and ends with its input.
-        process.arguments = ["-c", "sh -c 'echo $$' & exec cat"]
-        let (input, output) = (Pipe(), Pipe())
-        (process.standardInput, process.standardOutput) = (input, output)
-        try process.run()
-        defer { input.fileHandleForWriting.closeFile() }
-        let line = try await blocking { String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) }
-        let child = try #require(UInt64(line.split(separator: "\n").first ?? ""))
+        let process = try ChildProcess(["/bin/sh", "-c", "sh -c 'echo $$' & exec cat"], input: .pipe)
+        defer { process.end() }
+        var line: String?
+        await eventually("the child prints its number", of: process) {
+            line = process.output.next()
+            return line != nil
+        }
+        let child = try #require(UInt64(line ?? ""))
         await eventually("the child has ended") { !ProcessMark(process: child, start: 0).isRunning }
     }
 }

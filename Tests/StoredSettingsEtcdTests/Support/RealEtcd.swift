@@ -38,23 +38,6 @@ enum SharedEtcd {
     }
 }
 
-/// Starts a cluster, and stops it after the body.
-func withEtcd<Result>(
-    members: Int = 1,
-    options: [String] = [],
-    _ body: (EtcdCluster) async throws -> Result
-) async throws -> Result {
-    let cluster = try await blocking { try EtcdCluster.start(members: members, options: options) }
-    do {
-        let result = try await body(cluster)
-        try await blocking { cluster.stop() }
-        return result
-    } catch {
-        try await blocking { cluster.stop() }
-        throw error
-    }
-}
-
 /// Creates a client whose requests time out only when a test hangs.
 func etcdClient(
     _ urls: [String],

@@ -51,7 +51,7 @@ struct HeldChangesTests {
             await withTaskGroup(of: Void.self) { group in
                 for process in [process, other] {
                     group.addTask {
-                        await onThread {
+                        await blocking {
                             for _ in 1...100 {
                                 #expect(throws: Never.self) { try process.pool.$most.update { $0 += 1 } }
                             }

@@ -186,7 +186,7 @@ struct HeldValuesTests {
             await withTaskGroup(of: Void.self) { group in
                 for process in processes {
                     group.addTask {
-                        await onThread {
+                        await blocking {
                             for _ in 1...300 {
                                 #expect(throws: Never.self) { try process.pool.$most.update { $0 += 1 } }
                             }

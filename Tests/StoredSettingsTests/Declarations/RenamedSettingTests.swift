@@ -244,7 +244,7 @@ struct RenamedSettingTests {
                 Issue.record(error)
             }
         }
-        await onThread {
+        await blocking {
             do {
                 while !isOver.isSet { try body(suite, number, other) }
             } catch {
@@ -339,7 +339,7 @@ struct RenamedSettingTests {
                     Issue.record(error)
                 }
             }
-            await onThread {
+            await blocking {
                 var last = 0
                 while !isDone.isSet {
                     let value = limit.value

@@ -160,7 +160,7 @@ struct RequirementTests {
             let violations = Violations()
             await withTaskGroup(of: Void.self) { group in
                 for (index, pool) in [first, second].enumerated() {
-                    group.addTask { await onThread { violations.add(Self.compete(pool, isFirst: index == 0)) } }
+                    group.addTask { await blocking { violations.add(Self.compete(pool, isFirst: index == 0)) } }
                 }
             }
             #expect(violations.value == 0)
@@ -234,7 +234,7 @@ struct RequirementTests {
             try pool.suite.setStoredValue(40, forKey: "most")
             let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             let hasBegun = Mutex(false)
-            async let commit: Void = onThread {
+            async let commit: Void = blocking {
                 #expect(throws: Never.self) {
                     try other.commit { transaction in
                         hasBegun.withLock { $0 = true }

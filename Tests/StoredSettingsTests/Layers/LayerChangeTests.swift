@@ -311,7 +311,7 @@ struct LayerChangeTests {
             let number = Setting("number", default: 0, suite: suite)
             // On one thread, because each thread has a copy of the value.
             let values = Mutex<[String]>([])
-            await onThread {
+            await blocking {
                 values.withLock { $0.append(name.value) }
                 do {
                     try path.replaceFile(with: #"{ "name": "second", "number": 1 }"#)

@@ -104,7 +104,7 @@ struct LayerLockTests {
         await withTaskGroup(of: Void.self) { group in
             for (index, setting) in settings.enumerated() {
                 group.addTask {
-                    await onThread {
+                    await blocking {
                         for number in 1...500 {
                             fleet[storedValueFor: "\(index)"] = .integer(Int128(number))
                             let value = setting.value

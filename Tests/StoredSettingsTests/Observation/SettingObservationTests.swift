@@ -53,7 +53,7 @@ struct SettingObservationTests {
         // Its own thread, because a task may continue on any thread.
         let noticing = Mutex<UInt?>(nil)
         let mayEnd = DispatchSemaphore(value: 0)
-        async let end: Void = onThread {
+        async let end: Void = blocking {
             noticing.withLock { $0 = SystemCalls.currentThread() }
             delivery.perform()
             // No other thread can have the same identifier while this one exists.

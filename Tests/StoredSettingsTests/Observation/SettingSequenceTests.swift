@@ -263,7 +263,7 @@ struct StreamTests {
             }
             return true
         }
-        await onThread { for value in 1...2_000 { setting.value = value } }
+        await blocking { for value in 1...2_000 { setting.value = value } }
         #expect(await within { await loop.value } == true)
     }
 }

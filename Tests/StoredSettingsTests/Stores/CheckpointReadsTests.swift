@@ -160,7 +160,7 @@ struct CheckpointReadsTests {
                 guard call == .read, other == path, isSlow.withLock(\.self) else { return nil }
                 isSlow.withLock { $0 = false }
                 hasBegun.signal()
-                _ = mayEnd.wait(timeout: .now() + 600)
+                _ = mayEnd.wait(timeout: .now() + 60)
                 return nil
             })
             let reader = FileStore(path: path, system: system, checkpointsInBackground: false)
@@ -169,11 +169,11 @@ struct CheckpointReadsTests {
             #expect(reader.contents() == ["n": 1, "other": 1])
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
             isSlow.withLock { $0 = true }
-            async let look: Void = onThread { reader.look() }
-            await onThread { _ = hasBegun.wait(timeout: .now() + 600) }
+            async let look: Void = blocking { reader.look() }
+            await blocking { _ = hasBegun.wait(timeout: .now() + 60) }
             // Run on a separate thread, so that a store that holds its lock fails the test instead of blocking it.
             let values = Mutex<[StoredValue?]>([])
-            async let reads: Void = onThread {
+            async let reads: Void = blocking {
                 do {
                     let first = reader.value(forKey: "n")
                     try writer.write { $0["n"] = 2 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -155,19 +156,13 @@ struct FileLockTests {
 
     @Test("waiting fails after five seconds and names the holder when the holder is stopped")
     func stoppedHolder() async throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sleep")
-        process.arguments = ["600"]
-        try process.run()
-        defer {
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
-        }
+        let process = try ChildProcess(["/bin/sleep", "600"])
+        defer { process.end() }
         var holder = try #require(LockHolder.current)
-        holder.process = UInt64(process.processIdentifier)
+        holder.process = UInt64(process.identifier)
         holder.start = try #require(SystemCalls.statusOfProcess(holder.process)).start
         #expect(holder.mayBeRunning)
-        kill(process.processIdentifier, SIGSTOP)
+        process.signal(SIGSTOP)
         await eventually("the process is stopped") { !holder.mayBeRunning }
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, holder: holder)
         #expect((.seconds(5) ... .seconds(5.1)).contains(waited))
@@ -213,7 +208,7 @@ struct SlowCheckpointTests {
                 }
                 if isSlow {
                     hasBegun.signal()
-                    _ = mayEnd.wait(timeout: .now() + 600)
+                    _ = mayEnd.wait(timeout: .now() + 60)
                 }
                 return nil
             })
@@ -229,15 +224,15 @@ struct SlowCheckpointTests {
             )
             try holder.write { $0["a"] = 1 }
             try waiter.write { $0["b"] = 2 }
-            async let first: Void = onThread { #expect(throws: Never.self) { try holder.checkpoint() } }
-            await onThread { _ = hasBegun.wait(timeout: .now() + 600) }
+            async let first: Void = blocking { #expect(throws: Never.self) { try holder.checkpoint() } }
+            await blocking { _ = hasBegun.wait(timeout: .now() + 60) }
             if isReplaced {
                 let inode = try (path + ".journal").inode
                 for value in (0..<60).reversed() { try waiter.write { $0["b"] = .integer(Int128(value) + 2) } }
                 #expect(try (path + ".journal").inode != inode)
             }
             let outcome = Mutex<Result<Void, any Error>?>(nil)
-            async let second: Void = onThread {
+            async let second: Void = blocking {
                 let result = Result { try waiter.checkpoint() }
                 outcome.withLock { $0 = result }
             }
@@ -264,7 +259,7 @@ struct SlowCheckpointTests {
             let page = try #require(store.peek { $0.journal.journal?.page })
             try #require(LockHolder.current).store(as: .journal, in: page)
             let before = counter.count(.lock)
-            await onThread { store.close() }
+            await blocking { store.close() }
             // Two seconds are about 1,000 attempts, fewer on a busy machine, and two minutes 60,000.
             #expect((50..<10_000).contains(counter.count(.lock) - before))
             lock.release()
@@ -296,11 +291,11 @@ struct SlowCheckpointTests {
                 path: path,
                 system: counter.system,
                 checkpointsInBackground: false,
-                lockPatience: .seconds(600)
+                lockPatience: ChildProcess.deadline
             )
             try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")
-            async let checkpoint: Void = onThread { #expect(throws: Never.self) { try store.checkpoint() } }
+            async let checkpoint: Void = blocking { #expect(throws: Never.self) { try store.checkpoint() } }
             await eventually("the checkpoint waits") { counter.count(.lock) > 30 }
             try FileManager.default.removeItem(atPath: path + ".lock")
             let second = try HeldLock(path + ".lock")

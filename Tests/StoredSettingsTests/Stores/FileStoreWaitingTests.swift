@@ -44,8 +44,8 @@ struct FileStoreWaitingTests {
             await withTaskGroup(of: Void.self) { group in
                 for index in 0..<count {
                     group.addTask {
-                        await onThread {
-                            #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
+                        await blocking {
+                            _ = #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
                                 try store.commit { $0["key\(index)"] = 2 }
                             }
                         }
@@ -65,8 +65,8 @@ struct FileStoreWaitingTests {
             let suite = suite(path)
             let lock = try HeldLock(path + ".lock")
             try suite.setStoredValue(1, forKey: "a")
-            await onThread {
-                #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try suite.checkpoint() }
+            await blocking {
+                _ = #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try suite.checkpoint() }
             }
             try suite.setStoredValue(2, forKey: "b")
             try suite.synchronize()

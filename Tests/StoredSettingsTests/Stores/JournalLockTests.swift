@@ -190,7 +190,7 @@ struct JournalLockTests {
             let (first, second) = (try open(path), try open(path))
             #expect(try first.acquireLockIfFree())
             let finding = Mutex<JournalLock.Finding?>(nil)
-            async let waiter: Void = onThread {
+            async let waiter: Void = blocking {
                 do {
                     let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
                     let found = try second.acquireLock(patience)

@@ -27,7 +27,7 @@ struct SlowReplacementTests {
                 }
                 if isFirst {
                     hasBegun.signal()
-                    _ = mayEnd.wait(timeout: .now() + 600)
+                    _ = mayEnd.wait(timeout: .now() + 60)
                 }
                 return nil
             })
@@ -39,7 +39,7 @@ struct SlowReplacementTests {
                 let result = Result { for _ in 0..<20 { try store.commit { $0["b"] = $0["b"] == text ? 0 : text } } }
                 sets.withLock { $0 = result }
             }
-            await onThread { _ = hasBegun.wait(timeout: .now() + 600) }
+            await blocking { _ = hasBegun.wait(timeout: .now() + 60) }
             // The replacement waits for the disk.
             let hasRead = Mutex(false)
             Thread.detachNewThread {

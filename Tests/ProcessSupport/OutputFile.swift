@@ -5,28 +5,30 @@ import Synchronization
 
 /// The output of a process, line by line.
 ///
-/// The output goes to an unlinked file, so that nothing is left behind. A pipe would not do: probes that are started at
-/// the same moment may inherit its write end, and then the pipe stays open after its process has ended.
-final class OutputFile: Sendable {
+/// The output goes to an unlinked file, so that nothing is left behind, and the process never waits for a reader.
+package final class OutputFile: Sendable {
     private struct State {
         var bytes: [UInt8] = []
         /// The number of bytes that `next()` has consumed.
         var position = 0
-        var isClosed = false
     }
 
-    let handle: FileHandle
+    let descriptor: CInt
     private let state = Mutex(State())
 
     init() throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("StoredSettings-\(UUID().uuidString)")
-        try Data().write(to: url)
-        handle = try FileHandle(forUpdating: url)
-        try FileManager.default.removeItem(at: url)
+        descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw ChildProcess.Failure("\(url.path) cannot be created: error \(errno)") }
+        unlink(url.path)
+    }
+
+    deinit {
+        close(descriptor)
     }
 
     /// The next complete line, without its terminator; `nil` if there is none yet.
-    func next() -> String? {
+    package func next() -> String? {
         state.withLock { state in
             readNewOutput(&state)
             return nextLine(&state)
@@ -36,7 +38,7 @@ final class OutputFile: Sendable {
     /// The complete lines that were printed by now, without their terminators.
     ///
     /// This ends although the process may print faster than lines are consumed.
-    func remaining() -> [String] {
+    package func remaining() -> [String] {
         state.withLock { state in
             readNewOutput(&state)
             var lines: [String] = []
@@ -53,30 +55,19 @@ final class OutputFile: Sendable {
     }
 
     /// The whole output so far.
-    var text: String {
+    package var text: String {
         state.withLock { state in
             readNewOutput(&state)
             return String(decoding: state.bytes, as: UTF8.self)
         }
     }
 
-    /// Reads the rest and closes the file after the process has ended.
-    func close() throws {
-        try state.withLock { state in
-            readNewOutput(&state)
-            guard !state.isClosed else { return }
-            state.isClosed = true
-            try handle.close()
-        }
-    }
-
     /// Reads new output without moving the offset at which the process writes.
     private func readNewOutput(_ state: inout State) {
-        guard !state.isClosed else { return }
         var status = stat()
-        guard fstat(handle.fileDescriptor, &status) == 0, status.st_size > state.bytes.count else { return }
+        guard fstat(descriptor, &status) == 0, status.st_size > state.bytes.count else { return }
         var chunk = [UInt8](repeating: 0, count: Int(status.st_size) - state.bytes.count)
-        let count = pread(handle.fileDescriptor, &chunk, chunk.count, off_t(state.bytes.count))
+        let count = pread(descriptor, &chunk, chunk.count, off_t(state.bytes.count))
         if count > 0 { state.bytes += chunk.prefix(count) }
     }
 }
