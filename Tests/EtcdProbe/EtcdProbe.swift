@@ -28,7 +28,7 @@ struct EtcdProbe {
             var configuration = EtcdStore.Configuration()
             configuration.replicaFile = words[2] == "-" ? nil : words[2]
             // A busy machine needs long for the child of a fork, which is not repeated.
-            configuration.timeout = .seconds(words[3] == "fork" ? 120 : 30)
+            configuration.timeout = .seconds(words[3] == "fork" ? 60 : 10)
             // The history explains unknown outcomes, so there is no need to wait long for them.
             if words[3] == "history" { configuration.settlingTime = .seconds(5) }
             if access("user", R_OK) == 0 {

@@ -12,22 +12,27 @@ import Testing
 struct LoadTests {
     @Test("no update is lost, no read is stale, no transaction is torn, and streams converge")
     func load() async throws {
-        try await expectSuccess(of: "load", "--seconds", "5")
+        try await expectSuccess(of: "load", "--seconds", "\(TestRun.count(quick: 1, exhaustive: 5))")
     }
 
     @Test("acknowledged sets survive kill -9 during a set, a checkpoint or the creation of the file")
     func kills() async throws {
-        try await expectSuccess(of: "kill", "--rounds", "40")
+        try await expectSuccess(of: "kill", "--rounds", "\(TestRun.count(quick: 8, exhaustive: 40))")
     }
 
     #if os(Linux)
+    /// Only the exhaustive tier executes a change in steps, which needs most of a minute.
     @Test("no change is lost or blocked for good when a process is stopped or killed at any instruction of a change")
     func steps() async throws {
-        try await expectSuccess(of: "steps", "--rounds", "20")
+        try await expectSuccess(of: "steps", "--rounds", "\(TestRun.count(quick: 12, exhaustive: 20))")
     }
     #endif
 
-    @Test("the sum is exact when four processes each add 1 to a new suite 5,000 times")
+    /// The quick tier has the same with fewer updates in ``NoLostUpdatesTests``.
+    @Test(
+        "the sum is exact when four processes each add 1 to a new suite 5,000 times",
+        .enabled(if: TestRun.isExhaustive, "only in the exhaustive tier")
+    )
     func increments() async throws {
         try await expectSuccess(of: "increments")
     }
@@ -37,7 +42,7 @@ struct LoadTests {
     {
         try await withTemporaryDirectory { directory in
             let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory]) { $1 }
-            let process = try ChildProcess([Surroundings.program("endurance")] + arguments, environment: environment)
+            let process = try ChildProcess([Surroundings.program("endurance")] + arguments + ["--seed", "\(TestRun.seed)"], environment: environment)
             await eventually("the program ends", of: process, sourceLocation: sourceLocation) { !process.isRunning }
             // On SIGTERM, the program ends its child processes and removes its files.
             process.signal(SIGTERM)

@@ -71,9 +71,9 @@ final class Steps {
         ledger.clear()
         for change in Stepper.Change.allCases {
             let count = rounds / Stepper.Change.allCases.count
-            let stepped = max(count / Self.roundsPerSteppedRound, 1)
-            let instructions = try stopStepped(change, stepped)
-            result.instructions[change.key] = instructions
+            let stepped = count / Self.roundsPerSteppedRound
+            let instructions = stepped == 0 ? 0 : try stopStepped(change, stepped)
+            if stepped > 0 { result.instructions[change.key] = instructions }
             for (number, instruction) in positions(stepped, of: instructions).enumerated() {
                 try showProgress("stepped kills", change, number, stepped)
                 let process = try start(change, isPausing: true)

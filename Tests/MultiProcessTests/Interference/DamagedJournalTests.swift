@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A journal that is damaged while processes use it")
 struct DamagedJournalTests {
-    @Test("all processes read the checkpointed values and every later set", arguments: JournalDamage.allCases)
+    @Test("all processes read the checkpointed values and every later set", arguments: JournalDamage.allCases.sampled(3))
     func checkpointed(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")
@@ -26,7 +26,7 @@ struct DamagedJournalTests {
 
     @Test(
         "the processes that read an acknowledged value keep it, although it is not checkpointed",
-        arguments: JournalDamage.allCases
+        arguments: JournalDamage.allCases.sampled(3)
     )
     func journaled(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
@@ -62,7 +62,7 @@ struct DamagedJournalTests {
 
     @Test(
         "a value that one process has carried over is not overwritten by the next process",
-        arguments: JournalDamage.allCases
+        arguments: JournalDamage.allCases.sampled(3)
     )
     func carriedOverOnce(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
@@ -87,7 +87,7 @@ struct DamagedJournalTests {
 
     @Test(
         "a value that one process has carried over, changed and checkpointed is not restored by another",
-        arguments: JournalDamage.allCases
+        arguments: JournalDamage.allCases.sampled(3)
     )
     func carriedOverAndCheckpointed(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in

@@ -9,14 +9,13 @@ import Testing
 
 @Suite("Promise 1: committed means kept")
 struct CommittedMeansKeptTests {
-    /// The delays are pseudorandom and the same in every run.
     private static let delays: [Duration] = {
-        var generator = SeededGenerator(seed: 0x5EED)
-        return (0..<50).map { _ in .microseconds(Int.random(in: 0...60_000, using: &generator)) }
+        var generator = TestRun.generator()
+        return (0..<TestRun.count(quick: 10, exhaustive: 50)).map { _ in .microseconds(Int.random(in: 0...60_000, using: &generator)) }
     }()
 
     @Test(
-        "after kill -9 at 50 random moments, every acknowledged value is stored, and other processes continue at once"
+        "after kill -9 at random moments, every acknowledged value is stored, and other processes continue at once"
     )
     func killed() async throws {
         try await withTemporaryDirectory { directory in
@@ -45,7 +44,7 @@ struct CommittedMeansKeptTests {
                 try setting.set(-1)
             }
             try await withProbe(at: place) { probe in
-                try await probe.expect("get round49", prints: "-1")
+                try await probe.expect("get round\(Self.delays.count - 1)", prints: "-1")
             }
         }
     }

@@ -8,70 +8,77 @@ import Testing
 @Suite("Promise 2: no lost updates", .serialized)
 struct NoLostUpdatesTests {
     @Test(
-        "all 8,000 keys are stored when four processes each set 2,000 keys of a new suite",
-        arguments: 1...10
+        "all keys are stored when four processes set many keys of a new suite",
+        arguments: 1...TestRun.count(quick: 2, exhaustive: 10)
     )
     func distinctKeys(round: Int) async throws {
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
+            let count = TestRun.count(quick: 300, exhaustive: 2_000)
             try await withProbes(4, at: place) { probes in
-                for (number, probe) in probes.enumerated() { try probe.send("fill process\(number) 2000") }
+                for (number, probe) in probes.enumerated() { try probe.send("fill process\(number) \(count)") }
                 for probe in probes { try await probe.expect() }
-                for probe in probes { try await probe.expect("keys", prints: "8000") }
+                for probe in probes { try await probe.expect("keys", prints: "\(4 * count)") }
             }
             try SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
-            #expect(stored.count == 8_000)
+            #expect(stored.count == 4 * count)
             for number in 0..<4 {
-                let lost = (0..<2_000).filter { (key: Int) in stored["process\(number)-\(key)"] as? Int != key }
+                let lost = (0..<count).filter { (key: Int) in stored["process\(number)-\(key)"] as? Int != key }
                 #expect(lost == [])
             }
         }
     }
 
-    @Test("the sum is 20,000 when four processes each add 1 5,000 times", arguments: 1...10)
+    @Test(
+        "the sum is exact when four processes each add 1 to a value of a new suite many times",
+        arguments: 1...TestRun.count(quick: 2, exhaustive: 10)
+    )
     func oneKey(round: Int) async throws {
+        let count = TestRun.count(quick: 800, exhaustive: 5_000)
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("round-\(round)", home: home)
             try await withProbes(4, at: place) { probes in
-                for probe in probes { try probe.send("increment total 5000") }
+                for probe in probes { try probe.send("increment total \(count)") }
                 for probe in probes { try await probe.expect() }
-                for probe in probes { try await probe.expect("get total", prints: "20000") }
+                for probe in probes { try await probe.expect("get total", prints: "\(4 * count)") }
             }
             let suite = SettingsSuite(fileAt: place.path)
-            #expect(Setting("total", default: 0, suite: suite).value == 20_000)
+            #expect(Setting("total", default: 0, suite: suite).value == 4 * count)
             try suite.checkpoint()
-            #expect(try document(at: place.path)["total"] as? Int == 20_000)
+            #expect(try document(at: place.path)["total"] as? Int == 4 * count)
         }
     }
 
     @Test("when two processes race to create the file, a third sees both keys of every transaction or neither")
     func transactions() async throws {
+        let count = TestRun.count(quick: 400, exhaustive: 2_000)
         try await withTemporaryDirectory { home in
             let place = Probe.Place.suite("raced", home: home)
             try await withProbes(3, at: place) { probes in
-                try probes[2].send("compare left right 4000")
-                for probe in probes.prefix(2) { try probe.send("raise left right 2000") }
+                try probes[2].send("compare left right \(2 * count)")
+                for probe in probes.prefix(2) { try probe.send("raise left right \(count)") }
                 for probe in probes.prefix(2) { try await probe.expect() }
                 try await probes[2].expect(prints: "whole")
             }
             try SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
-            #expect(stored["left"] as? Int == 4_000 && stored["right"] as? Int == 4_000)
+            #expect(stored["left"] as? Int == 2 * count && stored["right"] as? Int == 2 * count)
         }
     }
 
     @Test("the sum is exact when two processes update while two others only checkpoint")
     func checkpointing() async throws {
+        let count = TestRun.count(quick: 800, exhaustive: 5_000)
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             try await withProbes(4, at: place) { probes in
-                for probe in probes[..<2] { try probe.send("increment total 5000") }
-                for probe in probes[2...] { try probe.send("checkpointRepeatedly total 10000") }
+                for probe in probes[..<2] { try probe.send("increment total \(count)") }
+                for probe in probes[2...] { try probe.send("checkpointRepeatedly total \(2 * count)") }
                 for probe in probes { try await probe.expect() }
             }
             try SettingsSuite(fileAt: place.path).checkpoint()
-            #expect(try document(at: place.path)["total"] as? Int == 10_000)
+            #expect(try document(at: place.path)["total"] as? Int == 2 * count)
         }
     }
 }

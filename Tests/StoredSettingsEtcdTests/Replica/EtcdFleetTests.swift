@@ -17,14 +17,8 @@ struct EtcdFleetTests {
     ///
     /// The environment variable `STORED_SETTINGS_INCREMENTS` replaces it.
     private static var increments: Int {
-        ProcessInfo.processInfo.environment["STORED_SETTINGS_INCREMENTS"].flatMap(Int.init) ?? 40
-    }
-
-    /// The seed of the disturbances.
-    ///
-    /// The environment variable `STORED_SETTINGS_SEED` replaces it.
-    private static var seed: UInt64 {
-        ProcessInfo.processInfo.environment["STORED_SETTINGS_SEED"].flatMap(UInt64.init) ?? 1
+        ProcessInfo.processInfo.environment["STORED_SETTINGS_INCREMENTS"].flatMap(Int.init)
+            ?? TestRun.count(quick: 8, exhaustive: 40)
     }
 
     /// Tokens that expire while a process waits for a leader.
@@ -59,22 +53,22 @@ struct EtcdFleetTests {
                         return try Program("etcd-probe", arguments, in: directory)
                     }
                 try await blocking {
-                    var disturbance = Disturbance(cluster, proxies, seed: Self.seed)
+                    var disturbance = Disturbance(cluster, proxies, seed: TestRun.seed)
                     while programs.contains(where: \.isRunning) { try disturbance.next() }
                     try disturbance.end()
                     for program in programs {
                         let output = try program.finish()
-                        #expect(output.hasPrefix("own \(count) findings []"), "seed \(Self.seed): \(output)")
+                        #expect(output.hasPrefix("own \(count) findings []"), "\(output)")
                     }
                     #expect(disturbance.compactions > 0)
                 }
                 try await blocking { try observer.refresh() }
                 var expected: [String: StoredValue] = ["count": .integer(Int128(Self.clients * count))]
                 for client in 0..<Self.clients { expected["client/\(client)"] = .integer(Int128(count)) }
-                #expect(observer.contents() == expected, "seed \(Self.seed)")
+                #expect(observer.contents() == expected)
                 // The stream of a process without own commits has never gone backwards, and has reached the end.
                 let counts = recorder.commits.withLock { $0.compactMap { $0.values["count"] ?? nil } }.map(Self.number)
-                #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 }, "seed \(Self.seed)")
+                #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
                 #expect(counts.last == Self.clients * count)
                 observer.close()
             }

@@ -218,6 +218,8 @@ struct RenamedSettingTests {
         #expect(suite.snapshot() == ["limit": 42])
     }
 
+    private static let moves = TestRun.count(quick: 4_000, exhaustive: 20_000)
+
     /// A suite in which another thread moves a value between the keys of `n` while a body runs.
     ///
     /// Each transaction stores a new number under one of the two keys, and under `other`.
@@ -227,7 +229,7 @@ struct RenamedSettingTests {
         let suite = SettingsSuite.inMemory(["oldN": 1, "other": 1], reporter: reporter)
         let number = Setting("n", default: 0, suite: suite, traits: .renamed(from: "oldN"))
         let other = Setting("other", default: 0, suite: suite)
-        let (isOver, count) = (Flag(), 20_000)
+        let (isOver, count) = (Flag(), Self.moves)
         // Threads of their own: the loops would occupy the threads that tasks need.
         Thread.detachNewThread {
             defer { isOver.set() }
@@ -280,7 +282,7 @@ struct RenamedSettingTests {
                 for await (number, other) in suite.values(of: number, other) { pairs.append([number, other]) }
             }
         }
-        await eventually("the last values arrive") { pairs.all.last == [20_000, 20_000] }
+        await eventually("the last values arrive") { pairs.all.last == [Self.moves, Self.moves] }
         tasks.cancel()
         #expect(pairs.all.filter { $0[0] != $0[1] } == [])
     }
@@ -313,7 +315,7 @@ struct RenamedSettingTests {
             let new = suite.observe(number) { seen.withLock { $0.append(number.value) } }
             observation.withLock { $0 = new }
         }
-        #expect(seen.withLock { $0.last } == 20_000)
+        #expect(seen.withLock { $0.last } == Self.moves)
         observation.withLock { $0 }?.invalidate()
     }
 

@@ -291,7 +291,7 @@ struct SlowCheckpointTests {
                 path: path,
                 system: counter.system,
                 checkpointsInBackground: false,
-                lockPatience: ChildProcess.deadline
+                lockPatience: longestWait
             )
             try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")

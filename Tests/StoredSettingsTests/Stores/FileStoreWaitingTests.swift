@@ -62,7 +62,9 @@ struct FileStoreWaitingTests {
     func stuckCheckpoint() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let suite = suite(path)
+            let patience = Patience(withoutProgress: .milliseconds(20), withSlowHolder: .milliseconds(20))
+            let store = FileStore(path: FilePath(path), lockPatience: .milliseconds(20), writePatience: patience)
+            let suite = SettingsSuite(store: store, reporter: reporter)
             let lock = try HeldLock(path + ".lock")
             try suite.setStoredValue(1, forKey: "a")
             await blocking {

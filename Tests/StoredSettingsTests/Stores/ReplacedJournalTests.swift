@@ -16,7 +16,7 @@ struct ReplacedJournalTests {
         let last = Mutex([0, 0])
     }
 
-    private static let removals = 1_000
+    private static let removals = TestRun.count(quick: 200, exhaustive: 1_000)
 
     @Test("repeated removals of the journal lose no value and report no damage", .deadlockLimit)
     func removed() async throws {

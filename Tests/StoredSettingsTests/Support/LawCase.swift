@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -11,8 +12,8 @@ import Foundation
 
 /// A type with many samples, for laws that hold for all types.
 ///
-/// The samples are the same in every process. One process can store ``storedValues()``, and another process, or the
-/// same process after a round trip through a file, can check them with ``failures(reading:)``.
+/// The samples are the same in the whole run. ``failures(reading:)`` checks ``storedValues()``, also after a round trip through a
+/// file.
 struct LawCase: Sendable, CustomTestStringConvertible {
     let name: String
 
@@ -25,7 +26,9 @@ struct LawCase: Sendable, CustomTestStringConvertible {
     private let compare: @Sendable ([StoredValue]) -> [String]
     private let read: @Sendable (StoredValue) -> (any Error)?
 
-    init<Value: Sampled>(_ type: Value.Type, count: Int = 3_000, survivesJSON: Bool = true) {
+    /// - Parameter all: The number of random samples in the exhaustive tier.
+    init<Value: Sampled>(_ type: Value.Type, count all: Int = 3_000, survivesJSON: Bool = true) {
+        let count = TestRun.count(quick: min(all, 20 + all / 25), exhaustive: all)
         name = "\(type)"
         self.survivesJSON = survivesJSON
         write = { try Value.samples(count).map { try $0.storedValue() } }

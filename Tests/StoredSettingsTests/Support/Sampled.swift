@@ -18,7 +18,7 @@ extension Sampled where Self: Equatable {
 
 extension Sampled {
     static func samples(_ count: Int) -> [Self] {
-        var generator = SeededGenerator(seed: 0x5eed)
+        var generator = SeededGenerator(seed: TestRun.seed)
         return edges + (0..<count).map { _ in random(using: &generator) }
     }
 }

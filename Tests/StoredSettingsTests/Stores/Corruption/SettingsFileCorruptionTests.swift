@@ -9,13 +9,14 @@ import Testing
 @Suite("A corrupt settings file")
 struct SettingsFileCorruptionTests {
     @Test(
-        "100,000 corrupt files are read, or rejected with a position, and the values that were read round-trip",
+        "corrupt files are read, or rejected with a position, and the values that were read round-trip",
         arguments: 0..<8
     )
-    func reading(seed: UInt64) {
-        var mutator = FileMutator(seed: seed)
+    func reading(part: UInt64) {
+        var mutator = FileMutator(seed: TestRun.seed &* 1_000 &+ part)
         var readable = 0
-        for round in 0..<12_500 {
+        let rounds = TestRun.count(quick: 600, exhaustive: 12_500)
+        for round in 0..<rounds {
             let file = mutator.next()
             do throws(JSONSyntaxError) {
                 let entries = try JSONReader.readObject(file, .settingsFile)
@@ -27,24 +28,24 @@ struct SettingsFileCorruptionTests {
             }
         }
         // Both outcomes must be frequent enough to be tested.
-        #expect((625..<11_875).contains(readable))
+        #expect((rounds / 20..<rounds - rounds / 20).contains(readable))
     }
 
     @Test(
         "a store with a corrupt file returns its values or the last good copy, and never overwrites an unreadable file",
         arguments: 0..<4
     )
-    func reads(seed: UInt64) async throws {
+    func reads(part: UInt64) async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
-            var mutator = FileMutator(seed: 100 + seed)
-            for round in 0..<750 {
+            var mutator = FileMutator(seed: TestRun.seed &* 1_000 &+ 100 &+ part)
+            for round in 0..<TestRun.count(quick: 40, exhaustive: 750) {
                 // Reuse directory names, so that the paths stay short.
                 let path = "\(directory)/\(round % 25)/settings.json"
                 try FileManager.default.createDirectory(
                     atPath: "\(directory)/\(round % 25)",
                     withIntermediateDirectories: true
                 )
-                try checkReads(mutator.next(), at: path, isSetting: round % 3 == 0, "seed \(seed), round \(round)")
+                try checkReads(mutator.next(), at: path, isSetting: round % 3 == 0, "part \(part), round \(round)")
                 try FileManager.default.removeItem(atPath: "\(directory)/\(round % 25)")
             }
         }

@@ -20,7 +20,7 @@ final class CrashRecorder: Sendable {
     private struct State {
         var disk: SimulatedDisk
         let cases: [PowerLoss]
-        var generator = SeededGenerator(seed: 3)
+        var generator = TestRun.generator()
         var moments: [Moment] = []
         var player: ScriptPlayer?
         var context = ""

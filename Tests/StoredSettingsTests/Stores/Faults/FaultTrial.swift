@@ -47,6 +47,9 @@ final class FaultTrial {
     /// The call that failed; `nil` if there were fewer calls.
     var failedCall: NthCall.Call? { fault.failedCall }
 
+    /// How many calls there were that could have failed, up to the one that failed.
+    var calls: Int { fault.count }
+
     func run(_ script: Script) throws {
         var stepsLeft = Self.stepsAfterFailure
         for (index, step) in script.steps.enumerated() where index >= segment.steps.lowerBound && stepsLeft > 0 {

@@ -69,6 +69,7 @@ final class NthCall: Sendable {
     }
 
     private let failure: CallFailure
+    private let number: Int
     private let isPermanent: Bool
     private let thread = SystemCalls.currentThread()
     private let state: Mutex<State>
@@ -80,8 +81,7 @@ final class NthCall: Sendable {
     ///   - number: The number of the call, from 1; for a short write, the number of the write.
     ///   - isPermanent: Whether all later calls of all threads fail, too.
     init(_ failure: CallFailure, call number: Int, isPermanent: Bool = false) {
-        self.failure = failure
-        self.isPermanent = isPermanent
+        (self.failure, self.number, self.isPermanent) = (failure, number, isPermanent)
         state = Mutex(State(left: number))
     }
 
@@ -91,6 +91,9 @@ final class NthCall: Sendable {
             writeLimit: { [self] path, count in limit(path, count) }
         )
     }
+
+    /// How many calls there were of those that are counted, up to the one that failed.
+    var count: Int { state.withLock { number - $0.left } }
 
     /// The call that failed; `nil` if there were fewer calls.
     var failedCall: Call? { state.withLock(\.failedCall) }

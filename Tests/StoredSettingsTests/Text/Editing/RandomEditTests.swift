@@ -9,9 +9,9 @@ import Testing
 struct RandomEditTests {
     private static let path = FilePath("/settings.json")
 
-    @Test("10,000 random edits change only the members that were set, byte for byte", arguments: 0..<10)
+    @Test("random edits change only the members that were set, byte for byte", arguments: 0..<10)
     func edits(part: UInt64) throws {
-        for seed in part * 1_000..<(part + 1) * 1_000 { try check(seed) }
+        for seed in Array(part * 1_000..<(part + 1) * 1_000).sampled(60, salt: Int(part)) { try check(seed) }
     }
 
     private func check(_ seed: UInt64) throws {
@@ -66,7 +66,7 @@ struct RandomEditTests {
     )
     func canonicalFiles(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        for round in 0..<250 {
+        for round in 0..<TestRun.count(quick: 40, exhaustive: 250) {
             let old = random.entries(depth: 3)
             let new = random.changed(old, depth: 3)
             let text = try SettingsFileText(JSONWriter.text(of: old))

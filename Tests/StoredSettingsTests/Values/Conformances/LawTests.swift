@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 
 @testable import StoredSettings
@@ -34,7 +35,7 @@ struct LawTests {
 
     @Test("every stored value is either read or rejected with a SettingsError", arguments: LawCase.all)
     func foreignValues(_ law: LawCase) throws {
-        let errors = StoredValue.samples(300).compactMap { law.rejection(of: $0) }
+        let errors = StoredValue.samples(TestRun.count(quick: 60, exhaustive: 300)).compactMap { law.rejection(of: $0) }
         #expect(errors.allSatisfy { ($0 as? SettingsError)?.message.isEmpty == false })
         #expect(law.name == "StoredValue" || law.name == "Optional<StoredValue>" || !errors.isEmpty)
     }
