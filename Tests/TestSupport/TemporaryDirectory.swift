@@ -41,8 +41,15 @@ package func withTemporaryDirectory<Result>(
     }
 }
 
-/// Removes a directory in which a released store may still be writing.
+/// Removes a directory, once the stores that its test has released are closed.
+///
+/// A store whose work on another thread has not ended would notice that its files are missing, and write them anew.
 private func remove(_ url: URL) async throws {
+    var looks = 0
+    while looks < 100, hasOpenFiles(below: url.path) {
+        looks += 1
+        await pause()
+    }
     for _ in 0..<1_000 {
         do {
             return try FileManager.default.removeItem(at: url)
@@ -52,6 +59,21 @@ private func remove(_ url: URL) async throws {
         }
     }
     try FileManager.default.removeItem(at: url)
+}
+
+/// Whether this process has files in a directory open, as far as the system shows it.
+private func hasOpenFiles(below directory: String) -> Bool {
+    do {
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        return descriptors.contains { descriptor in
+            var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+            // The call writes into the array.
+            let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+            return count > 0 && target.prefix(count).starts(with: directory.utf8.map { CChar(bitPattern: $0) })
+        }
+    } catch {
+        return false
+    }
 }
 
 extension String {
