@@ -171,7 +171,9 @@ package final class EtcdCluster: Sendable {
                 guard let process = members.withLock({ $0[index].process }) else { break }
                 // A member whose port another etcd has taken ends, and that one answers.
                 let isHealthy = get("/health", of: index)?.contains("\"true\"") == true
-                guard process.isRunning else { throw Failure(description: "member \(index) has ended\(log(of: index))") }
+                guard process.isRunning else {
+                    throw Failure(description: "member \(index) has ended\(log(of: index))")
+                }
                 if isHealthy { break }
                 guard ContinuousClock.now < deadline else {
                     throw Failure(description: "member \(index) is not ready: \(process)\(log(of: index))")

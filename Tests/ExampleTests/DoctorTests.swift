@@ -321,7 +321,10 @@ struct DoctorTests {
 
     // MARK: - Repairs
 
-    @Test("--repair removes what is safe to remove, and prints it", arguments: cases.filter { $0.repair == "--repair" }.sampled(4))
+    @Test(
+        "--repair removes what is safe to remove, and prints it",
+        arguments: cases.filter { $0.repair == "--repair" }.sampled(4)
+    )
     func repairing(damage: Case) async throws {
         try await withSuite { home, file in
             try damage.damage(file)

@@ -42,7 +42,10 @@ struct LoadTests {
     {
         try await withTemporaryDirectory { directory in
             let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory]) { $1 }
-            let process = try ChildProcess([Surroundings.program("endurance")] + arguments + ["--seed", "\(TestRun.seed)"], environment: environment)
+            let process = try ChildProcess(
+                [Surroundings.program("endurance")] + arguments + ["--seed", "\(TestRun.seed)"],
+                environment: environment
+            )
             await eventually("the program ends", of: process, sourceLocation: sourceLocation) { !process.isRunning }
             // On SIGTERM, the program ends its child processes and removes its files.
             process.signal(SIGTERM)

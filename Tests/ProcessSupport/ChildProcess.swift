@@ -113,7 +113,7 @@ package final class ChildProcess: Sendable {
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     }
 
-    /// - Parameter descriptors: The descriptors of the standard streams; a negative one for none.
+    // The descriptors are those of the standard streams; a negative one stands for none.
     private static func start(_ words: [String], _ environment: [String], _ descriptors: [CInt]) throws -> pid_t {
         #if canImport(Darwin)
         var (actions, attributes): (posix_spawn_file_actions_t?, posix_spawnattr_t?)
@@ -268,7 +268,8 @@ extension ChildProcess: CustomStringConvertible {
     }
 
     private static func end(of text: String) -> String {
-        text.isEmpty ? "none" : text.split(separator: "\n").suffix(12).map { $0.suffix(500) }.joined(separator: "\n    ")
+        text.isEmpty
+            ? "none" : text.split(separator: "\n").suffix(12).map { $0.suffix(500) }.joined(separator: "\n    ")
     }
 
     /// The state of each thread, and the function of the kernel in which it waits, as far as the system shows them.
@@ -278,7 +279,9 @@ extension ChildProcess: CustomStringConvertible {
         // A thread that has ended meanwhile is left out, and so is what this user cannot read.
         let states = threads.prefix(16)
             .compactMap { thread -> String? in
-                guard let stat = try? String(contentsOfFile: "\(directory)/\(thread)/stat", encoding: .utf8) else { return nil }
+                guard let stat = try? String(contentsOfFile: "\(directory)/\(thread)/stat", encoding: .utf8) else {
+                    return nil
+                }
                 let letter = stat.split(separator: ")").last?.split(separator: " ").first ?? "?"
                 let function = (try? String(contentsOfFile: "\(directory)/\(thread)/wchan", encoding: .utf8)) ?? "?"
                 return "\(letter) in \(function)"

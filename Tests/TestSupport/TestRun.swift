@@ -10,7 +10,8 @@ package enum TestRun {
     private static let environment = ProcessInfo.processInfo.environment
 
     /// Whether this is the exhaustive tier.
-    package static let isExhaustive = environment["STORED_SETTINGS_EXHAUSTIVE"].map { !["", "0"].contains($0) } ?? false
+    package static let isExhaustive =
+        environment["STORED_SETTINGS_EXHAUSTIVE"].map { !["", "0"].contains($0) } ?? false
 
     /// The seed of the samples, which the environment variable `STORED_SETTINGS_SEED` repeats.
     package static let seed: UInt64 = {
@@ -26,7 +27,9 @@ package enum TestRun {
     package static func generator(_ file: StaticString = #fileID, _ line: UInt = #line) -> SeededGenerator {
         // FNV-1a, because the hash values of the standard library differ from process to process.
         let bytes = Array("\(file):\(line)".utf8)
-        return SeededGenerator(seed: bytes.reduce(0xCBF2_9CE4_8422_2325 ^ seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 })
+        return SeededGenerator(
+            seed: bytes.reduce(0xCBF2_9CE4_8422_2325 ^ seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        )
     }
 
     /// A number that depends on the tier.

@@ -83,7 +83,9 @@ final class TracedProcess {
     private func wait() throws -> State {
         while true {
             var status: CInt = 0
-            guard waitpid(process.identifier, &status, 0) == process.identifier else { throw Failure("waitpid failed: errno \(errno)") }
+            guard waitpid(process.identifier, &status, 0) == process.identifier else {
+                throw Failure("waitpid failed: errno \(errno)")
+            }
             // The encoding of wait(2): 0x7F in the low byte if the thread has stopped, and the signal in the next one.
             guard status & 0xFF == 0x7F else { throw Failure("the child process ended with status \(status)") }
             switch status >> 8 & 0xFF {

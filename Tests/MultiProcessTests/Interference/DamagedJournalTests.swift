@@ -7,7 +7,10 @@ import Testing
 
 @Suite("A journal that is damaged while processes use it")
 struct DamagedJournalTests {
-    @Test("all processes read the checkpointed values and every later set", arguments: JournalDamage.allCases.sampled(3))
+    @Test(
+        "all processes read the checkpointed values and every later set",
+        arguments: JournalDamage.allCases.sampled(3)
+    )
     func checkpointed(damage: JournalDamage) async throws {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/suite/settings.json")

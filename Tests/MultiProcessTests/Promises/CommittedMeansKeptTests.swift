@@ -11,7 +11,8 @@ import Testing
 struct CommittedMeansKeptTests {
     private static let delays: [Duration] = {
         var generator = TestRun.generator()
-        return (0..<TestRun.count(quick: 10, exhaustive: 50)).map { _ in .microseconds(Int.random(in: 0...60_000, using: &generator)) }
+        return (0..<TestRun.count(quick: 10, exhaustive: 50))
+            .map { _ in .microseconds(Int.random(in: 0...60_000, using: &generator)) }
     }()
 
     @Test(

@@ -140,7 +140,9 @@ final class Probe: Sendable {
     /// Closes the input, waits for the process to exit, and expects status 0.
     func finish(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         process.closeInput()
-        await eventually("the probe exits by itself", of: process, sourceLocation: sourceLocation) { !process.isRunning }
+        await eventually("the probe exits by itself", of: process, sourceLocation: sourceLocation) {
+            !process.isRunning
+        }
         #expect(process.end() == .exit(0), "\(process)", sourceLocation: sourceLocation)
     }
 

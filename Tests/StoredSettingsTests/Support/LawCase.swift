@@ -26,7 +26,7 @@ struct LawCase: Sendable, CustomTestStringConvertible {
     private let compare: @Sendable ([StoredValue]) -> [String]
     private let read: @Sendable (StoredValue) -> (any Error)?
 
-    /// - Parameter all: The number of random samples in the exhaustive tier.
+    // Of `all` random samples, the quick tier has a part.
     init<Value: Sampled>(_ type: Value.Type, count all: Int = 3_000, survivesJSON: Bool = true) {
         let count = TestRun.count(quick: min(all, 20 + all / 25), exhaustive: all)
         name = "\(type)"

@@ -57,7 +57,9 @@ struct JournalCorruptionTests {
     func records(share: Share) async throws {
         try await withTrial(of: share) { trial in
             let ends = trial.sample.ends
-            let bits = Array(stride(from: ends[0] * 8 + share.number, to: trial.sample.journal.count * 8, by: Share.count))
+            let bits = Array(
+                stride(from: ends[0] * 8 + share.number, to: trial.sample.journal.count * 8, by: Share.count)
+            )
             for bit in bits.sampled(Share.sample, salt: share.salt) {
                 let whole = ends.lastIndex { $0 <= bit / 8 } ?? 0
                 // Records of an earlier epoch may follow the last record.
@@ -84,7 +86,8 @@ struct JournalCorruptionTests {
                 .filter { share.checkpoints == 1 || JournalHeader.hasMeaning(word: $0 / 64) }
             // Half of the sample is for the words that have a meaning.
             let meaningful = bits.filter { JournalHeader.hasMeaning(word: $0 / 64) }
-            let sample = bits.sampled(Share.sample, salt: share.salt) + meaningful.sampled(Share.sample, salt: share.salt)
+            let sample =
+                bits.sampled(Share.sample, salt: share.salt) + meaningful.sampled(Share.sample, salt: share.salt)
             for bit in TestRun.isExhaustive ? bits : sample {
                 let word = bit / 64
                 let expectation: Expectation

@@ -25,7 +25,8 @@ struct FaultInjectionTests {
         let sample = calls.sampled(Self.sample, salt: salt)
         for (segment, number) in sample
         where violations.count < Self.maximumViolations {
-            let (found, hasFailed) = try await run(failure, call: number, of: segment, isPermanent: isPermanent) { trial in
+            let (found, hasFailed) = try await run(failure, call: number, of: segment, isPermanent: isPermanent) {
+                trial in
                 (trial.violations, trial.failedCall != nil)
             }
             violations += found

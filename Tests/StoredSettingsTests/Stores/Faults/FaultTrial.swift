@@ -129,7 +129,7 @@ final class FaultTrial {
 
     /// Checks the values that are read, immediately or, after a failed read, once the read is retried.
     private func checkReads() {
-        let deadline = ContinuousClock.now + .seconds(1)
+        let deadline = ContinuousClock.now + longestWait
         while !player.model.allows(player.suite.snapshot()), .now < deadline {}
         let found = player.suite.snapshot()
         expect(player.model.allows(found), "reads \(difference(found, [player.model.contents]))")

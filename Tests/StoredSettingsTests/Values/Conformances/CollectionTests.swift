@@ -94,26 +94,6 @@ struct CollectionTests {
         try check(UInt64.self)
     }
 
-    @Test("integer keys take at most 1.5 times as long as string keys")
-    func integerKeysAreFast() throws {
-        let numbers = Dictionary(uniqueKeysWithValues: (0..<5_000).map { ($0, $0) })
-        let strings = Dictionary(uniqueKeysWithValues: numbers.map { ("\($0)", $1) })
-        var best = (numbers: Duration.seconds(60), strings: Duration.seconds(60))
-        // The shortest of several rounds, with more rounds on a busy machine.
-        for _ in 0..<50 {
-            best.numbers = min(
-                best.numbers,
-                try ContinuousClock().measure { _ = try [Int: Int](storedValue: numbers.storedValue()) }
-            )
-            best.strings = min(
-                best.strings,
-                try ContinuousClock().measure { _ = try [String: Int](storedValue: strings.storedValue()) }
-            )
-            if best.numbers < best.strings * 1.5 { break }
-        }
-        #expect(best.numbers < best.strings * 1.5)
-    }
-
     @Test("an unreadable key is named with the most specific reason")
     func unreadableKey() {
         #expect(
