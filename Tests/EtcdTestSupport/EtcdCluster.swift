@@ -165,7 +165,7 @@ package final class EtcdCluster: Sendable {
 
     /// Waits until all running members answer with the agreement of a quorum.
     package func waitUntilReady() throws {
-        let deadline = ContinuousClock.now + ChildProcess.deadline
+        var deadline = Deadline(after: ChildProcess.deadline)
         for index in members.withLock({ $0.indices }) {
             while true {
                 guard let process = members.withLock({ $0[index].process }) else { break }
@@ -175,11 +175,10 @@ package final class EtcdCluster: Sendable {
                     throw Failure(description: "member \(index) has ended\(log(of: index))")
                 }
                 if isHealthy { break }
-                guard ContinuousClock.now < deadline else {
+                guard !deadline.hasPassed else {
                     throw Failure(description: "member \(index) is not ready: \(process)\(log(of: index))")
                 }
-                // The pace of the checks.
-                Thread.sleep(forTimeInterval: 0.02)
+                deadline.pauseOnThread()
             }
         }
     }

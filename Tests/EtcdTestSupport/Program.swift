@@ -25,16 +25,15 @@ package final class Program: Sendable {
 
     /// Waits until the program has printed a text.
     package func waitForOutput(_ expected: String) throws {
-        let deadline = ContinuousClock.now + ChildProcess.deadline
+        var deadline = Deadline(after: ChildProcess.deadline)
         while !text.contains(expected) {
             // In this order, so that the last output of a program that has ended is not missed.
             let isRunning = isRunning
             if text.contains(expected) { return }
-            guard isRunning, ContinuousClock.now < deadline else {
+            guard isRunning, !deadline.hasPassed else {
                 throw ChildProcess.Failure("it has not printed '\(expected)': \(process)")
             }
-            // The pace of the checks.
-            usleep(1_000)
+            deadline.pauseOnThread()
         }
     }
 

@@ -42,8 +42,8 @@ package final class ChildProcess: Sendable {
 
     /// The time after which a process that is expected to end, or to print something, is regarded as stuck.
     ///
-    /// It is no measure of speed: it only ends a test whose process is stuck.
-    package static let deadline = Duration.seconds(60)
+    /// It is no measure of speed: it only ends a test whose process is stuck. See ``Deadline``.
+    package static let deadline = Duration.seconds(50)
 
     package let identifier: pid_t
     /// The standard output; empty if it leads to a descriptor.
@@ -233,16 +233,15 @@ package final class ChildProcess: Sendable {
     /// - Throws: ``Failure`` with what is known about the process when it had to be killed.
     @discardableResult
     package func waitUntilEnd(within limit: Duration = deadline) throws -> Ending {
-        let end = ContinuousClock.now + limit
+        var deadline = Deadline(after: limit)
         while true {
             if let ending { return ending }
-            guard ContinuousClock.now < end else {
+            guard !deadline.hasPassed else {
                 let description = description
-                self.end()
+                end()
                 throw Failure("it did not end within \(limit) and was killed: \(description)")
             }
-            // The pace of the checks.
-            usleep(500)
+            deadline.pauseOnThread()
         }
     }
 }

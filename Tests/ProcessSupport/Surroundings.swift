@@ -2,6 +2,20 @@
 
 import Foundation
 
+#if compiler(>=6.3) && objectFormat(ELF)
+/// Opens standard streams that are closed, before anything else in the process opens a file, which would take their place.
+@section(".init_array") @used
+private let openStandardStreams: @convention(c) () -> Void = {
+    while true {
+        let descriptor = open("/dev/null", O_RDWR)
+        guard (0...2).contains(descriptor) else {
+            close(descriptor)
+            break
+        }
+    }
+}
+#endif
+
 /// What tests need from the process that they run in, whatever has started it.
 package enum Surroundings {
     /// More descriptors than the tests of one process have.
@@ -11,14 +25,6 @@ package enum Surroundings {
     package static func prepare() { prepared }
 
     private static let prepared: Void = {
-        // A standard stream that is closed would be replaced by the first file that is opened, and written to.
-        while true {
-            let descriptor = open("/dev/null", O_RDWR)
-            guard (0...2).contains(descriptor) else {
-                close(descriptor)
-                break
-            }
-        }
         // An ignored SIGCHLD would discard the exit codes of processes.
         _ = signal(SIGCHLD, SIG_DFL)
         // Writing to a process that has died fails; it must not end the tests.

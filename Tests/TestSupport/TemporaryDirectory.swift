@@ -45,20 +45,18 @@ package func withTemporaryDirectory<Result>(
 ///
 /// A store whose work on another thread has not ended would notice that its files are missing, and write them anew.
 private func remove(_ url: URL) async throws {
-    var looks = 0
-    while looks < 100, hasOpenFiles(below: url.path) {
-        looks += 1
-        await pause()
-    }
-    for _ in 0..<1_000 {
+    var deadline = Deadline(after: .milliseconds(200))
+    while hasOpenFiles(below: url.path), !deadline.hasPassed { await pause(&deadline) }
+    deadline = Deadline(after: .seconds(2))
+    while true {
         do {
             return try FileManager.default.removeItem(at: url)
         } catch {
+            guard !deadline.hasPassed else { throw error }
             // Files that are written during the removal are removed in the next attempt.
-            await pause()
+            await pause(&deadline)
         }
     }
-    try FileManager.default.removeItem(at: url)
 }
 
 /// Whether this process has files in a directory open, as far as the system shows it.

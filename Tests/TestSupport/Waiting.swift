@@ -53,22 +53,14 @@ extension Trait where Self == DeadlockLimit {
     }
 }
 
-/// The minimum number of checks of a condition, whatever the time.
-///
-/// The machine, or this process, may have been stopped for longer than the deadline. The task that fulfills the condition then
-/// needs time to run.
-private let leastLooks = 200
-
 /// Waits for a time, or until the task is canceled.
 ///
 /// - Returns: Whether the time has passed.
 private func hasPassed(_ limit: Duration) async -> Bool {
-    let deadline = ContinuousClock.now + limit
-    var looks = 0
+    var deadline = Deadline(after: limit)
     while !Task.isCancelled {
-        guard ContinuousClock.now < deadline || looks < leastLooks else { return true }
-        looks += 1
-        await pause()
+        guard !deadline.hasPassed else { return true }
+        await pause(&deadline)
     }
     return false
 }
@@ -88,16 +80,14 @@ package func eventually(
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async rethrows {
-    let deadline = ContinuousClock.now + limit
-    var looks = 0
+    var deadline = Deadline(after: limit)
     while try await !condition() {
-        looks += 1
-        guard ContinuousClock.now < deadline || looks < leastLooks else {
+        guard !deadline.hasPassed else {
             let seen = process.map { ": \($0)" } ?? ""
             Issue.record("not within \(limit): \(what)\(seen)", sourceLocation: sourceLocation)
             return
         }
-        await pause()
+        await pause(&deadline)
     }
 }
 
@@ -121,13 +111,15 @@ package func within<Result: Sendable>(
 }
 
 /// Pauses between two checks of a condition.
-func pause() async {
+func pause(_ deadline: inout Deadline) async {
+    let start = ContinuousClock.now
     do {
-        try await Task.sleep(for: .milliseconds(2))
+        try await Task.sleep(for: Deadline.pause)
     } catch {
         // Canceled: the caller checks the condition once more, and others run meanwhile.
         await Task.yield()
     }
+    deadline.count(pauseFrom: start)
 }
 
 /// Runs code on another thread, and waits for its end.

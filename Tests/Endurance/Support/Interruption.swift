@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// A request to end the run, which is fulfilled after cleanup.
@@ -23,12 +24,12 @@ enum Interruption {
 /// Waits until a condition holds or a time limit has passed.
 ///
 /// - Returns: Whether the condition held.
-func wait(_ limit: Duration = .seconds(60), until condition: () throws -> Bool) throws -> Bool {
-    let deadline = ContinuousClock.now + limit
+func wait(_ limit: Duration = ChildProcess.deadline, until condition: () throws -> Bool) throws -> Bool {
+    var deadline = Deadline(after: limit)
     while try !condition() {
         try Interruption.check()
-        guard ContinuousClock.now < deadline else { return false }
-        pause(.microseconds(200))
+        guard !deadline.hasPassed else { return false }
+        deadline.pauseOnThread()
     }
     return true
 }

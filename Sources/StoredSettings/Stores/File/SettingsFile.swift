@@ -148,7 +148,22 @@ package struct SettingsFile: Sendable {
         try system.checkWritable(directory)
     }
 
+    /// How often a link may be replaced while the file is opened.
+    private static let mostReplacements = 16
+
+    /// Opens the file that the path leads to.
+    ///
+    /// Several calls follow the path. When a link of it is replaced and its old target removed in between, they find nothing, although
+    /// the path leads to a file all the time.
     private func openFile() throws -> FileHandle? {
+        for _ in 0..<Self.mostReplacements {
+            if let handle = try openTarget() { return handle }
+            guard try status() != nil else { break }
+        }
+        return nil
+    }
+
+    private func openTarget() throws -> FileHandle? {
         let target = try SettingsPath.target(of: path, system)
         // A FIFO at the path must not block this process until there is a writer. A link that has just replaced the
         // file is not followed without a check.

@@ -65,6 +65,37 @@ struct RedirectedDirectoryTests {
         FileStore(path: path, system: system, checkpointsInBackground: false)
     }
 
+    @Test("a link that is replaced while the file is opened leads to its new file, also when the old one is removed")
+    func replacedWhileOpened() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            for version in 1...2 {
+                let folder = "\(directory)/version\(version)"
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+                try "\(folder)/settings.json".overwriteFile(with: #"{"n": \#(version)}"#)
+            }
+            try FileManager.default.createSymbolicLink(atPath: directory + "/data", withDestinationPath: "version1")
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "data/settings.json")
+            let isReplaced = Mutex(false)
+            let system = SystemCalls(fault: { call, name in
+                guard call == .open, name.hasSuffix("settings.json") else { return nil }
+                let isFirst = isReplaced.withLock { isReplaced in
+                    defer { isReplaced = true }
+                    return !isReplaced
+                }
+                guard isFirst else { return nil }
+                // Like Kubernetes, which then removes the old version.
+                symlink("version2", directory + "/new")
+                rename(directory + "/new", directory + "/data")
+                unlink(directory + "/version1/settings.json")
+                return nil
+            })
+            let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
+            #expect(store.contents() == ["n": 2])
+            #expect(isReplaced.withLock { $0 })
+        }
+    }
+
     @Test("a link of the user to a directory of root is not followed", arguments: ["", "/server"])
     func foreignLink(suffix: String) async throws {
         try await withTemporaryDirectory { directory in
