@@ -147,7 +147,7 @@ let package = Package(
         // A process of a fleet, which tests run beside others.
         .executableTarget(
             name: "etcd-probe",
-            dependencies: ["StoredSettings", "StoredSettingsEtcd"],
+            dependencies: ["StoredSettings", "StoredSettingsEtcd", "ProcessSupport"],
             path: "Tests/EtcdProbe"
         ),
 
@@ -156,13 +156,16 @@ let package = Package(
 
         // A client module, which only sees the public API.
         .target(name: "ClientModule", dependencies: ["StoredSettings"], path: "Tests/ClientModule"),
-        .testTarget(name: "ClientTests", dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting"]),
+        .testTarget(
+            name: "ClientTests",
+            dependencies: ["ClientModule", "StoredSettings", "StoredSettingsTesting", "ProcessSupport", "TestSupport"]
+        ),
 
         // Several processes on one file: they run the probe, and exchange the round-trip cases.
         .target(name: "RoundTripCases", dependencies: ["StoredSettings"], path: "Tests/RoundTripCases"),
         .executableTarget(
             name: "settings-probe",
-            dependencies: ["StoredSettings", "RoundTripCases"],
+            dependencies: ["StoredSettings", "ProcessSupport", "RoundTripCases"],
             path: "Tests/SettingsProbe"
         ),
         .testTarget(

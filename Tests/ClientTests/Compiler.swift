@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import Testing
 
 /// The compiler of the toolchain that runs the tests, with the flags of this package and the built module.
@@ -30,26 +31,19 @@ struct Compiler {
         try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: temporary) } }
 
-        let process = Process()
-        process.executableURL = executable
-        process.arguments =
+        let words =
             [
-                "-typecheck", "-parse-as-library", "-diagnostic-style", "llvm", "-swift-version", "6",
+                executable.path, "-typecheck", "-parse-as-library", "-diagnostic-style", "llvm", "-swift-version", "6",
                 "-module-name", "Snippets", "-module-cache-path", temporary.path, "-I", modules.path,
             ]
             + ["ExistentialAny", "MemberImportVisibility", "InternalImportsByDefault"]
             .flatMap { ["-enable-upcoming-feature", $0] } + ["-"]
-        process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporary.path]) { $1 }
-
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        try input.fileHandleForWriting.write(contentsOf: Data(source.utf8))
-        try input.fileHandleForWriting.close()
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        process.waitUntilExit()
+        let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporary.path]) { $1 }
+        let process = try ChildProcess(words, environment: environment, input: .pipe)
+        try process.write(source)
+        process.closeInput()
+        try process.waitUntilEnd()
+        let text = process.output.text + process.errors.text
         return Self.diagnostics(in: text)
     }
 

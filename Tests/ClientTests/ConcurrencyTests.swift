@@ -2,9 +2,10 @@
 
 import ClientModule
 import StoredSettings
+import TestSupport
 import Testing
 
-@Suite("Settings in a client's tasks")
+@Suite("Settings in a client's tasks", .deadlockLimit)
 struct ConcurrencyTests {
     @Test("each task has its own standard suite", arguments: 0..<8)
     func standardSuites(_ index: Int) async throws {

@@ -50,7 +50,7 @@ struct Increments {
         ledger[.run, 0].value = 1
         var failures: [String] = []
         // Waits until the last update has returned, not until the last process has ended.
-        _ = try wait(ChildProcess.deadline) {
+        _ = try wait(Deadline.longest) {
             processes.indices.allSatisfy { ledger[.process, $0].value == 2 || !processes[$0].isRunning }
         }
         var result = Result()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettings
 import StoredSettingsEtcd
 
@@ -28,7 +29,7 @@ struct EtcdProbe {
             var configuration = EtcdStore.Configuration()
             configuration.replicaFile = words[2] == "-" ? nil : words[2]
             // A busy machine needs long for the child of a fork, which is not repeated.
-            configuration.timeout = .seconds(words[3] == "fork" ? 60 : 10)
+            configuration.timeout = .seconds(words[3] == "fork" ? 30 : 10)
             // The history explains unknown outcomes, so there is no need to wait long for them.
             if words[3] == "history" { configuration.settlingTime = .seconds(5) }
             if access("user", R_OK) == 0 {
@@ -91,7 +92,7 @@ private struct Child {
         // Swift hides `fork`, because most functions are unsafe in a child that does not call `exec`.
         typealias Fork = @convention(c) () -> pid_t
         guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else { exit(3) }
-        try waitUntilOthersSleep()
+        try Surroundings.waitUntilOtherThreadsSleep()
         // The symbol is the C library's function, which has this signature.
         let child = unsafeBitCast(symbol, to: Fork.self)()
         if child == 0 {
@@ -107,31 +108,6 @@ private struct Child {
         waitpid(child, &status, 0)
         try inherited.refresh()
         print("parent \(Increments.number(inherited.value(forKey: key))) child \(status)")
-    }
-
-    /// Waits until all other threads of this process sleep.
-    ///
-    /// A thread that runs may hold a lock of Swift's runtime, for example while it looks up a conformance. The child would have a
-    /// copy of the lock, and no thread that releases it.
-    private func waitUntilOthersSleep() throws {
-        let end = Date(timeIntervalSinceNow: Double(Self.limit) / 4)
-        while try othersRun() {
-            guard Date() < end else { throw POSIXError(.ETIMEDOUT) }
-            // The pace of the checks, whose deadline is above.
-            usleep(500)
-        }
-    }
-
-    private func othersRun() throws -> Bool {
-        let tasks = "/proc/self/task"
-        for task in try FileManager.default.contentsOfDirectory(atPath: tasks) where Int32(task) != getpid() {
-            // A thread that has ended since has no file.
-            guard let stat = FileManager.default.contents(atPath: "\(tasks)/\(task)/stat") else { continue }
-            // The state follows the name of the thread, which is in parentheses.
-            let state = String(decoding: stat, as: UTF8.self).split(separator: ")").last?.first { $0 != " " }
-            if state != "S" { return true }
-        }
-        return false
     }
 
     private func use(_ key: String, _ number: Int) -> Bool {

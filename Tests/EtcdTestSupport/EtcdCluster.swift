@@ -59,7 +59,7 @@ package final class EtcdCluster: Sendable {
     package init(members count: Int = 1, options: [String] = []) throws {
         // In memory, because etcd gives up when other tests keep the disk busy. Each member allocates 64 MB for its log.
         let parent = URL(fileURLWithPath: temporaryDirectory(inMemory: true, leastSpace: 8 << 30))
-        directory = parent.appendingPathComponent("etcd-\(UUID().uuidString.prefix(8))")
+        directory = parent.appendingPathComponent("StoredSettings-etcd-\(UUID().uuidString.prefix(8))")
         self.options = options
         let ports = try Self.freePorts(2 * count)
         members = Mutex((0..<count).map { Member(clientPort: ports[2 * $0], peerPort: ports[2 * $0 + 1]) })
@@ -69,8 +69,17 @@ package final class EtcdCluster: Sendable {
             for index in 0..<count { try start(index) }
             try waitUntilReady()
         } catch {
-            try stop()
+            stopAfterFailure()
             throw error
+        }
+    }
+
+    /// Stops after a failure, which is more important than one of stopping.
+    package func stopAfterFailure() {
+        do {
+            try stop()
+        } catch {
+            print("a cluster of etcd cannot be stopped: \(error)")
         }
     }
 
@@ -165,7 +174,7 @@ package final class EtcdCluster: Sendable {
 
     /// Waits until all running members answer with the agreement of a quorum.
     package func waitUntilReady() throws {
-        var deadline = Deadline(after: ChildProcess.deadline)
+        var deadline = Deadline(after: Deadline.longest)
         for index in members.withLock({ $0.indices }) {
             while true {
                 guard let process = members.withLock({ $0[index].process }) else { break }
@@ -256,7 +265,7 @@ package final class EtcdCluster: Sendable {
         // `etcdctl` gives up after 5 s by default, and etcd executes the command all the same. A member of a busy machine needs longer.
         let words =
             ["/usr/bin/env", "ETCDCTL_API=3", program, "--endpoints", "http://127.0.0.1:\(port(index))"]
-            + ["--dial-timeout", "60s", "--command-timeout", "60s"] + (user.map { ["--user", $0] } ?? []) + arguments
+            + ["--dial-timeout", "30s", "--command-timeout", "30s"] + (user.map { ["--user", $0] } ?? []) + arguments
         let process = try ChildProcess(words, in: directory.path)
         guard try process.waitUntilEnd() == .exit(0) else { throw Failure(description: "\(process)") }
         return process.output.text
@@ -342,7 +351,7 @@ package func withEtcd<Result>(
             try await blocking { try cluster.stop() }
             return result
         } catch {
-            try await blocking { try cluster.stop() }
+            await blocking { cluster.stopAfterFailure() }
             throw error
         }
     }

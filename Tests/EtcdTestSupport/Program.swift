@@ -25,7 +25,7 @@ package final class Program: Sendable {
 
     /// Waits until the program has printed a text.
     package func waitForOutput(_ expected: String) throws {
-        var deadline = Deadline(after: ChildProcess.deadline)
+        var deadline = Deadline(after: Deadline.longest)
         while !text.contains(expected) {
             // In this order, so that the last output of a program that has ended is not missed.
             let isRunning = isRunning

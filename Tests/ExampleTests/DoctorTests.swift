@@ -149,7 +149,9 @@ struct DoctorTests {
         guard !damage.needsRoot || geteuid() == 0 else { return }
         try await withSuite { home, file in
             if damage.isPending {
-                try await withoutCheckpoints(of: file) { try await leaveInJournal("set more 1", file, home: home) }
+                try await withoutCheckpoints(of: file) {
+                    try await leaveInJournal("set more \(secretPort)", file, home: home)
+                }
             }
             try damage.damage(file)
             let before = try snapshot(of: home + "/acme")

@@ -63,6 +63,7 @@ final class ExampleProgram {
         await eventually("the program ends", of: process, sourceLocation: sourceLocation) { !process.isRunning }
         switch process.end() {
         case .exit(let code), .signal(let code): return code
+        case .unknown: return -1
         }
     }
 

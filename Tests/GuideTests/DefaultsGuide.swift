@@ -5,6 +5,7 @@ import Observation
 import StoredSettings
 import StoredSettingsFoundation
 import Synchronization
+import TestSupport
 import Testing
 
 // The code of Documentation/ComingFromDefaults.md, between the markers; `SnippetTests` compares them.
@@ -101,7 +102,7 @@ struct AnyCodable: Codable, Sendable {
 struct Flags: OptionSet, StoredValueConvertible { let rawValue: Int }
 // end
 
-@Suite("Coming from Defaults")
+@Suite("Coming from Defaults", .deadlockLimit)
 struct DefaultsGuide {
     private let suite = SettingsSuite.inMemory()
 

@@ -4,6 +4,7 @@ import Foundation
 import StoredSettings
 import StoredSettingsFoundation
 import Synchronization
+import TestSupport
 import Testing
 
 // The code of Documentation/ComingFromFoil.md, between the markers; `SnippetTests` compares them.
@@ -60,7 +61,7 @@ private struct AppSettings: Sendable {
     @DefaultStorage(key: "share") var share = Percentage(0.5)
 }
 
-@Suite("Coming from Foil")
+@Suite("Coming from Foil", .deadlockLimit)
 struct FoilGuide {
     private let suite = SettingsSuite.inMemory()
     private let settings: AppSettings

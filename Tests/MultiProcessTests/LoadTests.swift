@@ -46,7 +46,10 @@ struct LoadTests {
                 [Surroundings.program("endurance")] + arguments + ["--seed", "\(TestRun.seed)"],
                 environment: environment
             )
-            await eventually("the program ends", of: process, sourceLocation: sourceLocation) { !process.isRunning }
+            let limit = TestRun.isExhaustive ? noTimeout : longestWait
+            await eventually("the program ends", within: limit, of: process, sourceLocation: sourceLocation) {
+                !process.isRunning
+            }
             // On SIGTERM, the program ends its child processes and removes its files.
             process.signal(SIGTERM)
             #expect(try process.waitUntilEnd() == .exit(0), "\(process)", sourceLocation: sourceLocation)

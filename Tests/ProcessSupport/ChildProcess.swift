@@ -6,7 +6,7 @@ import Synchronization
 /// A process that a test has started.
 ///
 /// It begins like one that a login shell starts, whatever the surroundings of the tests: no signal is ignored or blocked, and the
-/// descriptors 0, 1 and 2 are open, and no other ones. It is not a `Process` of Foundation, which may notice the end of a process
+/// descriptors 0, 1 and 2 are open, and no others. It is not a `Process` of Foundation, which may notice the end of a process
 /// much later, and reads beyond its list of descriptors when there are more than 1,300.
 package final class ChildProcess: Sendable {
     /// The standard input of a process.
@@ -22,6 +22,8 @@ package final class ChildProcess: Sendable {
     package enum Ending: Hashable, Sendable {
         case exit(CInt)
         case signal(CInt)
+        /// Other code has waited for the process.
+        case unknown
     }
 
     package struct Failure: Error, CustomStringConvertible {
@@ -39,11 +41,6 @@ package final class ChildProcess: Sendable {
         /// The last text that was written to the process.
         var request = ""
     }
-
-    /// The time after which a process that is expected to end, or to print something, is regarded as stuck.
-    ///
-    /// It is no measure of speed: it only ends a test whose process is stuck. See ``Deadline``.
-    package static let deadline = Duration.seconds(50)
 
     package let identifier: pid_t
     /// The standard output; empty if it leads to a descriptor.
@@ -117,7 +114,7 @@ package final class ChildProcess: Sendable {
     private static func start(_ words: [String], _ environment: [String], _ descriptors: [CInt]) throws -> pid_t {
         #if canImport(Darwin)
         var (actions, attributes): (posix_spawn_file_actions_t?, posix_spawnattr_t?)
-        var flags = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_CLOEXEC_DEFAULT)
+        let flags = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_CLOEXEC_DEFAULT)
         #else
         var (actions, attributes) = (posix_spawn_file_actions_t(), posix_spawnattr_t())
         let flags = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)
@@ -201,9 +198,13 @@ package final class ChildProcess: Sendable {
         var status: CInt = 0
         // The encoding of wait(2): 0x7F in the low byte if it is a traced process that has stopped; the signal in the low seven
         // bits, otherwise the exit code in the next byte.
-        guard waitpid(identifier, &status, WNOHANG) == identifier, status & 0xFF != 0x7F else { return nil }
-        let signal = status & 0x7F
-        state.ending = signal == 0 ? .exit((status >> 8) & 0xFF) : .signal(signal)
+        switch waitpid(identifier, &status, WNOHANG) {
+        case identifier where status & 0xFF != 0x7F:
+            let signal = status & 0x7F
+            state.ending = signal == 0 ? .exit((status >> 8) & 0xFF) : .signal(signal)
+        case -1 where errno == ECHILD: state.ending = .unknown
+        default: break
+        }
         return state.ending
     }
 
@@ -232,7 +233,7 @@ package final class ChildProcess: Sendable {
     /// - Returns: How it has ended.
     /// - Throws: ``Failure`` with what is known about the process when it had to be killed.
     @discardableResult
-    package func waitUntilEnd(within limit: Duration = deadline) throws -> Ending {
+    package func waitUntilEnd(within limit: Duration = Deadline.longest) throws -> Ending {
         var deadline = Deadline(after: limit)
         while true {
             if let ending { return ending }
@@ -257,6 +258,7 @@ extension ChildProcess: CustomStringConvertible {
             case nil: "runs\(whereabouts)"
             case .exit(let code): "has ended with code \(code)"
             case .signal(let number): "was ended by signal \(number)"
+            case .unknown: "has ended"
             }
         return """
             process \(identifier) \(state): \(words.joined(separator: " "))

@@ -2,20 +2,6 @@
 
 import Foundation
 
-#if compiler(>=6.3) && objectFormat(ELF)
-/// Opens standard streams that are closed, before anything else in the process opens a file, which would take their place.
-@section(".init_array") @used
-private let openStandardStreams: @convention(c) () -> Void = {
-    while true {
-        let descriptor = open("/dev/null", O_RDWR)
-        guard (0...2).contains(descriptor) else {
-            close(descriptor)
-            break
-        }
-    }
-}
-#endif
-
 /// What tests need from the process that they run in, whatever has started it.
 package enum Surroundings {
     /// More descriptors than the tests of one process have.
@@ -24,12 +10,48 @@ package enum Surroundings {
     /// Makes the process fit for tests; only the first call does anything.
     package static func prepare() { prepared }
 
-    private static let prepared: Void = {
+    fileprivate static let prepared: Void = {
+        // The next file that is opened would take the place of a standard stream that is closed, and would be written to.
+        while true {
+            let descriptor = open("/dev/null", O_RDWR)
+            guard (0...2).contains(descriptor) else {
+                close(descriptor)
+                break
+            }
+        }
         // An ignored SIGCHLD would discard the exit codes of processes.
         _ = signal(SIGCHLD, SIG_DFL)
         // Writing to a process that has died fails; it must not end the tests.
         _ = signal(SIGPIPE, SIG_IGN)
     }()
+
+    #if os(Linux)
+    /// Waits until all other threads of this process sleep, before a fork.
+    ///
+    /// A thread that runs may hold a lock of Swift's runtime, for example while it looks up a conformance. The child would have a
+    /// copy of the lock, and no thread that releases it.
+    ///
+    /// - Throws: `ChildProcess.Failure` if they do not sleep at one time before the deadline.
+    package static func waitUntilOtherThreadsSleep() throws {
+        var deadline = Deadline(after: Deadline.longest)
+        while try otherThreadsRun() {
+            guard !deadline.hasPassed else { throw ChildProcess.Failure("the other threads do not sleep") }
+            deadline.pauseOnThread()
+        }
+    }
+
+    private static func otherThreadsRun() throws -> Bool {
+        let tasks = "/proc/self/task"
+        for task in try FileManager.default.contentsOfDirectory(atPath: tasks) where Int32(task) != getpid() {
+            // A thread that has ended since has no file.
+            guard let stat = FileManager.default.contents(atPath: "\(tasks)/\(task)/stat") else { continue }
+            // The state follows the name of the thread, which is in parentheses.
+            let state = String(decoding: stat, as: UTF8.self).split(separator: ")").last?.first { $0 != " " }
+            if state != "S" { return true }
+        }
+        return false
+    }
+    #endif
 
     /// The path of a program of the package, which is beside the program that runs the tests.
     package static func program(_ name: String) throws -> String {
@@ -46,3 +68,9 @@ package enum Surroundings {
         throw ChildProcess.Failure("there is no program '\(name)' beside the tests")
     }
 }
+
+#if compiler(>=6.3) && objectFormat(ELF)
+/// Prepares the process before anything in it opens a file or starts a process.
+@section(".init_array") @used
+private let start: @convention(c) () -> Void = { Surroundings.prepared }
+#endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettings
 import Synchronization
 
@@ -72,11 +73,10 @@ extension Command {
                 }
             }
         }
-        let deadline = Date() + 60
+        var deadline = Deadline(after: Deadline.longest)
         while successes.count.load(ordering: .relaxed) < 2 || !FileManager.default.fileExists(atPath: suite.name) {
-            guard Date() < deadline else { _exit(1) }
-            // The pace of the checks.
-            usleep(1_000)
+            guard !deadline.hasPassed else { _exit(1) }
+            deadline.pauseOnThread()
         }
         _exit(0)
     }
@@ -118,6 +118,9 @@ extension Command {
         guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else {
             throw SystemFailure(description: "there is no fork function")
         }
+        #if os(Linux)
+        try Surroundings.waitUntilOtherThreadsSleep()
+        #endif
         // The symbol is the C library's function, which has this signature.
         let child = unsafeBitCast(symbol, to: Fork.self)()
         guard child >= 0 else { throw SystemFailure(description: "fork failed") }

@@ -25,7 +25,7 @@ private final class InterruptedDefaults: UserDefaults {
 }
 
 extension UserDefaultsTests {
-    @Suite("Rare contents and moments of UserDefaults")
+    @Suite("Rare contents and moments of UserDefaults", .deadlockLimit)
     struct RareMoments {
         private let reporter = RecordingReporter()
 
@@ -76,7 +76,7 @@ extension UserDefaultsTests {
                             found.withLock { $0 = contents }
                             isDone.signal()
                         }
-                        #expect(isDone.wait(timeout: .now() + 20) == .success)
+                        #expect(isDone.waitUntilSignaled())
                     }
                 }
                 try suite.transaction { settings in
@@ -93,7 +93,7 @@ extension UserDefaultsTests {
     }
 }
 
-@Suite("Old forms that are rare")
+@Suite("Old forms that are rare", .deadlockLimit)
 struct RareFormsTests {
     @Test("a property list whose object reaches into the trailer is malformed")
     func beyondTheEnd() throws {

@@ -3,6 +3,7 @@
 import Foundation
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 @testable import StoredSettingsFoundation
@@ -24,7 +25,7 @@ extension UserDefaultsTests {
 
         private static func contract(
             except exceptions: Set<Clause>,
-            timeout: Duration = .seconds(10),
+            timeout: Duration = noTimeout / 4,
             _ newDomain: @escaping @Sendable () -> TestDomain
         ) -> SettingsStoreContract {
             SettingsStoreContract(

@@ -15,7 +15,7 @@ struct AsyncWriteTests {
 
     /// Runs a body with a suite whose journal's lock is held as by another process.
     private func withHeldLock(
-        patience: Duration = longestWait,
+        patience: Duration = noTimeout,
         _ body: (_ suite: SettingsSuite, _ setting: Setting<Int>, _ lock: HeldJournalLock) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
@@ -143,12 +143,12 @@ struct AsyncWriteTests {
                 return nil
             }
             // On a busy machine, this test may be late to release the lock.
-            let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+            let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
             let store = FileStore(
                 path: FilePath(path),
                 system: system,
                 checkpointsInBackground: false,
-                lockPatience: longestWait,
+                lockPatience: noTimeout,
                 writePatience: patience
             )
             let suite = SettingsSuite(store: store, reporter: reporter)

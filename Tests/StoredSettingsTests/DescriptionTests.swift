@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Descriptions")
+@Suite("Descriptions", .deadlockLimit)
 struct DescriptionTests {
     private struct Settings {
         @DefaultStorage(key: "password") var password = "hunter2"

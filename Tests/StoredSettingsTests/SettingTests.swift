@@ -2,9 +2,10 @@
 
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
-@Suite("Setting")
+@Suite("Setting", .deadlockLimit)
 struct SettingTests {
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite

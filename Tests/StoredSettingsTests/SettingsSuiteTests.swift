@@ -12,7 +12,7 @@ extension SettingKeys {
     fileprivate static let note = SettingKey<Int?>("note")
 }
 
-@Suite("SettingsSuite")
+@Suite("SettingsSuite", .deadlockLimit)
 struct SettingsSuiteTests {
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite
@@ -169,7 +169,7 @@ struct SettingsSuiteTests {
                         }
                         hasSet.signal()
                     }
-                    _ = hasSet.wait(timeout: .now() + 60)
+                    hasSet.waitUntilSignaled()
                 }
             } catch {
                 Issue.record(error)

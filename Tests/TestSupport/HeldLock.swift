@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 
 /// A file lock that is held like that of another process, until it is released.
 package final class HeldLock: Sendable {
@@ -8,12 +9,18 @@ package final class HeldLock: Sendable {
 
     /// Takes the lock on a file, and creates the file if necessary.
     ///
+    /// Waits for a checkpoint of a process that has the lock at the moment.
+    ///
     /// - Parameter path: The file's path.
-    /// - Throws: An error if the lock is held already.
+    /// - Throws: An error if the lock is held for long.
     package init(_ path: String) throws {
         descriptor = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw CocoaError(.fileLocking, userInfo: [NSFilePathErrorKey: path])
+        var deadline = Deadline(after: longestWait)
+        while descriptor < 0 || flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            guard descriptor >= 0, !deadline.hasPassed else {
+                throw CocoaError(.fileLocking, userInfo: [NSFilePathErrorKey: path])
+            }
+            deadline.pauseOnThread()
         }
     }
 

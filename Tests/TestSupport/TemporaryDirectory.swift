@@ -6,11 +6,12 @@ import ProcessSupport
 /// Finds the directory for temporary files.
 ///
 /// - Parameters:
-///   - isInMemory: Whether it is in memory, if the system has such a directory.
+///   - isInMemory: Whether it is in memory, if the system has such a directory. The variable `STORED_SETTINGS_TEST_MEMORY`
+///     names another one than `/dev/shm`.
 ///   - leastSpace: The space that a directory in memory must have, in bytes.
 /// - Returns: The path of the directory.
 package func temporaryDirectory(inMemory isInMemory: Bool, leastSpace: UInt64 = 0) -> String {
-    let memory = "/dev/shm"
+    let memory = ProcessInfo.processInfo.environment["STORED_SETTINGS_TEST_MEMORY"] ?? "/dev/shm"
     var status = statvfs()
     guard isInMemory, FileManager.default.isWritableFile(atPath: memory), statvfs(memory, &status) == 0,
         UInt64(status.f_bavail) * UInt64(status.f_frsize) >= leastSpace
@@ -46,7 +47,7 @@ package func withTemporaryDirectory<Result>(
 /// A store whose work on another thread has not ended would notice that its files are missing, and write them anew.
 private func remove(_ url: URL) async throws {
     var deadline = Deadline(after: .milliseconds(200))
-    while hasOpenFiles(below: url.path), !deadline.hasPassed { await pause(&deadline) }
+    while hasOpenFiles(below: url.resolvingSymlinksInPath().path), !deadline.hasPassed { await pause(&deadline) }
     deadline = Deadline(after: .seconds(2))
     while true {
         do {

@@ -15,8 +15,11 @@ package enum TestRun {
 
     /// The seed of the samples, which the environment variable `STORED_SETTINGS_SEED` repeats.
     package static let seed: UInt64 = {
-        let given = environment["STORED_SETTINGS_SEED"].flatMap { UInt64($0) }
-        let seed = given ?? UInt64.random(in: 1...999_999)
+        let given = environment["STORED_SETTINGS_SEED"]
+        let seed = given.map { UInt64($0) ?? 0 } ?? UInt64.random(in: 1...999_999)
+        guard (1...UInt64(UInt32.max)).contains(seed) else {
+            preconditionFailure("STORED_SETTINGS_SEED is not a number from 1 to \(UInt32.max)")
+        }
         print("The seed of this run is \(seed): STORED_SETTINGS_SEED=\(seed) repeats its samples.")
         return seed
     }()

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
+package import Dispatch
 import Foundation
 package import ProcessSupport
 import Synchronization
 package import Testing
 
 /// The time after which a test gives up waiting.
-///
-/// It is no measure of speed: it only ends a test that is stuck.
-package let longestWait = ChildProcess.deadline
+package let longestWait = Deadline.longest
 
-/// Ends a test that is stuck, and says so.
+/// A timeout for calls of the library that a test ends itself, so that no test reaches it however busy the machine is.
+package let noTimeout = Duration.seconds(600)
+
+/// Reports and cancels a test that is stuck.
 ///
 /// Unlike the time limit of Swift Testing, it does not count the time in which the test waits for a permit.
 package struct DeadlockLimit: TestTrait, SuiteTrait, TestScoping {
@@ -37,7 +38,15 @@ package struct DeadlockLimit: TestTrait, SuiteTrait, TestScoping {
                     group.addTask { await !hasPassed(Self.limit) }
                     let hasEnded = try await group.next() ?? true
                     group.cancelAll()
-                    if !hasEnded { Issue.record("the test has not ended within \(Self.limit), and is canceled") }
+                    guard !hasEnded else { return }
+                    Issue.record("the test has not ended within \(Self.limit), and is canceled")
+                    // The group waits for the test, which may block a thread for ever.
+                    let abort = Task.detached {
+                        guard await hasPassed(longestWait) else { return }
+                        fatalError("'\(test.name)' was canceled and does not end: the run is given up")
+                    }
+                    try await group.waitForAll()
+                    abort.cancel()
                 }
             }
         }
@@ -46,11 +55,7 @@ package struct DeadlockLimit: TestTrait, SuiteTrait, TestScoping {
 
 extension Trait where Self == DeadlockLimit {
     /// Ends a test that waits for itself.
-    package static var deadlockLimit: Self {
-        // Traits are made before the first test runs and opens a file.
-        Surroundings.prepare()
-        return DeadlockLimit()
-    }
+    package static var deadlockLimit: Self { DeadlockLimit() }
 }
 
 /// Waits for a time, or until the task is canceled.
@@ -120,6 +125,21 @@ func pause(_ deadline: inout Deadline) async {
         await Task.yield()
     }
     deadline.count(pauseFrom: start)
+}
+
+extension DispatchSemaphore {
+    /// Waits on the calling thread.
+    ///
+    /// - Returns: Whether the semaphore was signaled before the deadline.
+    @discardableResult
+    package func waitUntilSignaled() -> Bool {
+        var deadline = Deadline(after: longestWait)
+        while wait(timeout: .now()) == .timedOut {
+            guard !deadline.hasPassed else { return false }
+            deadline.pauseOnThread()
+        }
+        return true
+    }
 }
 
 /// Runs code on another thread, and waits for its end.

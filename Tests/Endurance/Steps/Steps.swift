@@ -7,7 +7,7 @@ import StoredSettings
 /// Stops and kills a process during its changes, while this process makes changes as well.
 ///
 /// Every acknowledged change has to be stored, and none may be stored twice. A stopped process may delay the changes of
-/// others until it continues, but a killed one may not.
+/// others until it continues. A killed one may not: a change that waits for it fails after five seconds.
 ///
 /// There are two ways to find a moment. A process that is executed in steps is stopped at instructions that are evenly
 /// distributed over a change. That is slow, so all that a change does at most every few milliseconds is due. A process that

@@ -24,7 +24,7 @@ enum Interruption {
 /// Waits until a condition holds or a time limit has passed.
 ///
 /// - Returns: Whether the condition held.
-func wait(_ limit: Duration = ChildProcess.deadline, until condition: () throws -> Bool) throws -> Bool {
+func wait(_ limit: Duration = Deadline.longest, until condition: () throws -> Bool) throws -> Bool {
     var deadline = Deadline(after: limit)
     while try !condition() {
         try Interruption.check()

@@ -5,7 +5,7 @@ import StoredSettings
 import TestSupport
 import Testing
 
-@Suite("One file by different paths")
+@Suite("One file by different paths", .deadlockLimit)
 struct PathTests {
     @Test("processes that use links, dots and relative paths to one file share it: reads are coherent and sums exact")
     func processes() async throws {

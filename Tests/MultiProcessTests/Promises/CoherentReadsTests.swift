@@ -39,7 +39,7 @@ struct CoherentReadsTests {
                 // It sets without a pause until this test ends.
                 try probes[0].send("count n")
                 var (acknowledged, seen, checkpoints) = (0, 0, 0)
-                while acknowledged < 20_000 {
+                while acknowledged < 20_000, probes[0].isRunning {
                     if let last = probes[0].remainingLines().last { acknowledged = try #require(Int(last)) }
                     let value = here.value
                     #expect(value >= acknowledged && value >= seen)
@@ -50,6 +50,7 @@ struct CoherentReadsTests {
                     }
                     await Task.yield()
                 }
+                #expect(acknowledged >= 20_000)
             }
         }
     }

@@ -76,7 +76,6 @@ final class Probe: Sendable {
             line = process.output.next()
             return line != nil || isGone
         }
-        if line == nil, process.isRunning { process.end() }
         let answer = try #require(line, "\(process)", sourceLocation: sourceLocation)
             .split(separator: "\t", maxSplits: 1, omittingEmptySubsequences: false)
         lastError.withLock { $0 = answer.count > 1 ? String(answer[1]) : "" }
@@ -145,6 +144,8 @@ final class Probe: Sendable {
         }
         #expect(process.end() == .exit(0), "\(process)", sourceLocation: sourceLocation)
     }
+
+    var isRunning: Bool { process.isRunning }
 
     /// The process ID.
     var identifier: pid_t { process.identifier }

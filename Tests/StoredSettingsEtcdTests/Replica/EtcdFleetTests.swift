@@ -18,7 +18,7 @@ struct EtcdFleetTests {
     /// The environment variable `STORED_SETTINGS_INCREMENTS` replaces it.
     private static var increments: Int {
         ProcessInfo.processInfo.environment["STORED_SETTINGS_INCREMENTS"].flatMap(Int.init)
-            ?? TestRun.count(quick: 8, exhaustive: 40)
+            ?? TestRun.count(quick: 16, exhaustive: 40)
     }
 
     /// Tokens that expire while a process waits for a leader.
@@ -54,14 +54,14 @@ struct EtcdFleetTests {
                     }
                 try await blocking {
                     var disturbance = Disturbance(cluster, proxies, seed: TestRun.seed)
-                    while programs.contains(where: \.isRunning) || disturbance.compactions == 0 {
-                        try disturbance.next()
-                    }
+                    while programs.contains(where: \.isRunning) { try disturbance.next() }
                     try disturbance.end()
                     for program in programs {
                         let output = try program.finish()
                         #expect(output.hasPrefix("own \(count) findings []"), "\(output)")
                     }
+                    // The quick tier may end before the first one.
+                    #expect(disturbance.compactions > 0 || !TestRun.isExhaustive)
                 }
                 try await blocking { try observer.refresh() }
                 var expected: [String: StoredValue] = ["count": .integer(Int128(Self.clients * count))]
@@ -120,7 +120,7 @@ struct Disturbance {
             }
         }
         switch step % 60 {
-        case 5, 30, 50: compact()
+        case 2, 30, 50: compact()
         case 20:
             dead = cluster.leader
             if let dead { cluster.kill(dead) }

@@ -100,7 +100,7 @@ struct EtcdQueueTests {
                 }
                 #expect(second.contents() == [:])
                 await eventually("the loss is reported") {
-                    observer.errors.withLock { $0.map(\.code) } == [.pendingWriteDropped]
+                    observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
                 }
                 second.close()
             }
@@ -145,7 +145,7 @@ struct EtcdQueueTests {
             }
             #expect(store.contents() == ["a": 2])
             await eventually("the loss is reported") {
-                observer.errors.withLock { $0.map(\.code) } == [.pendingWriteDropped]
+                observer.errors.withLock { $0.map(\.code) }.contains(.pendingWriteDropped)
             }
             store.close()
         }

@@ -17,10 +17,11 @@ extension EtcdStore {
         change: (inout Configuration) -> Void = { _ in }
     ) throws {
         var configuration = Configuration()
-        configuration.timeout = longestWait
-        configuration.requestTimeout = longestWait
-        configuration.settlingTime = longestWait
-        configuration.firstReadTimeout = longestWait
+        configuration.timeout = noTimeout
+        configuration.requestTimeout = noTimeout
+        configuration.settlingTime = noTimeout
+        configuration.firstReadTimeout = noTimeout
+        configuration.senderPatience = noTimeout
         change(&configuration)
         self.init(try SocketTransport(urls), prefix: prefix, configuration: configuration)
     }
@@ -42,7 +43,7 @@ struct EtcdStoreContractTests {
         let prefixes = Prefixes()
         let contract = SettingsStoreContract(
             named: "EtcdStore",
-            timeout: longestWait / 4,
+            timeout: noTimeout / 4,
             makeStore: { try EtcdStore(urls: urls, prefix: prefixes.next()) },
             reopen: { _ in try EtcdStore(urls: urls, prefix: prefixes.last()) },
             except: Self.impossible

@@ -47,10 +47,13 @@ struct EtcdStoreOutcomeTests {
 
     @Test("A commit that never arrives is sent again")
     func lostRequest() async throws {
-        let (store, proxy, _) = try await Self.proxied()
+        let (store, proxy, prefix) = try await Self.proxied()
         defer { proxy.stop() }
+        try await blocking { try store.commit { $0["count"] = 0 } }
+        // Otherwise, the request for the watch could be the one that is cut off.
+        try await etcdClient(try await SharedEtcd.cluster.urls).put("\(prefix)k/w", "1")
+        await eventually("the watch has begun") { store.value(forKey: "w") == 1 }
         try await blocking {
-            try store.commit { $0["count"] = 0 }
             for number in 0..<10 {
                 var runs = 0
                 try store.commit { transaction in
@@ -215,6 +218,8 @@ struct EtcdStoreOutcomeTests {
                     configuration.credentials = files
                     configuration.timeout = .seconds(5)
                 }
+                other.watch()
+                await eventually("the refusal is known") { other.problem?.code == .serverRefused }
                 let error = await blocking {
                     #expect(throws: SettingsError.self) { try other.commit { $0["a"] = 1 } }
                 }

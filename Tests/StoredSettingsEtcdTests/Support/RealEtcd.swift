@@ -41,7 +41,7 @@ enum SharedEtcd {
 /// Creates a client whose requests time out only when a test hangs.
 func etcdClient(
     _ urls: [String],
-    timeout: Duration = longestWait,
+    timeout: Duration = noTimeout,
     credentials: (@Sendable () async throws -> EtcdCredentials)? = nil,
     change: (inout EtcdClient.Configuration) -> Void = { _ in }
 ) throws -> EtcdClient {

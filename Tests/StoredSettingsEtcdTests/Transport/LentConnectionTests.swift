@@ -20,7 +20,7 @@ struct LentConnectionTests {
     static func send(
         _ transport: SocketTransport,
         _ body: String = "{}",
-        timeout: Duration = longestWait
+        timeout: Duration = noTimeout
     ) async throws -> EtcdResponse {
         let request = SocketTransportTests.request(body, timeout: timeout)
         switch transport.sendBlocking(request) {

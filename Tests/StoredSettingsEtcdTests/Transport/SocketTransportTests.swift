@@ -29,14 +29,14 @@ struct SocketTransportTests {
         return configuration
     }()
 
-    static func transport(_ urls: [String], connectTimeout: Duration = longestWait) throws -> SocketTransport {
+    static func transport(_ urls: [String], connectTimeout: Duration = noTimeout) throws -> SocketTransport {
         var configuration = configuration
         configuration.connectTimeout = connectTimeout
         return try SocketTransport(urls, configuration: configuration)
     }
 
     /// A request that waits for as long as a test may take.
-    static func request(_ body: String = "{}", isIdempotent: Bool = false, timeout: Duration = longestWait)
+    static func request(_ body: String = "{}", isIdempotent: Bool = false, timeout: Duration = noTimeout)
         -> EtcdRequest
     {
         EtcdRequest(path: "/test", body: Array(body.utf8), isIdempotent: isIdempotent, timeout: timeout)

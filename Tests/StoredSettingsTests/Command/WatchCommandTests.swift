@@ -5,7 +5,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("watch")
+@Suite("watch", .deadlockLimit)
 struct WatchCommandTests {
     @Test("watch prints each change of the chosen settings, one line each, until it is canceled")
     func watching() async throws {
@@ -58,7 +58,7 @@ struct WatchCommandTests {
         #expect(await task.value == .init(code: 0, output: "port=8080\n", errors: ""))
     }
 
-    @Test("watch prints the changes of layers, except those that a stored value hides", .deadlockLimit)
+    @Test("watch prints the changes of layers, except those that a stored value hides")
     func layers() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/base.json"

@@ -9,7 +9,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Changes while values are used instead of stored ones that do not meet a requirement")
+@Suite("Changes while values are used instead of stored ones that do not meet a requirement", .deadlockLimit)
 struct HeldChangesTests {
     private let reporter = RecordingReporter()
     private static let unmet = #"{"least": 30, "most": 3}"#

@@ -9,7 +9,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Requirements on edited files, and on changes of other programs")
+@Suite("Requirements on edited files, and on changes of other programs", .deadlockLimit)
 struct HeldValuesTests {
     private let reporter = RecordingReporter()
 

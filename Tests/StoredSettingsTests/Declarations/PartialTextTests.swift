@@ -194,7 +194,7 @@ struct AnySettingAsyncTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             // On a busy machine, a test may hold the lock for longer than a process should.
-            let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+            let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
             let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let setting = SettingsCatalog(Setting("pace", default: Pace(), suite: suite))[0]

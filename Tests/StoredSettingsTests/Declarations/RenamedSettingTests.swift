@@ -9,7 +9,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A renamed setting")
+@Suite("A renamed setting", .deadlockLimit)
 struct RenamedSettingTests {
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 @testable import StoredSettings
 
-@Suite("SettingsCatalog")
+@Suite("SettingsCatalog", .deadlockLimit)
 struct SettingsCatalogTests {
     enum Level: String, CaseIterable, StoredValueConvertible { case debug, info }
     enum Mode: Int, CaseIterable, StoredValueConvertible { case slow, fast }

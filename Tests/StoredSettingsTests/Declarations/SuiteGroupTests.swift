@@ -12,7 +12,7 @@ extension SettingKeys {
     fileprivate static let odd = SettingKey("odd", default: 1, validate: { $0 % 2 == 1 })
 }
 
-@Suite("A group of a suite")
+@Suite("A group of a suite", .deadlockLimit)
 struct SuiteGroupTests {
     struct Database: Sendable {
         @DefaultStorage(key: "host", help: "Host name.", traits: .renamed(from: "hostname")) var host = "localhost"

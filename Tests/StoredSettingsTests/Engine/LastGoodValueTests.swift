@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("The last good value of a key")
+@Suite("The last good value of a key", .deadlockLimit)
 struct LastGoodValueTests {
     private let reporter = RecordingReporter()
 

@@ -9,7 +9,7 @@ import Testing
 @testable import StoredSettings
 
 /// Uses two stores for one file, like two processes; the commits of the first store can be made to fail.
-@Suite("Pending writes and newer commits")
+@Suite("Pending writes and newer commits", .deadlockLimit)
 struct PendingWriteOrderTests {
     private let reporter = RecordingReporter()
     private let faults = Faults()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Pending writes")
+@Suite("Pending writes", .deadlockLimit)
 struct PendingWritesTests {
     private let reporter = RecordingReporter()
     private let store = FailingStore(["port": 2])
@@ -103,7 +103,7 @@ struct PendingWritesTests {
                 }
                 done.signal()
             }
-            #expect(done.wait(timeout: .now() + 30) == .success)
+            #expect(done.waitUntilSignaled())
         }
         try suite.transaction { _ in
             port.value = 9

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A suite without a usable directory")
+@Suite("A suite without a usable directory", .deadlockLimit)
 struct UnavailableStoreTests {
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite

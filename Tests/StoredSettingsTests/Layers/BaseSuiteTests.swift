@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("A suite as the base of another one")
+@Suite("A suite as the base of another one", .deadlockLimit)
 struct BaseSuiteTests {
     private let reporter = RecordingReporter()
 
@@ -38,7 +38,7 @@ struct BaseSuiteTests {
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("streams and observers receive its changes once, and none that a stored value hides", .deadlockLimit)
+    @Test("streams and observers receive its changes once, and none that a stored value hides")
     func streams() async throws {
         let fleet = SettingsSuite.inMemory(["port": 1])
         let port = Setting("port", default: 0, suite: suite(over: fleet))
@@ -82,7 +82,7 @@ struct BaseSuiteTests {
         #expect(port.change(next, after: last) == nil)
     }
 
-    @Test("a change by another process reaches streams and reads", .deadlockLimit)
+    @Test("a change by another process reaches streams and reads")
     func otherProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/fleet.json"
@@ -191,7 +191,7 @@ struct BaseSuiteTests {
         await eventually("the suite is gone") { fleet.engine.subscriberCount == 0 }
     }
 
-    @Test("many threads that read first all see the values", .deadlockLimit)
+    @Test("many threads that read first all see the values")
     func firstReads() async throws {
         for _ in 0..<50 {
             let fleet = SettingsSuite.inMemory(["port": 1])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Reads while the store and a layer change")
+@Suite("Reads while the store and a layer change", .deadlockLimit)
 struct ConsistentReadTests {
     @Test("a read returns no value of a base that a stored value hid at that time")
     func reads() throws {
@@ -34,7 +34,7 @@ struct ConsistentReadTests {
         #expect(!level.setting.explain().isRestartPending)
     }
 
-    @Test("a stream begins with no such value, and receives none", .deadlockLimit)
+    @Test("a stream begins with no such value, and receives none")
     func values() async throws {
         let level = try LayeredLevel(1, unusable: 99)
         try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
@@ -51,7 +51,7 @@ struct ConsistentReadTests {
         #expect(await values.next() == 8)
     }
 
-    @Test("a stream of changes and an observer receive none", .deadlockLimit)
+    @Test("a stream of changes and an observer receive none")
     func changes() async throws {
         let level = try LayeredLevel(1, unusable: 99)
         #expect(level.setting.value == 1)
@@ -70,7 +70,7 @@ struct ConsistentReadTests {
         observation.invalidate()
     }
 
-    @Test("a stream of several settings has no such value, and repeats none", .deadlockLimit)
+    @Test("a stream of several settings has no such value, and repeats none")
     func tuples() async throws {
         let level = try LayeredLevel(1, unusable: 99)
         let other = Setting("other", default: 0, suite: level.suite)

@@ -2,6 +2,7 @@
 
 import Foundation
 import Observation
+import ProcessSupport
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -318,8 +319,8 @@ struct LayerChangeTests {
                 } catch {
                     Issue.record(error)
                 }
-                let deadline = ContinuousClock.now + longestWait
-                while number.value == 0, ContinuousClock.now < deadline { sched_yield() }
+                var deadline = Deadline(after: longestWait)
+                while number.value == 0, !deadline.hasPassed { deadline.pauseOnThread() }
                 values.withLock { $0.append(name.value) }
             }
             #expect(values.withLock(\.self) == ["first", "second"])

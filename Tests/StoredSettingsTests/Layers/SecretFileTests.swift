@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Secret files")
+@Suite("Secret files", .deadlockLimit)
 struct SecretFileTests {
     private let reporter = RecordingReporter()
 
@@ -168,7 +168,7 @@ struct SecretFileTests {
         }
     }
 
-    @Test("the description of a change contains no value while one of them is from a secret file", .deadlockLimit)
+    @Test("the description of a change contains no value while one of them is from a secret file")
     func changes() async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/host".writeLayer("hunter2")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Streams")
+@Suite("Streams", .deadlockLimit)
 struct StreamTests {
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Values of several settings")
+@Suite("Values of several settings", .deadlockLimit)
 struct SuiteValuesTests {
     private let reporter = RecordingReporter()
     private let suite: SettingsSuite

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Changes without propagation")
+@Suite("Changes without propagation", .deadlockLimit)
 struct WithoutPropagationTests {
     private final class Log: Sendable {
         private let changes = Mutex<[SettingChange<Int>]>([])

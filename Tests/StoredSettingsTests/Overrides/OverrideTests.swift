@@ -6,7 +6,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Overridden settings")
+@Suite("Overridden settings", .deadlockLimit)
 struct OverrideTests {
     private let reporter = RecordingReporter()
 

@@ -31,7 +31,7 @@ extension SettingKeys {
 
 private let record = "storedSettings.migrations"
 
-@Suite("Parity: migrations")
+@Suite("Parity: migrations", .deadlockLimit)
 struct MigratingParityTests {
     private let suite = SettingsSuite.inMemory(["log_level": "debug", "startedAt": 100, "unknown": [1]])
 

@@ -14,7 +14,7 @@ extension SettingKeys {
 /// The rows about observing.
 ///
 /// Row 32, publishers, is in SettingPublisherTests.swift because it requires Combine.
-@Suite("Parity: observing")
+@Suite("Parity: observing", .deadlockLimit)
 struct ObservingParityTests {
     private final class Log<Element: Sendable>: Sendable {
         private let elements = Mutex<[Element]>([])

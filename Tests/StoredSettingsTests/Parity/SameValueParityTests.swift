@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Parity: equal values")
+@Suite("Parity: equal values", .deadlockLimit)
 struct SameValueParityTests {
     @Test("Row 13: an equal value writes nothing and notifies no observer")
     func equalValues() async throws {

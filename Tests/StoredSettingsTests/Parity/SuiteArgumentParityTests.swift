@@ -3,6 +3,7 @@
 import StoredSettings
 import StoredSettingsTesting
 import Synchronization
+import TestSupport
 import Testing
 
 extension SettingKeys {
@@ -33,7 +34,7 @@ private struct OtherSuiteSettings: Sendable {
     }
 }
 
-@Suite("Parity: a suite for each key")
+@Suite("Parity: a suite for each key", .deadlockLimit)
 struct SuiteArgumentParityTests {
     private let standard = SettingsSuite.inMemory()
     private let reporter = RecordingReporter()

@@ -11,7 +11,7 @@ extension SettingKeys {
     fileprivate static let note = SettingKey<String?>("note")
 }
 
-@Suite("Parity: suites")
+@Suite("Parity: suites", .deadlockLimit)
 struct SuitesParityTests {
     private let suite = SettingsSuite.inMemory(["low": 2, "high": 20, "note": "text", "other": true])
 

@@ -160,7 +160,7 @@ struct CheckpointReadsTests {
                 guard call == .read, other == path, isSlow.withLock(\.self) else { return nil }
                 isSlow.withLock { $0 = false }
                 hasBegun.signal()
-                _ = mayEnd.wait(timeout: .now() + 60)
+                mayEnd.waitUntilSignaled()
                 return nil
             })
             let reader = FileStore(path: path, system: system, checkpointsInBackground: false)
@@ -170,7 +170,7 @@ struct CheckpointReadsTests {
             try path.replaceFile(with: #"{"n": 1, "edited": true}"#)
             isSlow.withLock { $0 = true }
             async let look: Void = blocking { reader.look() }
-            await blocking { _ = hasBegun.wait(timeout: .now() + 60) }
+            _ = await blocking { hasBegun.waitUntilSignaled() }
             // Run on a separate thread, so that a store that holds its lock fails the test instead of blocking it.
             let values = Mutex<[StoredValue?]>([])
             async let reads: Void = blocking {

@@ -208,7 +208,7 @@ struct SlowCheckpointTests {
                 }
                 if isSlow {
                     hasBegun.signal()
-                    _ = mayEnd.wait(timeout: .now() + 60)
+                    mayEnd.waitUntilSignaled()
                 }
                 return nil
             })
@@ -225,7 +225,7 @@ struct SlowCheckpointTests {
             try holder.write { $0["a"] = 1 }
             try waiter.write { $0["b"] = 2 }
             async let first: Void = blocking { #expect(throws: Never.self) { try holder.checkpoint() } }
-            await blocking { _ = hasBegun.wait(timeout: .now() + 60) }
+            _ = await blocking { hasBegun.waitUntilSignaled() }
             if isReplaced {
                 let inode = try (path + ".journal").inode
                 for value in (0..<60).reversed() { try waiter.write { $0["b"] = .integer(Int128(value) + 2) } }
@@ -261,7 +261,7 @@ struct SlowCheckpointTests {
             let before = counter.count(.lock)
             await blocking { store.close() }
             // Two seconds are about 1,000 attempts, fewer on a busy machine, and two minutes 60,000.
-            #expect((50..<10_000).contains(counter.count(.lock) - before))
+            #expect((20..<10_000).contains(counter.count(.lock) - before))
             lock.release()
         }
     }
@@ -291,7 +291,7 @@ struct SlowCheckpointTests {
                 path: path,
                 system: counter.system,
                 checkpointsInBackground: false,
-                lockPatience: longestWait
+                lockPatience: noTimeout
             )
             try store.write { $0["a"] = 1 }
             let first = try HeldLock(path + ".lock")

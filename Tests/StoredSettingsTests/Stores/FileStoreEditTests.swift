@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("FileStore and edits of its file")
+@Suite("FileStore and edits of its file", .deadlockLimit)
 struct FileStoreEditTests {
     private let reporter = RecordingReporter()
 
@@ -279,7 +279,7 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("a FIFO that takes the place of the file makes no process wait", .deadlockLimit)
+    @Test("a FIFO that takes the place of the file makes no process wait")
     func fifo() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"

@@ -8,7 +8,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("FileStore")
+@Suite("FileStore", .deadlockLimit)
 struct FileStoreTests {
     private let reporter = RecordingReporter()
 
@@ -125,7 +125,7 @@ struct FileStoreTests {
         }
     }
 
-    @Test("finishing a suite makes concurrent sets fail with an error", .deadlockLimit)
+    @Test("finishing a suite makes concurrent sets fail with an error")
     func finishingWhileSetting() async throws {
         try await withTemporaryDirectory { directory in
             for round in 0..<10 {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import StoredSettings
 
-@Suite("Finishing a suite")
+@Suite("Finishing a suite", .deadlockLimit)
 struct FinishingTests {
     @Test("a process that has only read does not report that it cannot write the file when it finishes")
     func reader() async throws {
@@ -27,7 +27,7 @@ struct FinishingTests {
 
     @Test("a last checkpoint that waits for another thread that closes the suite reports nothing")
     func closedMeanwhile() async throws {
-        try await withTemporaryDirectory { directory in
+        try await withTemporaryDirectory(inMemory: true) { directory in
             let (path, reporter) = ("\(directory)/settings.json", RecordingReporter())
             let hook = Mutex<(@Sendable () -> Void)?>(nil)
             let isWaiting = Atomic(false)
@@ -54,7 +54,7 @@ struct FinishingTests {
                 }
             }
             store.close()
-            end.wait()
+            #expect(end.waitUntilSignaled())
             let hasWaited = isWaiting.load(ordering: .relaxed)
             #expect(hasWaited)
             #expect(reporter.errors.map(\.description) == [])

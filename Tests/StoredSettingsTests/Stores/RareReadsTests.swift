@@ -27,7 +27,7 @@ struct RareReadsTests {
                 }
                 guard isNow else { return nil }
                 hasBegun.withLock { $0 = true }
-                _ = mayEnd.wait(timeout: .now() + 60)
+                mayEnd.waitUntilSignaled()
                 return nil
             })
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)

@@ -24,6 +24,7 @@ struct SettingsStoreContractTests {
         try await withTemporaryDirectory { directory in
             let contract = Contract(
                 named: "FileStore",
+                timeout: noTimeout / 4,
                 makeStore: { FileStore(path: "\(directory)/\(UUID().uuidString)/settings.json") },
                 reopen: { FileStore(path: $0.file.path) }
             )
@@ -33,7 +34,7 @@ struct SettingsStoreContractTests {
         }
     }
 
-    private static func faulty(_ fault: FaultyStore.Fault?, timeout: Duration = .seconds(10)) -> Contract {
+    private static func faulty(_ fault: FaultyStore.Fault?, timeout: Duration = noTimeout / 4) -> Contract {
         Contract(
             named: "FaultyStore",
             timeout: timeout,
@@ -51,7 +52,7 @@ struct SettingsStoreContractTests {
         for clause in Contract.Clause.all {
             let isExpected = fault.clauses.contains(clause)
             let isTimeout = fault.isTimeout && isExpected
-            let contract = Self.faulty(fault, timeout: isTimeout ? .milliseconds(50) : .seconds(10))
+            let contract = Self.faulty(fault, timeout: isTimeout ? .milliseconds(50) : noTimeout / 4)
             for _ in 0..<(fault.isRace && isExpected ? 20 : 1) where !violated.contains(clause) {
                 if await !contract.violations(of: clause).isEmpty { violated.insert(clause) }
             }

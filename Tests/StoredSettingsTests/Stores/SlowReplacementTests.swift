@@ -27,7 +27,7 @@ struct SlowReplacementTests {
                 }
                 if isFirst {
                     hasBegun.signal()
-                    _ = mayEnd.wait(timeout: .now() + 60)
+                    mayEnd.waitUntilSignaled()
                 }
                 return nil
             })
@@ -39,7 +39,7 @@ struct SlowReplacementTests {
                 let result = Result { for _ in 0..<20 { try store.commit { $0["b"] = $0["b"] == text ? 0 : text } } }
                 sets.withLock { $0 = result }
             }
-            await blocking { _ = hasBegun.wait(timeout: .now() + 60) }
+            _ = await blocking { hasBegun.waitUntilSignaled() }
             // The replacement waits for the disk.
             let hasRead = Mutex(false)
             Thread.detachNewThread {

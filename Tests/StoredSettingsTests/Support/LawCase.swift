@@ -12,7 +12,7 @@ import Foundation
 
 /// A type with many samples, for laws that hold for all types.
 ///
-/// The samples are the same in the whole run. ``failures(reading:)`` checks ``storedValues()``, also after a round trip through a
+/// The samples are the same throughout a run. ``failures(reading:)`` checks ``storedValues()``, also after a round trip through a
 /// file.
 struct LawCase: Sendable, CustomTestStringConvertible {
     let name: String

@@ -15,7 +15,7 @@ struct PoolProcess {
     init(_ path: String, _ reporter: any SettingsReporter, _ system: SystemCalls = SystemCalls()) {
         self.path = path
         // On a busy machine, a test may hold the lock for longer than a process should.
-        let patience = Patience(withoutProgress: longestWait, withSlowHolder: longestWait)
+        let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
         store = FileStore(
             path: FilePath(path),
             system: system,

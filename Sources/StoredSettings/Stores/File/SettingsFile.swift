@@ -153,14 +153,14 @@ package struct SettingsFile: Sendable {
 
     /// Opens the file that the path leads to.
     ///
-    /// Several calls follow the path. When a link of it is replaced and its old target removed in between, they find nothing, although
-    /// the path leads to a file all the time.
+    /// Several calls follow the path. When a link of it is replaced and its old target removed in between, they find nothing,
+    /// although the path leads to a file all the time.
     private func openFile() throws -> FileHandle? {
         for _ in 0..<Self.mostReplacements {
             if let handle = try openTarget() { return handle }
-            guard try status() != nil else { break }
+            guard try status() != nil else { return nil }
         }
-        return nil
+        throw SystemError(call: .open, path: path, number: Errno.noSuchFileOrDirectory)
     }
 
     private func openTarget() throws -> FileHandle? {

@@ -27,7 +27,7 @@ struct CrashTests {
             }
         }
         #expect(moments.count > 100)
-        // An image after a power loss that is the same at several moments may be allowed at some of them only.
+        // The same image can be allowed at one moment and forbidden at another, so each pair is checked.
         let losses = moments.flatMap { moment in moment.afterPowerLoss.map { (moment, $0.loss, $0.image) } }
         let examiner = ImageExaminer(canFileBeMalformed: isMountPoint)
         var violations: [String] = []

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettingsTesting
 import TestSupport
 
@@ -129,8 +130,8 @@ final class FaultTrial {
 
     /// Checks the values that are read, immediately or, after a failed read, once the read is retried.
     private func checkReads() {
-        let deadline = ContinuousClock.now + longestWait
-        while !player.model.allows(player.suite.snapshot()), .now < deadline {}
+        var deadline = Deadline(after: longestWait)
+        while !player.model.allows(player.suite.snapshot()), !deadline.hasPassed { deadline.pauseOnThread() }
         let found = player.suite.snapshot()
         expect(player.model.allows(found), "reads \(difference(found, [player.model.contents]))")
     }
