@@ -36,8 +36,6 @@ package final class ChildProcess: Sendable {
 
     private struct State {
         var ending: Ending?
-        /// The end of the pipe that this process writes to.
-        var input: CInt = -1
         /// The last text that was written to the process.
         var request = ""
     }
@@ -49,7 +47,9 @@ package final class ChildProcess: Sendable {
     package let errors: OutputFile
 
     private let words: [String]
-    private let state: Mutex<State>
+    private let state = Mutex(State())
+    /// The end of the pipe that this process writes to, which it may have to wait for; -1 if there is none.
+    private let input: Mutex<CInt>
 
     /// Starts a program.
     ///
@@ -82,7 +82,7 @@ package final class ChildProcess: Sendable {
             source = pipe[0]
         }
         defer { if pipe[0] >= 0 { close(pipe[0]) } }
-        state = Mutex(State(input: pipe[1]))
+        self.input = Mutex(pipe[1])
         do {
             let change = directory.map { ["/bin/sh", "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", $0] } ?? []
             identifier = try Self.start(
@@ -164,11 +164,11 @@ package final class ChildProcess: Sendable {
 
     /// Writes to the pipe that is the process's standard input.
     package func write(_ text: String) throws {
-        try state.withLock { state in
-            state.request = text
+        state.withLock { $0.request = text }
+        try input.withLock { input in
             var bytes = Array(text.utf8)[...]
             while !bytes.isEmpty {
-                let count = bytes.withUnsafeBytes { Foundation.write(state.input, $0.baseAddress, $0.count) }
+                let count = bytes.withUnsafeBytes { Foundation.write(input, $0.baseAddress, $0.count) }
                 guard count > 0 else {
                     if count < 0, errno == EINTR { continue }
                     throw Failure("the input of \(words) cannot be written: error \(errno)")
@@ -180,9 +180,9 @@ package final class ChildProcess: Sendable {
 
     /// Ends the standard input of the process.
     package func closeInput() {
-        state.withLock { state in
-            if state.input >= 0 { close(state.input) }
-            state.input = -1
+        input.withLock { input in
+            if input >= 0 { close(input) }
+            input = -1
         }
     }
 

@@ -48,6 +48,33 @@ struct HeldValuesTests {
         }
     }
 
+    @Test("a secret that is used instead of one that does not meet a requirement is in no file")
+    func secret() async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            let token = Setting("token", default: "", suite: suite, traits: .secret)
+            let length = Setting("length", default: 0, suite: suite)
+            let catalog = SettingsCatalog(token, length)
+            catalog.require("the token has its length", token, length) { $0.utf8.count == $1 }
+            try suite.transaction { ($0[token], $0[length]) = ("s3cret", 6) }
+            try suite.checkpoint()
+            try path.replaceFile(with: #"{"token": "another one", "length": 3}"#)
+            store.look()
+            #expect(token.value == "s3cret")
+            for number in 1...2 {
+                try suite.setStoredValue(.integer(Int128(number)), forKey: "other")
+                try suite.checkpoint()
+            }
+            #expect(token.value == "s3cret")
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+                let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\(name)"))
+                #expect(bytes.range(of: Data("s3cret".utf8)) == nil, "\(name)")
+            }
+        }
+    }
+
     @Test("a second edit that meets the requirements together with the first one makes both values valid")
     func corrected() async throws {
         try await withProcess { process in

@@ -30,6 +30,22 @@ struct LastGoodHistoryTests {
         store.lookAndWait()
     }
 
+    @Test("the last good value is the newest one, also if only another thread has read it")
+    func otherThread() throws {
+        let suite = SettingsSuite.inMemory(reporter: RecordingReporter())
+        let name = Setting("name", default: "none", suite: suite)
+        try name.set("A")
+        #expect(name.value == "A")
+        try suite.setStoredValue(1, forKey: "name")
+        #expect(name.value == "A")
+        try onAnotherThread {
+            try name.set("B")
+            #expect(name.value == "B")
+            try suite.setStoredValue(1, forKey: "name")
+        }
+        #expect(name.value == "B")
+    }
+
     @Test("observers and streams that begin with an unusable value receive its correction", .deadlockLimit)
     func correction() async throws {
         try await withStores { path, store, limit, _ in

@@ -359,6 +359,26 @@ struct LayerChangeTests {
         }
     }
 
+    @Test("Observation is notified of a change of a renamed setting's old key in a layer", .deadlockLimit)
+    func observedOldKey() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/base.json"
+            try path.writeLayer(#"{ "oldLimit": 1 }"#)
+            let suite = SettingsSuite.inMemory(bases: [.file(path)], reporter: reporter).observable()
+            let limit = Setting("limit", default: 0, suite: suite, traits: .renamed(from: "oldLimit"))
+            let isNotified = Atomic(false)
+            let value = withObservationTracking {
+                limit.value
+            } onChange: {
+                isNotified.store(true, ordering: .releasing)
+            }
+            #expect(value == 1)
+            try path.replaceFile(with: #"{ "oldLimit": 2 }"#)
+            await eventually("the tracking is notified") { isNotified.load(ordering: .acquiring) }
+            #expect(limit.value == 2)
+        }
+    }
+
     @Test("a tracked read is notified of a change of a layer that another read has seen first", .deadlockLimit)
     func observedBesideOtherReads() async throws {
         try await withTemporaryDirectory { directory in

@@ -47,6 +47,17 @@ struct WithoutPropagationTests {
         observation.invalidate()
     }
 
+    @Test("a change of a renamed setting without propagation is the next change's old value")
+    func renamed() {
+        let port = Setting("port", default: 1, suite: suite, traits: .renamed(from: "oldPort"))
+        let observation = port.observe { [log] in log.add($0) }
+        port.value = 2
+        suite.withoutPropagation { port.value = 3 }
+        port.value = 4
+        #expect(log.pairs == [[1, 2], [3, 4]])
+        withExtendedLifetime(observation) {}
+    }
+
     @Test("a change without propagation reaches no stream of a setting or a suite")
     func streams() async {
         let (changes, all, some) = (port.changes, suite.changes, suite.changes(of: "port"))
