@@ -160,10 +160,11 @@ struct LayerPrecedenceTests {
             try "\(directory)/d/10-a.json".writeLayer(#"{ "$schema": "x", "a": 1, "b": 1 }"#)
             try "\(directory)/d/9.json".writeLayer(#"{ "b": 3 } // the last name"#)
             try "\(directory)/d/20.json.bak".writeLayer("{")
-            try "\(directory)/d/.30.json".writeLayer("{")
+            try "\(directory)/d/.30.json".writeLayer(#"{ "hidden": 1 }"#)
             let suite = SettingsSuite.inMemory(bases: [.directory("\(directory)/d")])
             #expect(Setting("a", default: 0, suite: suite).value == 1)
             #expect(Setting("b", default: 0, suite: suite).value == 3)
+            #expect(Setting("hidden", default: 0, suite: suite).value == 0)
             #expect(Setting("$schema", default: "", suite: suite).value == "")
         }
     }
