@@ -132,6 +132,32 @@ struct CodingTests {
         #expect(try StoredValueDecoder().decode(Value.self, from: storedValue) == value)
     }
 
+    @Test("a nested container that is requested twice for one key is the same one")
+    func nestedTwice() throws {
+        struct Twice: Codable, Equatable {
+            enum Keys: CodingKey { case nested, left, right }
+            var (left, right) = (1, 2)
+
+            init() {}
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.container(keyedBy: Keys.self)
+                let nested = try container.nestedContainer(keyedBy: Keys.self, forKey: .nested)
+                left = try nested.decode(Int.self, forKey: .left)
+                right = try nested.decode(Int.self, forKey: .right)
+            }
+
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Keys.self)
+                var first = container.nestedContainer(keyedBy: Keys.self, forKey: .nested)
+                try first.encode(left, forKey: .left)
+                var second = container.nestedContainer(keyedBy: Keys.self, forKey: .nested)
+                try second.encode(right, forKey: .right)
+            }
+        }
+        try expectRoundTrip(Twice(), as: ["nested": ["left": 1, "right": 2]])
+    }
+
     @Test("inside a Codable type, a type encodes itself, except those that have a stored form of their own")
     func inside() throws {
         struct Outer: Codable, StoredValueConvertible {
