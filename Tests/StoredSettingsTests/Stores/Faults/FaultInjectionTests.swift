@@ -6,37 +6,38 @@ import Testing
 @Suite("A failure of any system call")
 struct FaultInjectionTests {
     private static let maximumViolations = 20
-    /// The number of calls of a segment varies on a busy machine.
-    private static let margin = 8
-    /// The number of calls that fail in the quick tier, for each kind of failure.
-    private static let sample = 16
+    /// More calls than a segment of the script makes.
+    private static let maximumCalls = 2_000
+    /// The number of calls of each segment that fail in the quick tier.
+    private static let sample = 6
 
     /// Runs every segment of the script once for each of its calls, or for a sample of them.
     private func fail(_ failure: CallFailure, isPermanent: Bool = false) async throws {
-        var violations: [String] = []
-        var calls: [(segment: ScriptSegment, number: Int, isBeyondEnd: Bool)] = []
-        for segment in try await ScriptSegment.segments(of: .standard) {
-            let (count, found) = try await run(failure, call: .max, of: segment) { ($0.calls, $0.violations) }
-            violations += found
-            calls += (1...count).map { (segment, $0, false) }
-            guard TestRun.isExhaustive else { continue }
-            calls += (1...Self.margin).map { (segment, count + $0, $0 == Self.margin) }
-        }
-        #expect(calls.count > (failure.shortensWrites ? 20 : 300))
+        let segments = try await ScriptSegment.segments(of: .standard)
         let salt = (CallFailure.allCases.firstIndex(of: failure) ?? 0) * 2 + (isPermanent ? 1 : 0)
-        let sample = calls.sampled(Self.sample, salt: salt)
-        var missing = 0
-        for (segment, number, isBeyondEnd) in sample where violations.count < Self.maximumViolations {
-            let (found, hasFailed) = try await run(failure, call: number, of: segment, isPermanent: isPermanent) {
-                trial in
-                (trial.violations, trial.failedCall != nil)
-            }
+        var violations: [String] = []
+        var count = 0
+        for (index, segment) in segments.enumerated() {
+            let (calls, found) = try await run(failure, call: .max, of: segment) { ($0.calls, $0.violations) }
             violations += found
-            missing += hasFailed ? 0 : 1
-            if isBeyondEnd, hasFailed { violations.append("the segment has more than \(number) calls") }
+            // The number of calls varies a little. The exhaustive tier ends with the first number that no call has.
+            let numbers =
+                TestRun.isExhaustive
+                ? Array(1...Self.maximumCalls)
+                : (1...calls).sampled(Self.sample, salt: salt * segments.count + index)
+            for number in numbers where violations.count < Self.maximumViolations {
+                let (found, hasFailed) = try await run(failure, call: number, of: segment, isPermanent: isPermanent) {
+                    ($0.violations, $0.failedCall != nil)
+                }
+                violations += found
+                count += hasFailed ? 1 : 0
+                #expect(number < Self.maximumCalls)
+                if TestRun.isExhaustive, !hasFailed { break }
+            }
         }
         if !violations.isEmpty { Issue.record("\(violations.joined(separator: "\n"))") }
-        #expect(missing <= sample.count / 2)
+        let least = TestRun.isExhaustive ? (failure.shortensWrites ? 20 : 300) : segments.count * Self.sample / 2
+        #expect(count > least)
     }
 
     private func run<Result: Sendable>(
