@@ -233,7 +233,7 @@ package final class ChildProcess: Sendable {
     /// - Returns: How it has ended.
     /// - Throws: ``Failure`` with what is known about the process when it had to be killed.
     @discardableResult
-    package func waitUntilEnd(within limit: Duration = Deadline.longest) throws -> Ending {
+    package func waitUntilEnd(within limit: Duration = .seconds(50)) throws -> Ending {
         var deadline = Deadline(after: limit)
         while true {
             if let ending { return ending }

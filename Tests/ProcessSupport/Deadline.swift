@@ -10,7 +10,7 @@ package struct Deadline {
     /// The time after which a test gives up waiting.
     ///
     /// It is no measure of speed: it only ends a test that is stuck.
-    package static let longest = Duration.seconds(50)
+    package static let longest = Duration.seconds(30)
 
     /// The length of a pause.
     package static let pause = Duration.milliseconds(2)
