@@ -52,7 +52,11 @@ struct LoadTests {
             }
             // On SIGTERM, the program ends its child processes and removes its files.
             process.signal(SIGTERM)
-            #expect(try process.waitUntilEnd(within: .seconds(5)) == .exit(0), "\(process)", sourceLocation: sourceLocation)
+            #expect(
+                try process.waitUntilEnd(within: .seconds(5)) == .exit(0),
+                "\(process)",
+                sourceLocation: sourceLocation
+            )
             let isClean = process.output.text.hasSuffix("All checks passed.\n")
             #expect(isClean, "\(process.output.text)", sourceLocation: sourceLocation)
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])

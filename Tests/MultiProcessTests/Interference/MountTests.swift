@@ -20,7 +20,7 @@ struct MountTests {
             try path.overwriteFile(with: "")
             try host.overwriteFile(with: #"{"a": 1}"#)
             let inode = try host.inode
-            let launch = Mounts.launch(after: "mount --bind \(host) \(path)")
+            let launch = Mounts.launch(after: "mount --bind '\(host)' '\(path)'")
             try await withProbes(2, at: .file(path), launch) { probes in
                 try await probes[0].expect("get a", prints: "1")
                 try await probes[0].expect("set n 2")
@@ -55,7 +55,7 @@ struct MountTests {
             try path.overwriteFile(with: "")
             let text = #"{"a": 1}"#
             try host.overwriteFile(with: text)
-            let launch = Mounts.launch(after: "mount --bind \(host) \(path) && mount -o remount,ro,bind \(path)")
+            let launch = Mounts.launch(after: "mount --bind '\(host)' '\(path)' && mount -o remount,ro,bind '\(path)'")
             try await withProbes(2, at: .file(path), launch) { probes in
                 try await probes[0].expect("get a", prints: "1")
                 try await probes[0].expect("set n 2")

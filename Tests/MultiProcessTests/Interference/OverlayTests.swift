@@ -28,7 +28,7 @@ struct OverlayTests {
                 try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: lower + suffix)
             }
             let layers = ["lower", "upper", "work"].map { "\($0)dir=\(directory)/\($0)" }.joined(separator: ",")
-            let mount = "mount -t overlay -o \(layers) overlay \(directory)/merged"
+            let mount = "mount -t overlay -o '\(layers)' overlay '\(directory)/merged'"
             let merged = Probe.Place.file("\(directory)/merged/settings.json")
             try await withProbes(1, at: merged, Mounts.launch(after: mount)) { readers in
                 let reader = readers[0]

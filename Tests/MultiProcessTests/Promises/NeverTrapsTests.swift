@@ -90,8 +90,8 @@ struct NeverTrapsTests {
             let (path, fill) = ("\(directory)/suite/settings.json", "\(directory)/fill")
             let launch = Mounts.launch(
                 after: """
-                    mount -t tmpfs -o size=128k none \(directory) && mkdir \(directory)/suite \
-                    && printf '{"m": 7}' > \(path) && cat /dev/zero > \(fill) 2> /dev/null; :
+                    mount -t tmpfs -o size=128k none '\(directory)' && mkdir '\(directory)/suite' \
+                    && printf '{"m": 7}' > '\(path)' && cat /dev/zero > '\(fill)' 2> /dev/null; :
                     """
             )
             try await withProbe(at: .file(path), launch) { probe in
@@ -118,7 +118,7 @@ struct NeverTrapsTests {
     func fillingDisk() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
-            let launch = Mounts.launch(after: "mount -t tmpfs -o size=256k none \(directory)")
+            let launch = Mounts.launch(after: "mount -t tmpfs -o size=256k none '\(directory)'")
             try await withProbe(at: .file(path), launch) { probe in
                 let root = "/proc/\(probe.identifier)/root"
                 try await probe.expect("set n 1")
@@ -154,7 +154,7 @@ struct NeverTrapsTests {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             let launch = Mounts.launch(
-                after: "mount --bind \(directory) \(directory) && mount -o remount,ro,bind \(directory)"
+                after: "mount --bind '\(directory)' '\(directory)' && mount -o remount,ro,bind '\(directory)'"
             )
             try await withProbes([(place, Probe.Launch()), (place, launch)]) { probes in
                 try await probes[1].expect("get n", prints: "0")

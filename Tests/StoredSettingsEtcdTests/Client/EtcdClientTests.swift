@@ -19,7 +19,7 @@ struct EtcdClientTests {
         change: (inout EtcdClient.Configuration) -> Void = { _ in }
     ) throws -> EtcdClient {
         var configuration = EtcdClient.Configuration()
-        configuration.timeout = longestWait
+        configuration.timeout = noTimeout
         change(&configuration)
         let transport = try SocketTransportTests.transport([server.url])
         return EtcdClient(transport, configuration: configuration, credentials: credentials)

@@ -14,11 +14,11 @@ import Testing
 struct RestorationPromiseTests {
     private static var configuration: EtcdStore.Configuration {
         var configuration = EtcdStore.Configuration()
-        configuration.timeout = longestWait
-        configuration.requestTimeout = longestWait
-        configuration.settlingTime = longestWait
-        configuration.firstReadTimeout = longestWait
-        configuration.senderPatience = longestWait
+        configuration.timeout = noTimeout
+        configuration.requestTimeout = noTimeout
+        configuration.settlingTime = noTimeout
+        configuration.firstReadTimeout = noTimeout
+        configuration.senderPatience = noTimeout
         // The comparison would detect the backup in the end.
         configuration.comparisonInterval = .seconds(100_000)
         return configuration

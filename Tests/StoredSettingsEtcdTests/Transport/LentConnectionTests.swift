@@ -151,7 +151,7 @@ struct LentConnectionTests {
         ]
         for (body, code) in cases {
             #expect(try await Self.send(transport).status == 200)
-            let timeout = code == .timedOut ? Duration.milliseconds(50) : longestWait
+            let timeout = code == .timedOut ? Duration.milliseconds(50) : noTimeout
             let error = await SocketTransportTests.error { _ = try await Self.send(transport, body, timeout: timeout) }
             #expect(error?.code == code)
             #expect(error?.mayHaveArrived == true)

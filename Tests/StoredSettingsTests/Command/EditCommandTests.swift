@@ -65,7 +65,9 @@ struct EditCommandTests {
             let seen = directory + "/seen"
             let harness = CommandHarness(["token": "s3cret", "prot": 1])
             let script = directory + "/editor"
-            try script.overwriteFile(with: "stat -c %a \"$1\" \"$(dirname \"$1\")\" > \(seen); cat \"$1\" >> \(seen)\n")
+            try script.overwriteFile(
+                with: "stat -c %a \"$1\" \"$(dirname \"$1\")\" > '\(seen)'; cat \"$1\" >> '\(seen)'\n"
+            )
             #expect(try await edit(harness, editor: "sh '\(script)'").code == 0)
             #expect(try seen.fileContents == "600\n700\n{}\n")
             #expect(try await edit(harness, editor: "sh '\(script)'", ["--reveal", "--force"]).code == 0)

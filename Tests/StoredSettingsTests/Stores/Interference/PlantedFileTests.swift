@@ -302,13 +302,20 @@ struct PlantedFileTests {
     @Test("a socket in place of a sibling file is rejected", arguments: [".journal", ".lock", ".last-good"])
     func sockets(suffix: String) async throws {
         try await withTemporaryDirectory { directory in
-            // The path of a socket has at most 107 bytes.
             let path = directory + "/s"
+            // The path of a socket has at most 107 bytes, so the directory is named by a descriptor where that is possible.
+            let folder = open(directory, O_RDONLY | O_CLOEXEC)
+            defer { close(folder) }
+            #if os(Linux)
+            let name = "/proc/self/fd/\(folder)/s\(suffix)"
+            #else
+            let name = path + suffix
+            #endif
             let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
             defer { close(socket) }
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: (path + suffix).utf8) }
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.utf8) }
             let result = withUnsafePointer(to: &address) {
                 $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
