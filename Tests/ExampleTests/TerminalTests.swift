@@ -78,7 +78,7 @@ struct TerminalTests {
                 at: Self.setsid,
                 ["--ctty", "--wait", try Surroundings.program("tool"), "config", "edit"],
                 home: home,
-                variables: ["EDITOR": editor, "TMPDIR": home, "PATH": "/usr/bin:/bin"],
+                variables: ["EDITOR": "'\(editor)'", "TMPDIR": home, "PATH": "/usr/bin:/bin"],
                 input: .descriptor(terminal.device.fileDescriptor),
                 output: terminal.device,
                 errors: terminal.device
@@ -104,7 +104,7 @@ struct TerminalTests {
                 "tool",
                 ["config", "edit"],
                 home: home,
-                variables: ["EDITOR": editor, "TMPDIR": home, "PATH": "/usr/bin:/bin"]
+                variables: ["EDITOR": "'\(editor)'", "TMPDIR": home, "PATH": "/usr/bin:/bin"]
             )
             await eventually("the editor runs") { program.lines == ["editing"] }
             #expect(try leftDirectories(in: home).count == 1)
