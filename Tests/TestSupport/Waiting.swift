@@ -45,8 +45,8 @@ package struct DeadlockLimit: TestTrait, SuiteTrait, TestScoping {
                         guard await hasPassed(longestWait) else { return }
                         fatalError("'\(test.name)' was canceled and does not end: the run is given up")
                     }
+                    defer { abort.cancel() }
                     try await group.waitForAll()
-                    abort.cancel()
                 }
             }
         }
