@@ -72,6 +72,8 @@ final class HistoryProbe: Sendable {
             }
             // The next commit begins when this assignment is stored or dropped.
             guard try store.writeLater(["note/\(client)": .integer(Int128(attempt))]) else { exit(1) }
+            // The other processes need a turn, because each commit makes those that it overtakes begin again.
+            usleep(.random(in: 0..<50_000))
         }
         try store.synchronize()
         log("idle")
@@ -98,7 +100,7 @@ final class HistoryProbe: Sendable {
             if state != last { log(state) }
             last = state
             // The pace of the reads, not a wait.
-            usleep(1_000)
+            usleep(5_000)
         }
     }
 }

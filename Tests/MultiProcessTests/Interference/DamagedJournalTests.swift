@@ -139,14 +139,15 @@ struct DamagedJournalTests {
             try await probe.expect("set shared \(index)")
             for other in probes { try await other.expect("get shared", prints: "\(index)") }
         }
-        for probe in probes { try probe.send("increment total 300") }
+        let updates = TestRun.count(quick: 50, exhaustive: 300)
+        for probe in probes { try probe.send("increment total \(updates)") }
         for probe in probes { try await probe.expect() }
-        for probe in probes { try await probe.expect("get total", prints: "900") }
+        for probe in probes { try await probe.expect("get total", prints: "\(3 * updates)") }
 
         try await probes[0].expect("checkpoint")
         let stored = try document(at: place.path)
         for (key, value) in contents { #expect(stored[key] as? Int == value, "\(key)") }
-        #expect(stored["total"] as? Int == 900)
+        #expect(stored["total"] as? Int == 3 * updates)
         if damage != .replacedByOtherJournal { #expect(stored["foreign"] == nil) }
     }
 
@@ -160,10 +161,11 @@ struct DamagedJournalTests {
                 try await probes[0].expect("set n 0")
                 let journal = JournalFile(of: place.path)
                 var checkpointed = 0
+                let updates = TestRun.count(quick: 100, exhaustive: 500)
                 for size in [0, 8, 64, 600, 4_095, 4_096, 4_100, 8_192] {
                     try await probes[0].expect("checkpoint")
                     #expect(try document(at: place.path)["n"] as? Int == checkpointed, "before truncating to \(size)")
-                    for probe in probes { try probe.send("increment n 500") }
+                    for probe in probes { try probe.send("increment n \(updates)") }
                     try journal.truncate(to: size)
                     for probe in probes {
                         // An update may fail because the journal is damaged at that moment, and for no other reason.
@@ -171,7 +173,7 @@ struct DamagedJournalTests {
                     }
                     // Only updates that the truncation removed are lost, and none is counted twice.
                     let value = try await agreedValue(of: "n", among: probes)
-                    #expect((checkpointed...checkpointed + 2_000).contains(value), "\(size)")
+                    #expect((checkpointed...checkpointed + 4 * updates).contains(value), "\(size)")
                     checkpointed = value
                 }
                 // From here on, every update counts.

@@ -155,10 +155,4 @@ struct FleetHistory {
             }
         }
     }
-
-    /// The number of commits of each client that began after a time and were acknowledged.
-    func acknowledged(since time: UInt64) -> [Int: Int] {
-        let labels = commits.filter { ($0.value.acknowledged?.lowerBound ?? 0) > time }.keys
-        return Dictionary(grouping: labels, by: Self.client).mapValues(\.count)
-    }
 }

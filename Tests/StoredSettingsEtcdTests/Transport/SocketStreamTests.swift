@@ -174,9 +174,10 @@ struct SocketStreamTests {
                     defer { count += piece.count }
                     return count
                 }
-                for (offset, byte) in piece.enumerated().lazy.filter({ $0.offset % 1_021 == 0 }) {
-                    let digit = (start + offset) % 16
-                    if byte != Array("0123456789abcdef".utf8)[digit] { isOrdered.withLock { $0 = false } }
+                let digits = Array("0123456789abcdef".utf8)
+                for (offset, index) in stride(from: piece.startIndex, to: piece.endIndex, by: 1_021).enumerated()
+                where piece[index] != digits[(start + offset * 1_021) % 16] {
+                    isOrdered.withLock { $0 = false }
                 }
             }
         }

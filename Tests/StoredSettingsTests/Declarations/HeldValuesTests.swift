@@ -248,6 +248,8 @@ struct HeldValuesTests {
             try path.replaceFile(with: #"{"most": 3}"#)
             await eventually("the default is used") { pool.values == [1, 3] }
             await eventually("the error is reported") { reporter.errors.map(\.code) == [.requirementNotMet] }
+            // Otherwise, an observer that runs late would find no change.
+            await eventually("the first change is delivered") { seen.withLock { $0 } == [1] }
             try path.replaceFile(with: #"{"most": 50}"#)
             await eventually("the stored value is used again") { pool.values == [5, 50] }
             await eventually("the recovery is reported") { reporter.recoveries.count == 1 }
