@@ -113,34 +113,32 @@ struct JournalCorruptionTests {
     }
 
     @Test("facts of an epoch with the highest serial number do not crash the process")
-    func highestSerial() async {
-        await #expect(processExitsWith: .success) {
-            try await withTemporaryDirectory(inMemory: true) { directory in
-                let sample = try JournalSample(in: directory, checkpoints: 0)
-                var journal = sample.journal
-                for index in 512..<520 { journal[index] = .max }
-                var checksum = Checksum(salt: journal[576..<584].reversed().reduce(0) { $0 << 8 | UInt64($1) })
-                for offset in stride(from: 512, to: 568, by: 8) {
-                    checksum.add(journal[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) })
-                }
-                for index in 0..<8 {
-                    journal[568 + index] = UInt8(truncatingIfNeeded: checksum.value >> UInt64(index * 8))
-                }
-                let path = directory + "/settings.json"
-                try sample.write(to: path)
-                try JournalSample.replace(path + ".journal", with: journal)
-                let store = FileStore(path: path, checkpointsInBackground: false)
-                #expect(store.contents() == sample.last)
-                let reader = FileStore(path: path, checkpointsInBackground: false)
-                #expect(reader.contents() == sample.last)
-                try store.commit { $0["new"] = 9 }
-                try store.checkpoint()
-                try store.commit { $0["a"] = 9 }
-                #expect(store.contents() == sample.last.merging(["new": 9, "a": 9]) { $1 })
-                #expect(reader.contents() == store.contents())
-                try store.checkpoint()
-                #expect(FileStore(path: path, checkpointsInBackground: false).contents()["new"] == 9)
+    func highestSerial() async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let sample = try JournalSample(in: directory, checkpoints: 0)
+            var journal = sample.journal
+            for index in 512..<520 { journal[index] = .max }
+            var checksum = Checksum(salt: journal[576..<584].reversed().reduce(0) { $0 << 8 | UInt64($1) })
+            for offset in stride(from: 512, to: 568, by: 8) {
+                checksum.add(journal[offset..<offset + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) })
             }
+            for index in 0..<8 {
+                journal[568 + index] = UInt8(truncatingIfNeeded: checksum.value >> UInt64(index * 8))
+            }
+            let path = directory + "/settings.json"
+            try sample.write(to: path)
+            try JournalSample.replace(path + ".journal", with: journal)
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            #expect(store.contents() == sample.last)
+            let reader = FileStore(path: path, checkpointsInBackground: false)
+            #expect(reader.contents() == sample.last)
+            try store.commit { $0["new"] = 9 }
+            try store.checkpoint()
+            try store.commit { $0["a"] = 9 }
+            #expect(store.contents() == sample.last.merging(["new": 9, "a": 9]) { $1 })
+            #expect(reader.contents() == store.contents())
+            try store.checkpoint()
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents()["new"] == 9)
         }
     }
 
