@@ -222,7 +222,8 @@ struct HeldChangesTests {
             let process = PoolProcess(other.path, reporter, faults.system)
             #expect(process.pool.values == [5, 40])
             faults.fail(.write, with: ENOSPC)
-            process.pool.least = 20
+            // In a task, it might be saved in the background, and fail later.
+            await blocking { process.pool.least = 20 }
             #expect(process.pool.values == [20, 40])
             try process.edit(#"{"least": \#(edited), "most": 40}"#)
             let used = edited <= 40 ? edited : 20
@@ -230,8 +231,13 @@ struct HeldChangesTests {
             faults.stop()
             try process.pool.suite.synchronize()
             #expect(process.pool.values == [used, 40])
-            let codes = reporter.errors.map(\.code)
-            #expect(codes == [.writeFailed, .pendingWriteDropped] + (edited <= 40 ? [] : [.requirementNotMet]))
+            var codes: Set<SettingsError.Code> = [.writeFailed, .pendingWriteDropped]
+            if edited > 40 { codes.insert(.requirementNotMet) }
+            // A retry may be the first to notice the edit. Then two threads report.
+            await eventually("all is reported") { reporter.errors.count >= codes.count }
+            #expect(reporter.errors.first?.code == .writeFailed)
+            #expect(Set(reporter.errors.map(\.code)) == codes)
+            #expect(reporter.errors.count == codes.count)
             process.store.close()
         }
     }

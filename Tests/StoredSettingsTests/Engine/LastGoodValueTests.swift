@@ -434,6 +434,7 @@ struct LastGoodValueTests {
             try program.edit(path, #"{"limit": 21}"#)
             await eventually("the file is read again") { program.limit.value == 21 }
             #expect(reporter.errors.map(\.code) == [.malformedFile])
+            await eventually("the recovery is reported") { !reporter.recoveries.isEmpty }
             #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
         }
     }
