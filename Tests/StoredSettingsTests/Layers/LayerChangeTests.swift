@@ -18,6 +18,9 @@ enum FileChange: String, CaseIterable, Sendable {
     /// Whether there is no value at first.
     var isCreation: Bool { self == .created || self == .directoryAppears }
 
+    /// Whether the file is missing or empty for a moment.
+    var hasGap: Bool { [.writtenInPlace, .directoryReplaced, .linkTarget].contains(self) }
+
     /// The value after the change.
     var result: Int { self == .removed ? 0 : 2 }
 
@@ -122,7 +125,17 @@ struct LayerChangeTests {
             #expect(await values.next() == first)
             #expect(port.suite.layers?.files?.hasEvents == true)
 
+            let start = ContinuousClock.now
             try change.perform(directory, layer.text)
+            // On a busy machine, the gap may be so long that it is a change of its own.
+            let isLate = ContinuousClock.now - start >= .seconds(SettingsFileState.settlingTime)
+            guard !change.hasGap || !isLate else {
+                await eventually("the change is read") {
+                    port.value == change.result && unwatched.value == change.result
+                }
+                observation.invalidate()
+                return
+            }
 
             #expect(await values.next() == change.result)
             let delivered = await changes.next()
@@ -358,7 +371,9 @@ struct LayerChangeTests {
                 #expect(track(shown) == value)
             }
             #expect(notified.withLock(\.self) == ["shown", "shown"])
+            // Another thread may still be notifying, and then notifies of this change as well.
             hidden.reset()
+            await eventually("the reset is noticed") { notified.withLock { $0.count } > 2 }
             #expect(notified.withLock(\.self) == ["shown", "shown", "hidden"])
             #expect(hidden.value == 3)
         }
