@@ -136,7 +136,8 @@ struct CheckpointTests {
                         return full
                     } ? ENOSPC : nil
             }
-            let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
             isFull.withLock { $0 = true }
             try suite.setStoredValue(2, forKey: "c")
             #expect(throws: SettingsError(.writeFailed, fact: "")) { try suite.checkpoint() }

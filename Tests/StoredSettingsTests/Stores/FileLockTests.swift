@@ -254,6 +254,7 @@ struct SlowCheckpointTests {
             let path = directory + "/settings.json"
             let counter = CallCounter(path + ".journal")
             let store = FileStore(path: path, system: counter.system)
+            store.schedule.backOff()
             try store.write { $0["a"] = 1 }
             let lock = try HeldJournalLock(besideFileAt: path)
             let page = try #require(store.peek { $0.journal.journal?.page })
