@@ -41,7 +41,7 @@ struct CheckpointReadsTests {
             try stores[0].commit { $0["a"] = 1 }
             try stores[0].checkpoint()
             for store in stores {
-                store.look()
+                store.lookAndWait()
                 #expect(store.contents() == ["a": 1])
             }
             // Wait until the file is old enough for its times to be trusted.
@@ -64,7 +64,7 @@ struct CheckpointReadsTests {
                 try stores[0].checkpoint()
             }
             for store in stores {
-                store.look()
+                store.lookAndWait()
                 #expect(store.value(forKey: "a") == 2)
             }
             try stores[1].commit { $0["y"] = 8 }
@@ -144,7 +144,7 @@ struct CheckpointReadsTests {
                 if isFollowing { #expect(reader.value(forKey: "m") == number) }
                 try writer.checkpoint()
             }
-            reader.look()
+            reader.lookAndWait()
             #expect(reader.contents() == ["n": 1, "m": 2, "edited": true])
         }
     }

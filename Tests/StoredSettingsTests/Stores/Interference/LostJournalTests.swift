@@ -193,8 +193,10 @@ struct LostJournalTests {
             store.look()
             // The process has not examined the path again.
             late.schedule.hasCommitted.store(true, ordering: .relaxed)
-            late.state.withLock { $0.journal.notePlace() }
-            #expect(try late.writeWithoutWaiting(1, forKey: "k"))
+            try await eventually("the record is appended before the path is to be examined") {
+                late.state.withLock { $0.journal.notePlace() }
+                return try late.writeWithoutWaiting(1, forKey: "k")
+            }
             try store.commit { $0["end"] = 1 }
             try expect(["mine": 1, "late": 1, "k": 2, "end": 1], in: store, path)
         }
