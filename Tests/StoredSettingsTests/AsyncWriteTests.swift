@@ -218,7 +218,9 @@ struct AsyncWriteTests {
     func postponed() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            let store = FileStore(path: FilePath(path), checkpointsInBackground: false)
+            // On a busy machine, this test may be late to release the lock.
+            let patience = Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout)
+            let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
             let problems = Mutex<[String]>([])
             let reporter = CallingReporter { error in
                 // The assignment is reported after the transaction.
@@ -268,7 +270,8 @@ struct AsyncWriteTests {
 
     @Test("an assignment in a task that cannot be saved is reported once, and saved later", .deadlockLimit)
     func unsaved() async throws {
-        try await withHeldLock(patience: .milliseconds(500)) { suite, setting, lock in
+        // Longer than a busy machine needs for the assignments, which are to wait together.
+        try await withHeldLock(patience: .seconds(2)) { suite, setting, lock in
             for value in 2...10 { setting.value = value }
             await eventually("the failure is reported") { !reporter.errors.isEmpty }
             #expect(reporter.errors.map(\.code) == [.lockTimedOut])

@@ -26,6 +26,15 @@ struct EditedFileTests {
                 try path.overwriteFile(with: text)
             }
         }
+
+        /// What a process may report when the machine is busy, so that the edit takes longer than the library waits.
+        var reportsOfUnfinishedEdit: [String] {
+            switch self {
+            case .inPlace, .replaced: ["the file is empty"]
+            case .movedAsideAndWritten, .removedAndWritten:
+                ["the file is missing. ", "is settled: the file is missing", "the file is empty"]
+            }
+        }
     }
 
     @Test(
@@ -58,7 +67,7 @@ struct EditedFileTests {
                 let stored = try document(at: place.path)
                 #expect(stored["a"] as? Int == 10 && stored["b"] as? Int == 2 && stored["c"] as? Int == 3)
                 #expect(stored["by hand"] as? [Bool] == [true])
-                for probe in probes { #expect(probe.errorsExceptEmptyFile == "") }
+                for probe in probes { #expect(probe.errors(except: edit.reportsOfUnfinishedEdit) == "") }
             }
         }
     }
@@ -176,9 +185,12 @@ struct EditedFileTests {
                 }
                 #expect(try breakage.isUntouched(at: place.path))
 
-                try FileManager.default.removeItem(atPath: place.path)
-                try place.path.overwriteFile(with: #"{"a": 10, "b": 20, "d": 40}"#)
-                for probe in probes { try await probe.expectSoon("d", is: 40) }
+                // A checkpoint would write the missing file again, and then the edit would replace the value of `b`.
+                try await withoutCheckpoints(of: place.path) {
+                    try FileManager.default.removeItem(atPath: place.path)
+                    try place.path.overwriteFile(with: #"{"a": 10, "b": 20, "d": 40}"#)
+                    for probe in probes { try await probe.expectSoon("d", is: 40) }
+                }
                 for probe in probes {
                     for (key, value) in [("a", 10), ("b", 4), ("c", 3)] {
                         try await probe.expect("get \(key)", prints: "\(value)")

@@ -127,8 +127,11 @@ final class Probe: Sendable {
     ///
     /// When the machine is busy, a test that truncates and then writes a file can take longer than the library waits
     /// for an editor.
-    var errorsExceptEmptyFile: String {
-        errors.split(separator: "\n").filter { !$0.contains("the file is empty") }.joined(separator: "\n")
+    var errorsExceptEmptyFile: String { errors(except: ["the file is empty"]) }
+
+    /// The reported errors, except the lines that contain one of these texts.
+    func errors(except texts: [String]) -> String {
+        errors.split(separator: "\n").filter { line in !texts.contains { line.contains($0) } }.joined(separator: "\n")
     }
 
     // MARK: - Termination

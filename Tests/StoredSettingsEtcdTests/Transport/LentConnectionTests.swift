@@ -154,7 +154,12 @@ struct LentConnectionTests {
             let timeout = code == .timedOut ? Duration.milliseconds(50) : noTimeout
             let error = await SocketTransportTests.error { _ = try await Self.send(transport, body, timeout: timeout) }
             #expect(error?.code == code)
-            #expect(error?.mayHaveArrived == true)
+            if code == .timedOut, error?.mayHaveArrived == false {
+                // A slow machine may have needed the time before the request was sent.
+                #expect(!server.requests.contains { $0.body == body })
+            } else {
+                #expect(error?.mayHaveArrived == true)
+            }
         }
     }
 

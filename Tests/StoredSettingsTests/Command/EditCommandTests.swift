@@ -86,7 +86,7 @@ struct EditCommandTests {
             let harness = CommandHarness(suite: suite)
             #expect(try await edit(harness, editor: "true").errors.contains("No value was edited"))
             #expect(try await !edit(harness, editor: "true").errors.contains("last good values"))
-            try path.overwriteFile(with: "{\n  \"port\": }")
+            try path.replaceFile(with: "{\n  \"port\": }")
             // A file that was just changed may still be being written.
             await eventually("the broken file is noticed") {
                 suite.refreshIgnoringErrors()

@@ -33,7 +33,7 @@ struct HeldChangesTests {
             try other.pool.$most.set(100)
             #expect(process.pool.values == [30, 100])
             try process.edit(#"{"least": 500, "most": 100}"#)
-            other.store.look()
+            other.store.lookAndWait()
             #expect(other.pool.values == process.pool.values)
             other.store.close()
         }
@@ -45,7 +45,7 @@ struct HeldChangesTests {
             let other = PoolProcess(process.path, reporter)
             #expect(other.pool.values == [5, 40])
             try process.edit(#"{"least": 800, "most": 40}"#)
-            other.store.look()
+            other.store.lookAndWait()
             #expect(process.pool.values == [5, 40])
             #expect(other.pool.values == [5, 40])
             await withTaskGroup(of: Void.self) { group in

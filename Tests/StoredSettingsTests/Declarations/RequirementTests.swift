@@ -293,7 +293,7 @@ struct RequirementTests {
             // An edit that violates the requirement is no reason to refuse other changes.
             try pool.suite.checkpoint()
             try path.replaceFile(with: #"{"least": 30, "most": 5}"#)
-            store.look()
+            store.lookAndWait()
             try pool.suite.transaction { $0[storedValueFor: "other"] = 2 }
             try pool.suite.transaction { $0[pool.$least] = 30 }
             #expect(store.contents() == ["least": 30, "most": 5, "other": 2])

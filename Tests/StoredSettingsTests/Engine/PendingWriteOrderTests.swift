@@ -25,7 +25,7 @@ struct PendingWriteOrderTests {
 
         func expectBoth(_ value: Int, sourceLocation: SourceLocation = #_sourceLocation) {
             // These stores have no watch, so look for an edit explicitly.
-            otherStore.look()
+            otherStore.lookAndWait()
             #expect(setting.value == value, sourceLocation: sourceLocation)
             #expect(otherSetting.value == value, sourceLocation: sourceLocation)
         }
@@ -124,7 +124,7 @@ struct PendingWriteOrderTests {
             try pair.suite.checkpoint()
             assign(1, in: pair)
             try pair.path.replaceFile(with: #"{"port": 9}"#)
-            pair.store.look()
+            pair.store.lookAndWait()
             #expect(pair.setting.value == 9)
             try save(in: pair)
             pair.expectBoth(9)
@@ -149,7 +149,7 @@ struct PendingWriteOrderTests {
             try pair.suite.checkpoint()
             try pair.path.replaceFile(with: #"{"port": 9, "host": "a"}"#)
             assign(1, in: pair)
-            pair.store.look()
+            pair.store.lookAndWait()
             #expect(pair.suite.contains("host"))
             #expect(pair.setting.value == 1)
             try save(in: pair)

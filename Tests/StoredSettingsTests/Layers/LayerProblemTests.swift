@@ -96,7 +96,7 @@ struct LayerProblemTests {
             #expect(port.explain().problem?.code == .malformedFile)
             try base.replaceFile(with: #"{ "port": 9 }"#)
             await eventually("the corrected file is used") { port.value == 9 }
-            try base.overwriteFile(with: "{ \"port\": 10")
+            try base.replaceFile(with: "{ \"port\": 10")
             await eventually("the broken file is reported") { reporter.errors.count == 2 }
             #expect(reporter.errors.last?.consequence == "its last good values are used")
             #expect(port.value == 9)

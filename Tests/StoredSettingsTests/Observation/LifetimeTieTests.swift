@@ -16,7 +16,8 @@ private final class Owner: Sendable {
     func call() { calls.add(1, ordering: .relaxed) }
 }
 
-// Serialized: all tests use one table of ties, and iterating over it holds its objects briefly.
+// Serialized: all tests use one table of ties, and iterating over it holds its objects briefly. Tests of other suites
+// iterate over it as well, so these tests wait for each release.
 @Suite("Observations tied to an object", .serialized)
 struct LifetimeTieTests {
     private let suite = SettingsSuite.inMemory()
@@ -41,7 +42,7 @@ struct LifetimeTieTests {
     }
 
     @Test("a tied observation is not called after its object is released, and is released with the next change")
-    func release() {
+    func release() async {
         let counter = Owner()
         weak var captured: Owner?
         weak var observation: SettingObservation?
@@ -58,17 +59,19 @@ struct LifetimeTieTests {
         }
         port.value = 2
         #expect(counter.count == 1)
+        weak var weakOwner: Owner?
+        weakOwner = owner
         owner = nil
-        #expect(captured != nil, "no change has swept the ties yet")
+        await eventually("the object is released") { weakOwner == nil }
         port.value = 3
         #expect(counter.count == 1)
-        #expect(captured == nil)
-        #expect(observation == nil)
-        #expect(suite.engine.subscriberCount == 0)
+        await eventually("the observation is released") {
+            captured == nil && observation == nil && suite.engine.subscriberCount == 0
+        }
     }
 
     @Test("a tie does not retain the object, and the object is not released while the callback runs")
-    func objectNotRetained() {
+    func objectNotRetained() async {
         weak var object: Owner?
         let wasAlive = Mutex<Bool?>(nil)
         do {
@@ -86,11 +89,11 @@ struct LifetimeTieTests {
         #expect(object != nil)
         port.value = 2
         #expect(wasAlive.withLock { $0 } == true)
-        #expect(object == nil)
+        await eventually("the object is released") { object == nil }
     }
 
     @Test("a tied observation lives on with its references when the tie is removed, or with another tie")
-    func removing() {
+    func removing() async {
         let counter = Owner()
         var owner: Owner? = Owner()
         let observation = port.observe { _ in counter.call() }.tieToLifetime(of: owner!)
@@ -111,25 +114,28 @@ struct LifetimeTieTests {
         observation.removeLifetimeTie()
         observation.removeLifetimeTie()
         _ = (consume observation, first)
+        await eventually("the observation is released") { suite.engine.subscriberCount == 0 }
         port.value = 4
         #expect(counter.count == 2)
-        #expect(suite.engine.subscriberCount == 0)
     }
 
     @Test("an observation ends when its tie is removed after the object is released")
-    func removingAfterRelease() {
+    func removingAfterRelease() async {
         let counter = Owner()
         var owner: Owner? = Owner()
         let observation = port.observe { _ in counter.call() }.tieToLifetime(of: owner!)
+        weak var weakOwner: Owner?
+        weakOwner = owner
         owner = nil
+        await eventually("the object is released") { weakOwner == nil }
         observation.removeLifetimeTie()
-        #expect(suite.engine.subscriberCount == 0)
+        await eventually("the observation has ended") { suite.engine.subscriberCount == 0 }
         port.value = 2
         #expect(counter.count == 0)
     }
 
     @Test("a tied observation that is invalidated is not retained, even if it is tied again")
-    func invalidating() {
+    func invalidating() async {
         let (owner, counter) = (Owner(), Owner())
         weak var observation: SettingObservation?
         do {
@@ -140,7 +146,7 @@ struct LifetimeTieTests {
         }
         port.value = 2
         #expect(counter.count == 0)
-        #expect(observation == nil)
+        await eventually("the observation is released") { observation == nil }
         #expect(suite.engine.subscriberCount == 0)
         withExtendedLifetime(owner) {}
     }
@@ -195,8 +201,10 @@ struct LifetimeTieTests {
                 }
             }
         }
-        LifetimeTies.shared.sweep()
-        #expect(suite.engine.subscriberCount == 0)
+        await eventually("all observations have ended") {
+            LifetimeTies.shared.sweep()
+            return suite.engine.subscriberCount == 0
+        }
     }
 }
 

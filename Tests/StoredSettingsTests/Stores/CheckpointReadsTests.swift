@@ -251,7 +251,7 @@ struct CheckpointReadsTests {
             try next.overwriteFile(with: #"{"a": 2, "b": 2}"#)
             try FileManager.default.setAttributes(old, ofItemAtPath: next)
             #expect(rename(next, path) == 0)
-            store.look()
+            store.lookAndWait()
             #expect(b.value == 2)
             #expect(a.value == 2)
         }

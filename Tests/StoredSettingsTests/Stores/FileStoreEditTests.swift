@@ -25,7 +25,7 @@ struct FileStoreEditTests {
             port.value = 2
             try suite.checkpoint()
             let malformed = "{\n  \"port\": 3,\n  oops\n}"
-            try path.overwriteFile(with: malformed)
+            try path.replaceFile(with: malformed)
             await eventually("the malformed file is reported") {
                 _ = port.value
                 return !reporter.errors.isEmpty

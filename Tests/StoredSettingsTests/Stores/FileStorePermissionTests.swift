@@ -171,7 +171,7 @@ struct FileStorePermissionTests {
             let journal = try #require(handle)
             #expect(try (path + ".journal").filePermissions == 0o644)
             #expect(chmod(path, 0o600) == 0)
-            stores[0].look()
+            stores[0].lookAndWait()
             #expect(try (path + ".journal").filePermissions == 0o600)
             // Another process commits.
             try stores[1].commit { $0["a"] = "secret-4711" }
@@ -369,7 +369,7 @@ struct FileStorePermissionTests {
             try store.commit { $0["a"] = 1 }
             try store.checkpoint()
             #expect(chmod(path, 0o660) == 0)
-            store.look()
+            store.lookAndWait()
             #expect(try (path + ".journal").filePermissions == 0o660)
             try store.commit { $0["a"] = 2 }
             try store.checkpoint()
@@ -391,7 +391,7 @@ struct FileStorePermissionTests {
             try store.checkpoint()
             #expect(try (path + ".last-good").filePermissions == 0o640)
             #expect(chown(path, 0, 4_323) == 0)
-            store.look()
+            store.lookAndWait()
             #expect(try (path + ".last-good").filePermissions == 0o600)
         }
     }

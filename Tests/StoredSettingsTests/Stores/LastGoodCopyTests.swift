@@ -183,7 +183,7 @@ struct LastGoodCopyTests {
             try store.checkpoint()
             #expect(try (path + ".last-good").filePermissions == 0o644)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-            store.look()
+            store.lookAndWait()
             #expect(try (path + ".last-good").filePermissions == 0o600)
             #expect(try (path + ".journal").filePermissions == 0o600)
         }
@@ -264,7 +264,7 @@ struct UnpublishedRecordTests {
             try store.checkpoint()
             #expect(!isPending.withLock { $0 })
             for store in [store, other] {
-                store.look()
+                store.lookAndWait()
                 await eventually("the edit is read") { store.value(forKey: "a") == 7 }
             }
             try store.commit { $0["c"] = 1 }

@@ -11,7 +11,11 @@ import Testing
 struct SettingsStoreContractTests {
     typealias Contract = SettingsStoreContract
 
-    private static let inMemory = Contract(named: "InMemoryStore", makeStore: { InMemoryStore() })
+    private static let inMemory = Contract(
+        named: "InMemoryStore",
+        timeout: noTimeout / 4,
+        makeStore: { InMemoryStore() }
+    )
 
     @Test("an in-memory store satisfies every clause that applies to it", arguments: inMemory.clauses)
     func memory(_ clause: Contract.Clause) async {

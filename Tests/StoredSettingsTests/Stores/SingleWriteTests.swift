@@ -206,7 +206,7 @@ struct SingleWriteTests {
             let store = try openStore(path, #"{"a": 1}"#, faults.system)
             try path.replaceFile(with: #"{"a": 2}"#)
             faults.fail(.open, with: EACCES) { $0 == path }
-            store.look()
+            store.lookAndWait()
             #expect(store.contents() == ["a": 1, "first": 1] && store.problem?.code == .readFailed)
             try set(1, "a", in: store)
             faults.stop()

@@ -2,6 +2,7 @@
 
 import StoredSettings
 import StoredSettingsTesting
+import TestSupport
 import Testing
 
 @Suite("UnreliableStore")
@@ -16,7 +17,11 @@ struct UnreliableStoreTests {
         port = Setting("port", default: 80, suite: suite)
     }
 
-    private static let storeContract = SettingsStoreContract(named: "UnreliableStore", makeStore: { UnreliableStore() })
+    private static let storeContract = SettingsStoreContract(
+        named: "UnreliableStore",
+        timeout: noTimeout / 4,
+        makeStore: { UnreliableStore() }
+    )
 
     @Test("satisfies every clause that applies to it while nothing fails", arguments: storeContract.clauses)
     func contract(_ clause: SettingsStoreContract.Clause) async {

@@ -7,8 +7,11 @@
 extension FileStore {
     /// Looks at the file, and waits until its contents are current, even if another thread is already reading it.
     func lookAndWait() {
-        look()
-        reloader.withLock { _ in }
+        // Twice: a thread that was already reading may have opened the file before it was replaced.
+        for _ in 1...2 {
+            look()
+            reloader.withLock { _ in }
+        }
     }
 
     convenience init(

@@ -32,7 +32,7 @@ struct PoolProcess {
     /// Replaces the file, and notices it.
     func edit(_ text: String) throws {
         try path.replaceFile(with: text)
-        store.look()
+        store.lookAndWait()
     }
 }
 

@@ -243,7 +243,7 @@ struct LostJournalTests {
             // A checkpoint through the new journal does not write the value.
             try other.checkpoint()
             try path.replaceFile(with: #"{"n": 1, "other": 1, "edit": 1}"#)
-            store.look()
+            store.lookAndWait()
             #expect(store.contents() == ["n": 2, "other": 1, "edit": 1])
             try store.commit { $0["end"] = 1 }
             try expect(["n": 2, "other": 1, "edit": 1, "end": 1], in: store, path)
@@ -276,7 +276,7 @@ struct LostJournalTests {
             #expect(store.peek { $0.journal.stranded.map { Array($0.values.keys) } } == ["mine"])
             try path.replaceFile(with: #"{"n": 7}"#)
             body.withLock { $0 = { try onAnotherThread { try store.commit { $0["end"] = 1 } } } }
-            store.look()
+            store.lookAndWait()
             #expect(body.withLock { $0 == nil }, "the edit was read")
             try expect(["n": 1, "mine": 1, "other": 1, "end": 1], in: store, path)
         }

@@ -44,7 +44,7 @@ struct DefaultCompletionTests {
 
             var values = $pace.values.makeAsyncIterator()
             #expect(await values.next() == Pace(burst: 7))
-            try path.overwriteFile(with: #"{"pace": {"perSecond": 5}}"#)
+            try path.replaceFile(with: #"{"pace": {"perSecond": 5}}"#)
             #expect(await values.next() == Pace(perSecond: 5, burst: 20))
             #expect(pace == Pace(perSecond: 5, burst: 20))
 
