@@ -5,7 +5,7 @@ import PackageDescription
 
 let package = Package(
     name: "StoredSettings",
-    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "StoredSettings", targets: ["StoredSettings"]),
         .library(name: "StoredSettingsFoundation", targets: ["StoredSettingsFoundation"]),

@@ -89,12 +89,7 @@ private struct Child {
     /// Sets a key in this process, and a greater number in the child.
     func run(_ key: String, _ number: Int) throws {
         try inherited.write(.integer(Int128(number)), forKey: key)
-        // Swift hides `fork`, because most functions are unsafe in a child that does not call `exec`.
-        typealias Fork = @convention(c) () -> pid_t
-        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else { exit(3) }
-        try Surroundings.waitUntilOtherThreadsSleep()
-        // The symbol is the C library's function, which has this signature.
-        let child = unsafeBitCast(symbol, to: Fork.self)()
+        let child = try CLibrary.fork()
         if child == 0 {
             // The process that has started this one may have blocked signals.
             var signals = sigset_t()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// A blocking TCP socket on the loopback interface.
@@ -26,11 +27,7 @@ package final class LoopbackSocket: Sendable {
     }
 
     private static func make() throws -> LoopbackSocket {
-        #if os(Linux)
-        let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-        #else
-        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
+        let descriptor = socket(AF_INET, CLibrary.streamSocket | CLibrary.closesOnExecution, 0)
         guard descriptor >= 0 else { throw Failure("socket") }
         return LoopbackSocket(descriptor)
     }

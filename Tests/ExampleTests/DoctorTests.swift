@@ -484,7 +484,7 @@ private func snapshot(of directory: String) throws -> [String] {
             let isFile = status.st_mode & S_IFMT == S_IFREG
             let bytes =
                 isFile ? try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name)).base64EncodedString() : ""
-            let times = "\(status.st_mtim) \(status.st_ctim)"
+            let times = "\(status.times.modification) \(status.times.change)"
             return "\(name) \(status.st_ino) \(status.st_mode) \(status.st_uid) \(times) \(bytes)"
         }
 }

@@ -8,6 +8,10 @@ import Synchronization
 import TestSupport
 import Testing
 
+#if canImport(Combine)
+import Combine
+#endif
+
 // The code of Documentation/ComingFromDefaults.md, between the markers; `SnippetTests` compares them.
 
 // snippet: row-5

@@ -7,6 +7,10 @@ import Synchronization
 import TestSupport
 import Testing
 
+#if canImport(Combine)
+import Combine
+#endif
+
 // The code of Documentation/ComingFromFoil.md, between the markers; `SnippetTests` compares them.
 
 private enum AppSettingsKey: String { case flagEnabled }

@@ -25,11 +25,10 @@ package enum Surroundings {
         _ = signal(SIGPIPE, SIG_IGN)
     }()
 
-    #if os(Linux)
     /// Waits until all other threads of this process sleep, before a fork.
     ///
     /// A thread that runs may hold a lock of Swift's runtime, for example while it looks up a conformance. The child would have a
-    /// copy of the lock, and no thread that releases it.
+    /// copy of the lock, and no thread that releases it. Only Linux shows whether threads run.
     ///
     /// - Throws: `ChildProcess.Failure` if they do not sleep at one time before the deadline.
     package static func waitUntilOtherThreadsSleep() throws {
@@ -41,6 +40,7 @@ package enum Surroundings {
     }
 
     private static func otherThreadsRun() throws -> Bool {
+        #if os(Linux)
         let tasks = "/proc/self/task"
         for task in try FileManager.default.contentsOfDirectory(atPath: tasks) where Int32(task) != getpid() {
             // A thread that has ended since has no file.
@@ -49,9 +49,9 @@ package enum Surroundings {
             let state = String(decoding: stat, as: UTF8.self).split(separator: ")").last?.first { $0 != " " }
             if state != "S" { return true }
         }
+        #endif
         return false
     }
-    #endif
 
     /// The path of a program of the package, which is beside the program that runs the tests.
     package static func program(_ name: String) throws -> String {
@@ -60,7 +60,8 @@ package enum Surroundings {
         let places = [Bundle.main.bundlePath, Bundle.main.executablePath ?? ""] + bundles + arguments.prefix(1)
         for place in places {
             let url = URL(fileURLWithPath: place).standardizedFileURL
-            for directory in [url, url.deletingLastPathComponent()] {
+            // On macOS, the tests are in X.xctest/Contents/MacOS.
+            for directory in sequence(first: url, next: { $0.deletingLastPathComponent() }).prefix(5) {
                 let path = directory.appendingPathComponent(name).path
                 if FileManager.default.isExecutableFile(atPath: path) { return path }
             }

@@ -113,16 +113,7 @@ extension Command {
     }
 
     private func makeChild() throws -> pid_t {
-        // Swift hides `fork`, because most functions are unsafe in a child that does not call `exec`.
-        typealias Fork = @convention(c) () -> pid_t
-        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else {
-            throw SystemFailure(description: "there is no fork function")
-        }
-        #if os(Linux)
-        try Surroundings.waitUntilOtherThreadsSleep()
-        #endif
-        // The symbol is the C library's function, which has this signature.
-        let child = unsafeBitCast(symbol, to: Fork.self)()
+        let child = try CLibrary.fork()
         guard child >= 0 else { throw SystemFailure(description: "fork failed") }
         return child
     }
@@ -140,7 +131,7 @@ extension Command {
     /// Drops root privileges.
     func become(user: Int, memberOf groups: [Int]) throws {
         let groups = groups.map { gid_t($0) }
-        guard setgroups(groups.count, groups) == 0, setgid(gid_t(user)) == 0, setuid(uid_t(user)) == 0 else {
+        guard setgroups(.init(groups.count), groups) == 0, setgid(gid_t(user)) == 0, setuid(uid_t(user)) == 0 else {
             throw SystemFailure(description: "cannot change the user")
         }
     }

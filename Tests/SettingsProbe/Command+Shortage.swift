@@ -2,6 +2,7 @@
 
 import Dispatch
 import Foundation
+import ProcessSupport
 import StoredSettings
 import Synchronization
 
@@ -11,11 +12,11 @@ extension Command {
     @MainActor
     func exhaust(leaving count: Int) throws {
         var limit = rlimit()
-        guard getrlimit(CInt(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+        guard getrlimit(CLibrary.openFiles, &limit) == 0 else {
             throw SystemFailure(description: "getrlimit failed")
         }
         limit.rlim_cur = min(limit.rlim_cur, 256)
-        guard setrlimit(CInt(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+        guard setrlimit(CLibrary.openFiles, &limit) == 0 else {
             throw SystemFailure(description: "setrlimit failed")
         }
         while true {
@@ -44,11 +45,11 @@ extension Command {
 
     func limitMemory(to size: UInt?) throws {
         var limit = rlimit()
-        guard getrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else {
+        guard getrlimit(CLibrary.addressSpace, &limit) == 0 else {
             throw SystemFailure(description: "getrlimit failed")
         }
-        limit.rlim_cur = size ?? limit.rlim_max
-        guard setrlimit(CInt(RLIMIT_AS.rawValue), &limit) == 0 else {
+        limit.rlim_cur = size.map { rlim_t($0) } ?? limit.rlim_max
+        guard setrlimit(CLibrary.addressSpace, &limit) == 0 else {
             throw SystemFailure(description: "setrlimit failed")
         }
     }

@@ -170,7 +170,12 @@ struct SecureCodingTests {
         observation.invalidate()
     }
 
-    /// A class without an Objective-C name.
+    /// A nested class.
+    ///
+    /// With Objective-C, the compiler asks for a stable name.
+    #if canImport(ObjectiveC)
+    @objc(StoredSettingsNested)
+    #endif
     final class Nested: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
         static var supportsSecureCoding: Bool { true }
         init(part: Any?) {}
@@ -255,6 +260,11 @@ struct SecureCodingTests {
 }
 
 /// A private class.
+///
+/// With Objective-C, the compiler asks for a stable name.
+#if canImport(ObjectiveC)
+@objc(StoredSettingsPrivate)
+#endif
 private final class Private: NSObject, NSSecureCoding, StoredValueConvertible {
     static var supportsSecureCoding: Bool { true }
     override init() {}

@@ -330,15 +330,22 @@ struct AsyncWriteTests {
     @Test("an asynchronous set over a store that may have to wait runs on another thread")
     func otherThread() async throws {
         let port = Setting("port", default: 1, suite: SettingsSuite(store: FailingStore()))
-        let main = SystemCalls.currentThread()
-        let isMain = Mutex<[Bool]>([])
-        let observation = port.observe { _ in isMain.withLock { $0.append(SystemCalls.currentThread() == main) } }
+        // The object is retained, so that no other thread has the same one after this thread has ended.
+        let caller = thread()
+        let identifier = ObjectIdentifier(caller)
+        let isCaller = Mutex<[Bool]>([])
+        let observation = port.observe { _ in
+            isCaller.withLock { $0.append(ObjectIdentifier(Thread.current) == identifier) }
+        }
         try port.set(2)
         try await port.async.set(3)
-        #expect(isMain.withLock { $0 } == [true, false])
+        #expect(isCaller.withLock { $0 } == [true, false])
         observation.invalidate()
+        withExtendedLifetime(caller) {}
     }
 }
+
+private func thread() -> Thread { .current }
 
 private final class CallingReporter: SettingsReporter {
     private let body: @Sendable (SettingsError) -> Void

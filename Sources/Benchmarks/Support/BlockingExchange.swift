@@ -26,7 +26,7 @@ final class BlockingExchange {
             "POST \(request.path) HTTP/1.1\r\nHost: \(host):\(port)\r\nContent-Type: application/json\r\n"
             + "Content-Length: \(request.body.count)\r\n\r\n"
         self.request = Array(head.utf8) + request.body
-        #if os(Linux)
+        #if canImport(Glibc)
         descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         #else
         descriptor = socket(AF_INET, SOCK_STREAM, 0)

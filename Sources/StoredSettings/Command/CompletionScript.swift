@@ -88,7 +88,7 @@ private enum BashCompletion {
                 // Nothing is offered for a path, so that bash offers the names of files.
                 (
                     "[[ $COMP_CWORD -ne 1 || $current != */* ]] || return 0",
-                    "mapfile -t words < <(\(quoted([words.program.executable] + arguments)) 2>/dev/null)"
+                    reading(quoted([words.program.executable] + arguments))
                 )
             }
         return [
@@ -115,6 +115,11 @@ private enum BashCompletion {
             + ["complete -o default -F \(function) \(quoted([words.program.executable]))"]
     }
 
+    /// Reads the lines that a command prints into words, without `mapfile`, which the bash of macOS lacks.
+    private static func reading(_ command: String) -> String {
+        #"words=(); while IFS= read -r word; do words+=("$word"); done < <(\#(command) 2>/dev/null)"#
+    }
+
     private static func action(
         for command: CommandDefinition,
         _ words: CompletionWords,
@@ -125,8 +130,7 @@ private enum BashCompletion {
             switch words.program.completion {
             case .name: "words=(\(quoted(words.keys)))"
             case .printed(_, let arguments):
-                "mapfile -t words < <(\(quoted([words.program.executable])) \"${COMP_WORDS[1]}\" "
-                    + "\(quoted(arguments)) 2>/dev/null)"
+                reading("\(quoted([words.program.executable])) \"${COMP_WORDS[1]}\" \(quoted(arguments))")
             }
         let body =
             switch command.operands {

@@ -162,13 +162,13 @@ extension SettingsEngine {
     /// Stores values unless that takes long, because the thread may be one of the few that run tasks.
     private func writeBriefly(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         // While earlier values wait, another one need not try.
-        let isWaiting = isSavingInBackground.load(ordering: .relaxed)
+        let isWaiting = isSavingInBackground.isSet
         try WaitLimit.run(for: isWaiting ? .zero : Self.longestWaitInTask) { try write(edits) }
     }
 
     /// Saves the pending writes on another thread, and reports a failure.
     private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
-        guard !isSavingInBackground.exchange(true, ordering: .relaxed) else { return }
+        guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
         WaitingExecutor.runInBackground {
             do {
@@ -179,7 +179,7 @@ extension SettingsEngine {
                 report(error)
             }
             // A value that is assigned before this is saved by the retry.
-            self.isSavingInBackground.store(false, ordering: .relaxed)
+            self.isSavingInBackground.clear()
             self.scheduleRetry()
         }
     }

@@ -50,14 +50,20 @@ struct StripedCache: @unchecked Sendable {
     ///
     /// - Returns: The stripe, to be released at once; `nil` when all are taken.
     func take() -> UnsafeMutablePointer<Stripe>? {
-        // The addresses of threads differ in the middle bits.
-        let thread = SystemCalls.currentThread()
-        let first = Int((thread >> 12 ^ thread >> 20) % UInt(Self.count))
+        let first = Self.index(ofThread: SystemCalls.currentThread())
         for offset in 0..<Self.count {
             let stripe = stripe((first + offset) % Self.count)
             if stripe.pointee.take() { return stripe }
         }
         return nil
+    }
+
+    /// The index of the stripe that a thread tries first.
+    ///
+    /// The system identifies a thread by an address of its stack. Stacks of one size are the same number of pages apart, and
+    /// a page has 4, 16 or 64 KiB. The sum differs for neighboring stacks, whichever of these the distance is a multiple of.
+    static func index(ofThread thread: UInt) -> Int {
+        Int((thread >> 12 &+ thread >> 14 &+ thread >> 16) % UInt(count))
     }
 
     private func stripe(_ index: Int) -> UnsafeMutablePointer<Stripe> {

@@ -115,11 +115,13 @@ extension SettingsError {
     /// value type that conforms to `CustomStringConvertible`. The description of an error class, such as `NSError`, comes
     /// from a framework and may contain the value.
     static func thrownByValidator(_ error: any Error) -> SettingsError {
-        let isValueType = !(type(of: error) is AnyClass)
-        let reason = isValueType ? (error as? any CustomStringConvertible)?.description : nil
+        let type = type(of: error)
+        // The type is tested, because with Objective-C the cast of an error of any type succeeds, as an `NSError`.
+        let isChosen = !(type is AnyClass) && type is any CustomStringConvertible.Type
+        let reason = isChosen ? (error as Any as? any CustomStringConvertible)?.description : nil
         return SettingsError(
             .validationFailed,
-            fact: "the setting's validator rejected the value: \(reason ?? "it threw \(type(of: error))")",
+            fact: "the setting's validator rejected the value: \(reason ?? "it threw \(type)")",
             remedy: "assign a value that the validator accepts",
             underlying: error
         )

@@ -187,10 +187,10 @@ extension LayerFiles {
     private func suiteChanged(_ origin: SettingChangeOrigin) {
         // A change of this process is visible when its call returns, unless that would run the code of observers under a lock.
         if origin == .local, TransactionScope.current == nil { return look(isLookingAtSuites: false) }
-        guard !isSuiteLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard isSuiteLookScheduled.set() else { return }
         WorkScheduler.shared.soon { [weak self] in
             guard let self else { return }
-            isSuiteLookScheduled.store(false, ordering: .relaxed)
+            isSuiteLookScheduled.clear()
             look(isLookingAtSuites: false)
         }
     }
@@ -228,10 +228,10 @@ extension LayerFiles {
 
     /// Follows the paths again soon; calls meanwhile have no effect.
     private func lookAgain(after delay: Double) {
-        guard !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard isLookScheduled.set() else { return }
         WorkScheduler.shared.after(delay) { [weak self] in
             guard let self else { return }
-            isLookScheduled.store(false, ordering: .relaxed)
+            isLookScheduled.clear()
             state.withLock({ $0.isWatched }) ? follow() : look()
         }
     }

@@ -34,8 +34,7 @@ package final class VersionStamp: @unchecked Sendable {
     /// The shared word that the contents in memory correspond to.
     private let seen = Atomic<UInt64>(0)
     private let current = Atomic<UInt64>(0)
-    /// Initially `true`, so that the first read looks at the file.
-    private let isLookDue = Atomic(true)
+    private let isLookDue = Atomic(false)
     /// Whether the store's observer needs changes of this process.
     ///
     /// An engine without subscribers and pending writes needs none. The flag changes only while the store's lock is held.
@@ -69,9 +68,12 @@ package final class VersionStamp: @unchecked Sendable {
 
     /// The version of the values that a reader obtains while it holds the store's lock.
     var version: Version {
+        // First: a call of ``mustLook()`` that sets the flag after it was read also changes this word.
+        let local = words[0].load(ordering: .acquiring)
         // When no thread can watch the file, every read has to look at it: 0 is never current.
-        Version(
-            local: WorkScheduler.shared.isStarved ? 0 : words[0].load(ordering: .acquiring),
+        let mustLook = isLookDue.load(ordering: .acquiring) || WorkScheduler.shared.isStarved
+        return Version(
+            local: mustLook ? 0 : local,
             address: address.load(ordering: .acquiring),
             shared: seen.load(ordering: .acquiring)
         )
@@ -85,7 +87,7 @@ package final class VersionStamp: @unchecked Sendable {
     /// The version of the contents in memory if they are current; otherwise `nil`.
     var contentsVersion: UInt64? {
         let version = version
-        guard !isLookDue.load(ordering: .acquiring), isCurrent(version) else { return nil }
+        guard isCurrent(version) else { return nil }
         return current.load(ordering: .acquiring)
     }
 

@@ -41,7 +41,7 @@ enum BusErrors {
     /// The number of pages that were replaced.
     ///
     /// What this process has written to such a page is lost.
-    static var count: Int { replacements.load(ordering: .relaxed) }
+    static var count: Int { replacements.load(ordering: .acquiring) }
 
     private static let replacements = Atomic(0)
 
@@ -67,8 +67,9 @@ enum BusErrors {
     }
 
     private static func install() {
-        // The handler must not be the first to use it: that would take a lock.
+        // The handler must not be the first to use them: that would take a lock.
         _ = replacements.load(ordering: .relaxed)
+        _ = SystemCalls.pageSize
         var action = sigaction()
         #if canImport(Glibc)
         action.__sigaction_handler.sa_sigaction = handle
@@ -125,10 +126,14 @@ enum BusErrors {
     private static func replacePage(at address: UInt) -> Bool {
         for index in 0..<capacity {
             let start = pages[2 * index].load(ordering: .acquiring)
-            let length = pages[2 * index + 1].load(ordering: .relaxed)
-            guard start != 0, address >= start, address - start < length else { continue }
+            let length = pages[2 * index + 1].load(ordering: .acquiring)
+            // The entry may have been reused for another mapping since the first load.
+            guard start != 0, address >= start, address - start < length,
+                pages[2 * index].load(ordering: .relaxed) == start
+            else { continue }
             replacements.add(1, ordering: .relaxed)
-            return SystemCalls.mapZeros(at: address - (address - start) % UInt(SharedPage.size), SharedPage.size)
+            let size = SystemCalls.pageSize
+            return SystemCalls.mapZeros(at: address / UInt(size) * UInt(size), size)
         }
         return false
     }

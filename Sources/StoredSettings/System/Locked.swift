@@ -123,5 +123,25 @@ package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
 }
 #else
 /// The lock of this library.
-package typealias Locked<Value: ~Copyable> = Mutex<Value>
+///
+/// It is not a type alias, because a `package` declaration cannot name a type of a module that is imported internally.
+package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
+    private let mutex: Mutex<Value>
+
+    package init(_ value: consuming sending Value) {
+        mutex = Mutex(value)
+    }
+
+    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try mutex.withLock(body)
+    }
+
+    package borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        try mutex.withLockIfAvailable(body)
+    }
+}
 #endif

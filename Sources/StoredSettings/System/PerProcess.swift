@@ -91,21 +91,28 @@ struct FirstThread: ~Copyable, Sendable {
 
 /// Whether work is scheduled on a thread of this process.
 ///
-/// In a forked child, which has no such thread, the flag is `false` until work is scheduled there.
-struct ScheduledFlag: ~Copyable, Sendable {
+/// In a forked child, which has no such thread, the flag is not set until work is scheduled there.
+///
+/// The accesses are relaxed, because a lock orders them: the producer changes a state under it, and then sets the flag. The
+/// worker clears the flag, and then reads the state under the same lock. If it misses the change, its use of the lock came
+/// first, so the producer finds the flag cleared, and schedules the work again.
+package struct ScheduledFlag: ~Copyable, Sendable {
     /// 0, or one more than the fork count of the process in which the work was scheduled.
     private let mark = Atomic(0)
 
-    func load(ordering: AtomicLoadOrdering) -> Bool {
-        mark.load(ordering: .relaxed) == Forks.count + 1
+    package init() {}
+
+    var isSet: Bool { mark.load(ordering: .relaxed) == Forks.count + 1 }
+
+    /// Sets the flag.
+    ///
+    /// - Returns: Whether it was not set, so that the caller has to schedule the work.
+    package func set() -> Bool {
+        !isSet && mark.exchange(Forks.count + 1, ordering: .relaxed) != Forks.count + 1
     }
 
-    func exchange(_ isScheduled: Bool, ordering: AtomicUpdateOrdering) -> Bool {
-        mark.exchange(isScheduled ? Forks.count + 1 : 0, ordering: .relaxed) == Forks.count + 1
-    }
-
-    func store(_ isScheduled: Bool, ordering: AtomicStoreOrdering) {
-        mark.store(isScheduled ? Forks.count + 1 : 0, ordering: .relaxed)
+    package func clear() {
+        mark.store(0, ordering: .relaxed)
     }
 }
 

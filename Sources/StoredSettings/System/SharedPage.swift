@@ -111,6 +111,11 @@ package final class SharedPage: @unchecked Sendable {
         }
     }
 
+    /// Passes the stored words to the file, so that synchronizing the file includes them.
+    func flush() throws(SystemError) {
+        try system.flush(UnsafeMutableRawPointer(words), Self.size, of: file)
+    }
+
     /// Notifies the witness of the system calls that a word was published, for tests.
     func didPublish() {
         system.didPublish(file.path)

@@ -52,17 +52,18 @@ extension SystemCalls {
         do {
             return try openIfPresent(path, in: directory, O_RDONLY | O_DIRECTORY)
         } catch  where error.number == EACCES {
-            #if canImport(Darwin)
-            throw error
-            #else
             // The process may enter the directory but not read it.
             return try openIfPresent(path, in: directory, Self.pathOnly | O_DIRECTORY)
-            #endif
         }
     }
 
-    /// `O_PATH`, which not every C library declares: it opens a place without a permission to read.
+    /// Opens a place without a permission to read.
+    #if canImport(Darwin)
+    static let pathOnly = O_SEARCH
+    #else
+    /// `O_PATH`, which not every C library declares.
     static let pathOnly: CInt = 0o10_000_000
+    #endif
 
     /// Returns the names in a directory.
     package func names(in directory: FileHandle) throws(SystemError) -> [FilePath] {

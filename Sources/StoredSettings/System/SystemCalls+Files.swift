@@ -189,8 +189,11 @@ extension SystemCalls {
     /// Waits until the contents and the metadata of a file would survive a loss of power.
     package func synchronize(_ file: FileHandle) throws(SystemError) {
         #if canImport(Darwin)
-        // On Apple platforms `fsync` leaves the data in the drive's cache.
-        _ = try call(.sync, file.path) { fcntl(file.descriptor, F_FULLFSYNC) == -1 ? fsync(file.descriptor) : 0 }
+        // On Apple platforms `fsync` leaves the data in the drive's cache. Not every file system can do more.
+        _ = try call(.sync, file.path) {
+            let result = fcntl(file.descriptor, F_FULLFSYNC)
+            return result == -1 && [ENOTSUP, ENOTTY, EINVAL].contains(errno) ? fsync(file.descriptor) : result
+        }
         #else
         _ = try call(.sync, file.path) { fsync(file.descriptor) }
         #endif
@@ -253,30 +256,18 @@ private func systemRenameExclusively(
     _ name: UnsafePointer<CChar>,
     _ newName: UnsafePointer<CChar>
 ) -> CInt {
-    #if canImport(Glibc)
-    return renameWithFlags(base, name, base, newName, noReplacement)
-    #elseif canImport(Darwin)
+    #if canImport(Darwin)
     return renameatx_np(base, name, base, newName, CUnsignedInt(RENAME_EXCL))
     #else
-    errno = ENOSYS
-    return -1
+    // Musl has no `renameat2`. The flag is `RENAME_NOREPLACE`: see renameat2(2).
+    guard let number = SystemCalls.renameNumber else {
+        errno = ENOSYS
+        return -1
+    }
+    let (base, noReplacement) = (UInt(bitPattern: Int(base)), UInt(1))
+    return CInt(systemCall(number, base, UInt(bitPattern: name), base, UInt(bitPattern: newName), noReplacement, 0))
     #endif
 }
-
-#if canImport(Glibc)
-/// `RENAME_NOREPLACE`: see renameat2(2).
-private let noReplacement: CUnsignedInt = 1
-
-// Swift does not import renameat2(2).
-@_silgen_name("renameat2")
-private func renameWithFlags(
-    _ oldBase: CInt,
-    _ oldName: UnsafePointer<CChar>,
-    _ newBase: CInt,
-    _ newName: UnsafePointer<CChar>,
-    _ flags: CUnsignedInt
-) -> CInt
-#endif
 
 func systemWrite(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(descriptor, bytes, count)

@@ -17,6 +17,9 @@ extension SystemCalls {
         }
     }
 
+    /// Whether the system shows locks of files.
+    package static var showsFileLocks: Bool { systemText(at: "/proc/locks") != nil }
+
     /// Returns the process that has locked a file with `flock`: 0 for one of another PID namespace, and `nil` if none has, or
     /// the system does not show it.
     package static func holder(ofLockOn file: FileStatus) -> UInt64? {

@@ -71,6 +71,8 @@ extension SystemCalls {
         } catch {
             return CommandLine.arguments.first.map { FilePath($0) }
         }
+        #elseif canImport(Darwin)
+        return Bundle.main.executableURL.map { FilePath($0.resolvingSymlinksInPath().path) }
         #else
         return CommandLine.arguments.first.map { FilePath($0) }
         #endif

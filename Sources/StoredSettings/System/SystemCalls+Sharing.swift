@@ -11,6 +11,9 @@ import Darwin
 // Shared memory and file locks.
 
 extension SystemCalls {
+    /// The size of the pages that the system maps, in bytes: 4, 16 or 64 KiB.
+    static let pageSize = sysconf(CInt(_SC_PAGESIZE))
+
     /// Maps the beginning of a file into memory that is shared with other processes.
     func mapShared(
         _ file: FileHandle,
@@ -33,14 +36,24 @@ extension SystemCalls {
         _ = munmap(start, count)
     }
 
-    /// Makes pages of a shared mapping writable, as a store to each of them would, without changing them.
+    /// Passes changes of a shared mapping to its file, so that synchronizing the file includes them.
+    ///
+    /// On Linux, `fsync` and `fdatasync` do that. Apple documents it for neither `fsync` nor `F_FULLFSYNC`.
+    func flush(_ start: UnsafeMutableRawPointer, _ count: Int, of file: FileHandle) throws(SystemError) {
+        #if canImport(Darwin)
+        _ = try call(.sync, file.path) { msync(start, count, MS_SYNC) }
+        #endif
+    }
+
+    /// Makes the pages of some bytes of a shared mapping writable, as a store to each page would, without changing them.
     ///
     /// It is an optimization, so a failure is ignored: Linux before 5.14 cannot do this, and the pages may no longer exist.
     func makeWritable(_ start: UnsafeMutableRawPointer, _ count: Int) {
         #if os(Linux)
         // Glibc's headers may be older than `MADV_POPULATE_WRITE`; see madvise(2).
         let populateForWriting: CInt = 23
-        _ = madvise(start, count, populateForWriting)
+        let offset = Int(bitPattern: start) % Self.pageSize
+        _ = madvise(start - offset, count + offset, populateForWriting)
         #endif
     }
 

@@ -60,6 +60,17 @@ extension SystemCalls {
         #endif
     }
 
+    /// The number of the system call `renameat2`; `nil` where it is not known.
+    static var renameNumber: Int? {
+        #if arch(x86_64)
+        316
+        #elseif arch(arm64) || arch(riscv64)
+        276
+        #else
+        nil
+        #endif
+    }
+
     /// `FUTEX_WAIT` for memory that processes share, with a relative timeout.
     private static let futexWait: UInt = 0
     private static let futexWake: UInt = 1
@@ -68,15 +79,6 @@ extension SystemCalls {
 // MARK: - Locks on single bytes
 
 extension SystemCalls {
-    /// Whether the locks of ``tryLock(byteAt:of:)`` exist here.
-    static var hasByteLocks: Bool {
-        #if os(Linux)
-        true
-        #else
-        false
-        #endif
-    }
-
     /// Locks one byte of a file without waiting.
     ///
     /// The lock belongs to the open file description: the system releases it when that is closed, in particular when
@@ -107,8 +109,12 @@ extension SystemCalls {
         return kind != Int16(F_UNLCK)
     }
 
-    /// The values of `F_OFD_GETLK` and `F_OFD_SETLK` on Linux.
+    /// The values of `F_OFD_GETLK` and `F_OFD_SETLK`, which not every C library declares.
+    #if canImport(Darwin)
+    private static let (getByteLock, setByteLock): (CInt, CInt) = (92, 90)
+    #else
     private static let (getByteLock, setByteLock): (CInt, CInt) = (36, 37)
+    #endif
 
     private func withByteLock(at offset: Int, _ body: (UnsafeMutablePointer<flock>) -> CInt) -> CInt {
         var lock = flock()
@@ -123,10 +129,10 @@ extension SystemCalls {
 #if os(Linux)
 /// The C function `syscall`, which Swift does not import because its number of arguments varies.
 ///
-/// The calls of this file pass six integers. On the supported processors, these are passed alike to functions with a fixed
+/// The calls pass six integers. On the supported processors, these are passed alike to functions with a fixed
 /// and a variable number of arguments.
 @_silgen_name("syscall")
-private func systemCall(
+func systemCall(
     _ number: Int,
     _ first: UInt,
     _ second: UInt,

@@ -10,7 +10,7 @@ final class ReplicaSaver: Sendable {
     private static let delay = 0.5
 
     private let local: LocalReplica
-    private let isScheduled = Atomic(false)
+    private let isScheduled = ScheduledFlag()
     private let isFailureReported = Atomic(false)
     /// The revision of the replica on the disk.
     private let savedRevision = Atomic<Int64>(-1)
@@ -26,9 +26,9 @@ final class ReplicaSaver: Sendable {
 
     /// Stores the replica a little later.
     func saveLater(_ replica: Replica) {
-        guard isChanged(replica), !isScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard isChanged(replica), isScheduled.set() else { return }
         WorkScheduler.shared.after(Self.delay) {
-            self.isScheduled.store(false, ordering: .relaxed)
+            self.isScheduled.clear()
             if !replica.peek({ $0.isClosed }) { self.save(replica) }
         }
     }

@@ -86,9 +86,11 @@ enum SocketCalls {
         set(descriptor, tcp, TCP_KEEPCNT, 3)
         #if canImport(Darwin)
         set(descriptor, tcp, TCP_KEEPALIVE, max(1, seconds / 4))
+        // A connection with data that is not acknowledged is not probed.
+        set(descriptor, tcp, TCP_RXT_CONNDROPTIME, seconds)
         #else
         set(descriptor, tcp, TCP_KEEPIDLE, max(1, seconds / 4))
-        // Also ends a connection with data that is not acknowledged, which is not probed.
+        // A connection with data that is not acknowledged is not probed.
         set(descriptor, tcp, TCP_USER_TIMEOUT, seconds * 1_000)
         #endif
     }

@@ -13,7 +13,7 @@ extension UserDefaultsStore {
             guard state.observation == nil else { return }
             let token = domain.observe { [weak self] in
                 // Asynchronously, because this thread may be in the middle of a commit.
-                DispatchQueue.global(qos: .utility).async { self?.detectExternalChanges() }
+                DispatchQueue.global(qos: .utility).async { [weak self] in self?.detectExternalChanges() }
             }
             state.observation = Observation(token: token)
         }

@@ -182,7 +182,10 @@ extension Examination {
         } catch {
             add(Finding(.lock, error, at: directory.handle.path))
         }
-        note("locks", held.isEmpty ? "free" : held.joined(separator: "; "))
+        let free =
+            SystemCalls.showsFileLocks
+            ? "free" : "the journal's is free; the system does not show the one for checkpoints"
+        note("locks", held.isEmpty ? free : held.joined(separator: "; "))
     }
 
     /// Watches the lock of the journal for a second; returns `nil` if it changes hands.

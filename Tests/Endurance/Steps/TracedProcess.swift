@@ -108,14 +108,16 @@ final class TracedProcess {
         raise(SIGSTOP)
     }
 
-    /// Calls ptrace(2), which Swift does not import because it has variable arguments.
     private static func trace(_ request: Request, _ process: pid_t, _ data: UInt = 0) throws {
-        typealias Trace = @convention(c) (CInt, pid_t, UInt, UInt) -> Int
-        // On x86_64 and arm64 Linux, integers are passed to such a function like to any other.
-        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "ptrace") else { throw Failure("there is no ptrace function") }
-        guard unsafeBitCast(symbol, to: Trace.self)(request.rawValue, process, 0, data) >= 0 else {
+        guard traceProcess(request.rawValue, process, 0, data) >= 0 else {
             throw Failure("ptrace \(request) failed: errno \(errno)")
         }
     }
 }
+
+/// The function ptrace(2), which Swift does not import because it has variable arguments.
+///
+/// On x86_64 and arm64 Linux, integers are passed to such a function like to any other.
+@_silgen_name("ptrace")
+private func traceProcess(_ request: CInt, _ process: pid_t, _ address: UInt, _ data: UInt) -> Int
 #endif

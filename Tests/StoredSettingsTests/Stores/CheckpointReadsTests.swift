@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -56,7 +57,7 @@ struct CheckpointReadsTests {
             #expect(stat(path, &status) == 0)
             let descriptor = open(path, O_WRONLY)
             #expect(pwrite(descriptor, "{\n  \"a\": 2\n}\n", 13, 0) == 13)
-            var times = [status.st_atim, status.st_mtim]
+            var times = [status.times.access, status.times.modification]
             #expect(futimens(descriptor, &times) == 0)
             close(descriptor)
             if isNoticedByCheckpoint {

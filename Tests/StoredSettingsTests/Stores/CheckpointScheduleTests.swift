@@ -87,7 +87,7 @@ struct CheckpointScheduleTests {
             #expect(suite.snapshot() == ["a": 1])
             try suite.setStoredValue(2, forKey: "b")
             await eventually("a checkpoint has failed, and another is scheduled") {
-                store.schedule.isBackingOff && store.schedule.isScheduled.load(ordering: .relaxed)
+                store.schedule.isBackingOff && store.schedule.isScheduled.isSet
             }
             await eventually("the unreadable file is reported") { !reporter.errors.isEmpty }
             #expect(reporter.errors.map(\.code) == [.readFailed])
@@ -149,7 +149,7 @@ struct CheckpointScheduleTests {
             let store = FileStore(path: path)
             #expect(store.value(forKey: "b") == 2)
             await eventually("a checkpoint is scheduled, and has failed") {
-                store.value(forKey: "b") == 2 && !store.schedule.isScheduled.load(ordering: .relaxed)
+                store.value(forKey: "b") == 2 && !store.schedule.isScheduled.isSet
             }
             try path.replaceFile(with: #"{"a": 3}"#)
             try await eventually("the file has the value of the journal") {

@@ -55,6 +55,36 @@ struct FileStoreEditTests {
         }
     }
 
+    @Test("an edit that is noticed while another thread reads the file before it is read, too")
+    func editDuringRead() async throws {
+        try await withTemporaryDirectory(inMemory: true) { directory in
+            let path = directory + "/settings.json"
+            let other = Mutex<FileStore?>(nil)
+            let system = SystemCalls(witness: { call, callPath in
+                // The file is open, and is replaced before its contents become visible.
+                guard call == .read, callPath == path, let store = other.withLock({ $0.take() }) else { return }
+                do {
+                    try path.replaceFile(with: #"{"n": 3}"#)
+                    try onAnotherThread { store.look() }
+                } catch {
+                    Issue.record(error)
+                }
+            })
+            try path.replaceFile(with: #"{"n": 1}"#)
+            let store = FileStore(path: FilePath(path), system: system, checkpointsInBackground: false)
+            #expect(store.contents() == ["n": 1])
+            await eventually("the file has settled") {
+                store.look()
+                return store.peek { $0.settings.reading?.isCertain == true }
+            }
+            try path.replaceFile(with: #"{"n": 2}"#)
+            other.withLock { $0 = store }
+            store.look()
+            #expect(store.contents() == ["n": 3])
+            store.close()
+        }
+    }
+
     @Test("each file that is broken is reported once, also when another one is broken in the same way")
     func brokenAgain() async throws {
         try await withTemporaryDirectory { directory in

@@ -185,6 +185,43 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("without watches, a suite without subscribers does nothing while nothing is read, and a read sees an edit")
+    func idle() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let calls = Mutex(0)
+            let polls = Mutex(0)
+            let store = FileStore(
+                path: FilePath(path),
+                system: SystemCalls { call, _ in
+                    calls.withLock { $0 += 1 }
+                    return call == .watch ? ENOSYS : nil
+                }
+            )
+            // The polls of this one show that time passes.
+            let polling = FileStore(
+                path: FilePath(directory + "/polling.json"),
+                system: SystemCalls { call, _ in
+                    if call == .watch { polls.withLock { $0 += 1 } }
+                    return call == .watch ? ENOSYS : nil
+                }
+            )
+            polling.watch()
+            try path.replaceFile(with: #"{"a": 1}"#)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            #expect(suite.snapshot() == ["a": 1])
+            await eventually("the store is idle") {
+                let (known, end) = (calls.withLock(\.self), polls.withLock(\.self) + 10)
+                await eventually("the other one polls") { polls.withLock(\.self) >= end }
+                return store.peek { $0.watch?.isUnwatched == true } && calls.withLock(\.self) == known
+            }
+            try path.replaceFile(with: #"{"a": 7}"#)
+            await eventually("the edit is read") { suite.snapshot() == ["a": 7] }
+            suite.finish()
+            polling.close()
+        }
+    }
+
     @Test("a file that is overwritten while it is read is not reported as malformed, however old it was before")
     func overwrittenDuringRead() async throws {
         try await withTemporaryDirectory { directory in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -213,7 +214,7 @@ struct RareReadsTests {
             let descriptor = open(path, O_WRONLY)
             #expect(pwrite(descriptor, "{\n  \"a\": 2", 10, 0) == 10)
             await eventually("the time of the last change is another one") {
-                var times = [status.st_atim, status.st_mtim]
+                var times = [status.times.access, status.times.modification]
                 #expect(futimens(descriptor, &times) == 0)
                 var now = stat()
                 #expect(fstat(descriptor, &now) == 0)

@@ -48,7 +48,7 @@ struct ReadOnlyJournalTests {
             #expect(reader.contents() == [:])
             #expect(throws: SettingsError(.readOnly, fact: "")) { try reader.commit { $0["b"] = 2 } }
             await eventually("the background work has also attempted the repair") {
-                !reader.schedule.isRepairScheduled.load(ordering: .relaxed)
+                !reader.schedule.isRepairScheduled.isSet
             }
             #expect(reader.contents() == [:])
         }

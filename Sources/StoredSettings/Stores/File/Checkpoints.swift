@@ -66,21 +66,17 @@ extension Checkpoints {
             OpenStores.add(store)
         }
         if isUrgent, !schedule.isBackingOff { runSoon() }
-        guard !schedule.isScheduled.load(ordering: .relaxed),
-            !schedule.isScheduled.exchange(true, ordering: .relaxed)
-        else { return }
+        guard schedule.isScheduled.set() else { return }
         checkWhenIdle(after: isOwn ? CheckpointSchedule.interval : CheckpointSchedule.courtesy, seen: 0, checks: 0)
     }
 
     /// Starts a checkpoint without waiting for a pause, unless one is in progress.
     private func runSoon() {
-        guard !schedule.isUrgent.load(ordering: .relaxed), !schedule.isUrgent.exchange(true, ordering: .relaxed) else {
-            return
-        }
+        guard schedule.isUrgent.set() else { return }
         WorkScheduler.shared.soon { [weak store] in
             guard let checkpoints = store?.checkpoints else { return }
             checkpoints.runNow()
-            checkpoints.schedule.isUrgent.store(false, ordering: .relaxed)
+            checkpoints.schedule.isUrgent.clear()
         }
     }
 
@@ -103,7 +99,7 @@ extension Checkpoints {
     private func runNow() {
         guard !schedule.isBackingOff else { return retryLater() }
         // A set from here on schedules another checkpoint.
-        schedule.isScheduled.store(false, ordering: .relaxed)
+        schedule.isScheduled.clear()
         do {
             guard !isCheckpointed else { return noteSuccess() }
             store.look()
@@ -135,7 +131,7 @@ extension Checkpoints {
             schedule.noteReport(error)
             report(error)
         }
-        guard !schedule.isScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard schedule.isScheduled.set() else { return }
         retryLater()
     }
 

@@ -23,14 +23,15 @@ struct Effects {
     /// Whether the journal needs a commit that recovers it.
     var needsRepair = false
     var isFirstLook = false
+    /// Whether the file was looked at, and no event reports a change of it.
+    var isUnwatched = false
 
     private var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && !hasMoreThanChanges }
 
     /// Whether there is anything to do that may take long.
     var hasMoreThanChanges: Bool {
         !errors.isEmpty || !recoveries.isEmpty || !files.isEmpty || isUnsettled || isTransientFailure || isCheckpointDue
-            || needsRepair
-            || isFirstLook
+            || needsRepair || isFirstLook || isUnwatched
     }
 
     /// Moves the effects of a later operation here.
@@ -46,6 +47,7 @@ struct Effects {
         isCheckpointDue = isCheckpointDue || later.isCheckpointDue
         needsRepair = needsRepair || later.needsRepair
         isFirstLook = isFirstLook || later.isFirstLook
+        isUnwatched = isUnwatched || later.isUnwatched
         later = Effects()
     }
 
@@ -82,6 +84,7 @@ extension FileStore {
         if effects.isUnsettled { lookAgain() }
         if effects.isTransientFailure { retryReading() }
         if effects.isFirstLook { watchLater() }
+        if effects.isUnwatched { expireLater() }
         if effects.needsRepair { repairLater() }
         if effects.isCheckpointDue { checkpoints.schedule(isOwn: false) }
         helpIfStarved()
@@ -99,13 +102,26 @@ extension FileStore {
         }
     }
 
+    /// Makes the next read after a while look at the file again, which no event reports.
+    ///
+    /// Nothing happens while nothing is read.
+    private func expireLater() {
+        guard schedule.isExpiryScheduled.set() else { return }
+        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
+            guard let self else { return }
+            schedule.isExpiryScheduled.clear()
+            peek { $0.watch }?.retry()
+            versionStamp.mustLook()
+        }
+    }
+
     /// Retries a read that failed for lack of descriptors or memory.
     ///
     /// No event reports when there are enough again.
     private func retryReading() {
-        guard !schedule.isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard schedule.isLookScheduled.set() else { return }
         WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
-            self?.schedule.isLookScheduled.store(false, ordering: .relaxed)
+            self?.schedule.isLookScheduled.clear()
             self?.look()
         }
     }
@@ -145,10 +161,10 @@ extension FileStore {
 
     /// Schedules a commit that recovers the journal.
     private func repairLater() {
-        guard schedule.isActive, !schedule.isRepairScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard schedule.isActive, schedule.isRepairScheduled.set() else { return }
         WorkScheduler.shared.soon { [weak self] in
             guard let self else { return }
-            schedule.isRepairScheduled.store(false, ordering: .relaxed)
+            schedule.isRepairScheduled.clear()
             do {
                 try write { _ in }
             } catch {

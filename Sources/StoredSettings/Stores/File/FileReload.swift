@@ -2,6 +2,7 @@
 
 /// What to read, and what the state knew before.
 struct ReloadRequest {
+    let start = ContinuousClock.now
     let reload: FileStoreState.Reload
     let journal: Journal?
     /// The journal's epoch before the file was read.
@@ -107,7 +108,7 @@ extension FileStoreState {
             settings.lastGood.note(edits)
             publish(edits, .external)
         }
-        settle(base)
+        settle(base, for: request)
         return true
     }
 
@@ -127,7 +128,7 @@ extension FileStoreState {
         let edits = [StoreChange](from: contents.all, to: new)
         if isOpened { settings.lastGood.note(edits) }
         publish(edits, .external)
-        settle(base)
+        settle(base, for: request)
         return true
     }
 
@@ -165,7 +166,7 @@ extension FileStoreState {
         if !journaled.isEmpty { effects.isCheckpointDue = true }
         if isUnwritten { effects.needsRepair = true }
         publish(reloaded, with: others)
-        settle(reloaded.base)
+        settle(reloaded.base, for: request)
         return true
     }
 
@@ -218,7 +219,7 @@ extension FileStoreState {
     }
 
     /// Notes the file that the contents are based on.
-    private mutating func settle(_ base: ReloadBase) {
+    private mutating func settle(_ base: ReloadBase, for request: ReloadRequest) {
         if !isOpened { effects.isFirstLook = true }
         (isOpened, reload, keysNewerThanFile) = (true, nil, nil)
         if base.failure == nil || base.failure?.isMissing == true { effects.close(settings.reading) }
@@ -238,6 +239,11 @@ extension FileStoreState {
             if base.reading?.isCertain == false { effects.isUnsettled = true }
         }
         settings.missingSince = nil
+        // A thread that has looked meanwhile has left what it has found to this one, which may have opened the file before.
+        if settings.lookedAt.map({ $0 > request.start }) ?? false {
+            versionStamp.mustLook()
+            effects.isUnsettled = true
+        }
     }
 
     /// Notes that this process has put a file in place, with the journal's records so far.

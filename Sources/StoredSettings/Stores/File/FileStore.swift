@@ -56,6 +56,7 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
         file = SettingsFile(path: path, system: system)
         schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
         state = Locked(FileStoreState(file, versionStamp, schedule))
+        versionStamp.mustLook()
     }
 
     deinit {

@@ -210,6 +210,7 @@ extension FileStoreState {
 
     private mutating func lookAtFile() {
         settings.lookedAt = .now
+        if watch?.isUnwatched == true { effects.isUnwatched = true }
         if findJournal() || !isOpened { reload = .everything }
         do {
             let status = try file.status()

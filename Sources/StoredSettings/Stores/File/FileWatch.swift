@@ -5,12 +5,12 @@ import Synchronization
 /// Looks at a file whenever it may have changed.
 ///
 /// It watches the directory of the path, the directory of the link target, and the file itself. If they cannot be
-/// watched, or do not exist, it looks at the file periodically, and tries to watch them again.
+/// watched, or do not exist, it looks at the file periodically while there are subscribers, and tries to watch them again.
 final class FileWatch: Sendable {
     private struct State {
         var watches: [DirectoryWatcher.Watch] = []
-        /// Whether the file is looked at periodically.
-        var isPolling = false
+        /// Whether no event reports a change.
+        var isUnwatched = false
         var isPollScheduled = false
         /// Whether a thread handles events.
         var isBusy = false
@@ -26,8 +26,9 @@ final class FileWatch: Sendable {
     private let file: SettingsFile
     private let look: @Sendable (_ isFileChanged: Bool) -> Bool
     private let lookBriefly: @Sendable () -> Bool?
+    private let hasSubscribers: @Sendable () -> Bool
     private let state = Locked(State())
-    private let isLookScheduled = Atomic(false)
+    private let isLookScheduled = ScheduledFlag()
     private let forks = Forks.count
 
     /// - Parameters:
@@ -36,20 +37,31 @@ final class FileWatch: Sendable {
     ///     have changed.
     ///   - lookBriefly: Looks at the journal, and returns the same, on the thread that watches for all suites; `nil` if
     ///     that could take long.
+    ///   - hasSubscribers: Whether any subscriber needs the changes.
     init(
         _ file: SettingsFile,
         look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool,
-        lookBriefly: @escaping @Sendable () -> Bool?
+        lookBriefly: @escaping @Sendable () -> Bool?,
+        hasSubscribers: @escaping @Sendable () -> Bool
     ) {
         self.file = file
         self.look = look
         self.lookBriefly = lookBriefly
+        self.hasSubscribers = hasSubscribers
     }
 
     /// Whether a process that this one was forked from owns this watch.
     ///
     /// It receives no events here.
     var isInherited: Bool { forks != Forks.count }
+
+    /// Whether no event reports a change.
+    var isUnwatched: Bool { state.withLock { $0.isUnwatched } }
+
+    /// Watches the file if that was not possible before.
+    func retry() {
+        if isUnwatched { arm() }
+    }
 
     /// Starts to watch.
     ///
@@ -76,7 +88,7 @@ final class FileWatch: Sendable {
                 watches.append(try watch(target, for: DirectoryWatcher.Names()))
             }
             let ended = state.withLock { state in
-                state.isPolling = false
+                state.isUnwatched = false
                 defer { state.watches = watches }
                 return state.watches
             }
@@ -146,16 +158,16 @@ final class FileWatch: Sendable {
 
     /// Looks at the journal again when a record that was being written should have been published.
     private func lookAgain() {
-        guard !isLookScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard isLookScheduled.set() else { return }
         WorkScheduler.shared.after(Self.publishingDelay) { [weak self] in
-            self?.isLookScheduled.store(false, ordering: .relaxed)
+            self?.isLookScheduled.clear()
             _ = self?.look(false)
         }
     }
 
     private func poll() {
         let ended = state.withLock { state in
-            defer { (state.watches, state.isPolling) = ([], true) }
+            defer { (state.watches, state.isUnwatched) = ([], true) }
             return state.watches
         }
         _ = consume ended
@@ -163,6 +175,7 @@ final class FileWatch: Sendable {
     }
 
     private func pollLater() {
+        guard hasSubscribers() else { return }
         let isFirst = state.withLock { state in
             defer { state.isPollScheduled = true }
             return !state.isPollScheduled
@@ -172,7 +185,7 @@ final class FileWatch: Sendable {
             guard let self else { return }
             state.withLock { $0.isPollScheduled = false }
             // If watching fails again, polling continues.
-            if state.withLock({ $0.isPolling }) { notice(isChanged: true) }
+            if isUnwatched { notice(isChanged: true) }
         }
     }
 }

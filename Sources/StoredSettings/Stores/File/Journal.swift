@@ -41,7 +41,7 @@ package final class Journal: Sendable {
         page = try SharedPage(file, isWritable: isWritable, system)
         id = page[JournalHeader.idWord]
         lock = JournalLock(page, file, identity, system)
-        isLockedAsFile = page[JournalHeader.versionWord] < JournalHeader.version || !SystemCalls.hasByteLocks
+        isLockedAsFile = page[JournalHeader.versionWord] < JournalHeader.version
     }
 
     /// Opens a journal.

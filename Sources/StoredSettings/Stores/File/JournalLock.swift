@@ -110,7 +110,8 @@ extension JournalLock {
         } catch  where error.number == Errno.resourceTemporarilyUnavailable {
             return .refused
         }
-        var token = token.load(ordering: .relaxed)
+        // The table of tokens has a token that is found here.
+        var token = token.load(ordering: .acquiring)
         if token == 0 {
             guard let new = try claimToken() else { return .refused }
             token = new

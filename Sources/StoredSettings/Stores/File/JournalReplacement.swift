@@ -144,13 +144,7 @@ extension Journal {
             guard let journal = try Journal.opened(renamed, isWritable: true, system) else {
                 throw SystemError(call: .write, path: file.path, number: Errno.ioError)
             }
-            if journal.isLockedAsFile {
-                guard try system.tryLock(renamed) else {
-                    throw SystemError(call: .lock, path: file.path, number: Errno.resourceTemporarilyUnavailable)
-                }
-            } else {
-                try journal.lock.acquireNew()
-            }
+            try journal.lock.acquireNew()
             return JournalDraft(name: name, journal: journal, epoch: epoch)
         } catch {
             discard(name, in: directory)

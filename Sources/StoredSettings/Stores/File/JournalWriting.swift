@@ -98,6 +98,7 @@ extension Journal {
         let failure = SystemError(call: .sync, path: file.path, number: Errno.ioError)
         guard !isDistrusted else { throw failure }
         do {
+            try page.flush()
             try system.synchronizeContents(of: file)
         } catch {
             distrust()

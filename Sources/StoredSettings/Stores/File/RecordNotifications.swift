@@ -31,7 +31,7 @@ extension Journal {
             try system.write([1, 0, 0, 0, 0, 0, 0, 0], to: file, at: JournalHeader.notificationWord * 8)
         } catch {
             // The record is appended. The next one is notified again.
-            page[JournalHeader.watchedWord] = watcher
+            page.add(watcher, toWord: JournalHeader.watchedWord)
         }
     }
 }
@@ -47,11 +47,15 @@ extension FileStore {
     func watch(makingDirectories: Bool) {
         let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
         // A first subscriber needs notifications at once.
-        guard isNeeded else { return requestNotification() }
+        guard isNeeded else {
+            peek { $0.watch }?.retry()
+            return requestNotification()
+        }
         let watch = FileWatch(
             file,
             look: { [weak self] in self?.look(isFileChanged: $0) ?? false },
-            lookBriefly: { [weak self] in self?.lookBriefly() }
+            lookBriefly: { [weak self] in self?.lookBriefly() },
+            hasSubscribers: { [versionStamp] in versionStamp.needsChanges.load(ordering: .acquiring) }
         )
         let inherited = state.withLock { state in
             guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
@@ -129,13 +133,15 @@ extension FileStore {
     private func requestNotification(of journal: Journal) {
         let isUrgent = schedule.hasSubscribers.load(ordering: .relaxed)
         if isUrgent { journal.requestNotification() }
-        guard !schedule.isRequestScheduled.exchange(true, ordering: .relaxed) else { return }
+        guard schedule.isRequestScheduled.set() else { return }
         // A process that may not write to the journal cannot ask.
         let isPolling = isUrgent && !journal.isWritable
         let delay = isPolling ? CheckpointSchedule.pollInterval : CheckpointSchedule.courtesy
         WorkScheduler.shared.after(delay) { [weak self] in
-            guard let self, let journal = peek({ $0.journal.journal }) else { return }
-            schedule.isRequestScheduled.store(false, ordering: .relaxed)
+            guard let self else { return }
+            // First: a request for a journal that replaces the one below is then scheduled again.
+            schedule.isRequestScheduled.clear()
+            guard let journal = peek({ $0.journal.journal }) else { return }
             journal.requestNotification()
             // A process may have appended a record meanwhile, and have died before it notified this one.
             if schedule.hasSubscribers.load(ordering: .relaxed) || versionStamp.contentsVersion == nil {

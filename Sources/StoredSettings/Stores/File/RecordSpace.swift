@@ -95,10 +95,8 @@ final class RecordSpace: @unchecked Sendable {
     ///
     /// - Parameter offset: The offset of the next record.
     func prepare(at offset: Int) {
-        let begin = offset / SharedPage.size * SharedPage.size
-        let allocated = Int(clamping: page[JournalHeader.allocatedWord])
-        let end = min(begin + 2 * SharedPage.size, allocated / SharedPage.size * SharedPage.size, Self.length)
-        if begin < end { system.makeWritable(start + begin, end - begin) }
+        let end = min(offset + SharedPage.size, Int(clamping: page[JournalHeader.allocatedWord]), Self.length)
+        if offset < end { system.makeWritable(start + offset, end - offset) }
     }
 
     /// Allocates space for a record and further ones.

@@ -109,7 +109,7 @@ extension FileStore {
         case .done(let journal, let delivery, let isUrgent):
             journal.notifyWatchers()
             delivery?.perform()
-            if isUrgent || !schedule.isScheduled.load(ordering: .relaxed) {
+            if isUrgent || !schedule.isScheduled.isSet {
                 checkpoints.schedule(isOwn: true, isUrgent: isUrgent)
             }
             return true

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -303,15 +304,9 @@ struct PlantedFileTests {
     func sockets(suffix: String) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/s"
-            // The path of a socket has at most 107 bytes, so the directory is named by a descriptor where that is possible.
-            let folder = open(directory, O_RDONLY | O_CLOEXEC)
-            defer { close(folder) }
-            #if os(Linux)
-            let name = "/proc/self/fd/\(folder)/s\(suffix)"
-            #else
-            let name = path + suffix
-            #endif
-            let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+            // The path of a socket has about 100 bytes at most, so the socket is moved to the directory.
+            let name = "/tmp/StoredSettings-\(UUID().uuidString)"
+            let socket = socket(AF_UNIX, CLibrary.streamSocket, 0)
             defer { close(socket) }
             var address = sockaddr_un()
             address.sun_family = sa_family_t(AF_UNIX)
@@ -322,6 +317,8 @@ struct PlantedFileTests {
                 }
             }
             try #require(result == 0)
+            defer { unlink(name) }
+            try #require(rename(name, path + suffix) == 0)
             let suite = SettingsSuite(store: store(path), reporter: reporter)
             let error = settingsError {
                 try suite.setStoredValue(1, forKey: "a")
