@@ -241,4 +241,28 @@ struct HotReadTests {
             store.close()
         }
     }
+    @Test("a value that is read while a look at the file is due does not count as current")
+    func lookDue() {
+        let versionStamp = VersionStamp()
+        #expect(versionStamp.isCurrent(versionStamp.version))
+        versionStamp.mustLook()
+        #expect(!versionStamp.isCurrent(versionStamp.version))
+        #expect(versionStamp.takeLookDue())
+        #expect(versionStamp.isCurrent(versionStamp.version))
+    }
+
+    @Test(
+        "threads whose stacks are neighbors read different copies of a value, whatever the size of a page",
+        arguments: [4, 16, 64]
+    )
+    func neighboringThreads(pageSize: Int) {
+        // As on Linux: 8 MiB and one page to guard them.
+        let distance = UInt(8_192 + pageSize) << 10
+        for _ in 0..<100 {
+            let first = UInt.random(in: 1 << 40..<1 << 46) & ~0xFFF
+            let indices = (0..<16).map { StripedCache.index(ofThread: first + $0 * distance) }
+            #expect(zip(indices, indices.dropFirst()).allSatisfy { $0 != $1 })
+            #expect(Set(indices).count >= 4)
+        }
+    }
 }
