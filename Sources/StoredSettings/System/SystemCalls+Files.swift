@@ -260,7 +260,7 @@ private func systemRenameExclusively(
     return renameatx_np(base, name, base, newName, CUnsignedInt(RENAME_EXCL))
     #else
     // Musl has no `renameat2`. The flag is `RENAME_NOREPLACE`: see renameat2(2).
-    guard let number = SystemCalls.renameNumber else {
+    guard let number = SystemCalls.callNumbers?.rename else {
         errno = ENOSYS
         return -1
     }

@@ -21,7 +21,7 @@ extension SystemCalls {
     ///   - seconds: The maximum number of seconds.
     static func wait(onWordAt address: UInt, while value: UInt32, seconds: Double) {
         #if os(Linux)
-        guard let number = futexNumber else { return sleep(seconds: min(seconds, longestBlindSleep)) }
+        guard let number = callNumbers?.futex else { return sleep(seconds: min(seconds, longestBlindSleep)) }
         let nanoseconds = Int(min(max(seconds, 0), 3_600) * 1e9)
         // A `timespec` consists of two words on every 64-bit system (see `FileTime`).
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 2) { time in
@@ -44,28 +44,17 @@ extension SystemCalls {
     ///   - isEveryOne: Whether to wake all of them, instead of one.
     static func wake(waitersOnWordAt address: UInt, all isEveryOne: Bool) {
         #if os(Linux)
-        guard let number = futexNumber else { return }
+        guard let number = callNumbers?.futex else { return }
         _ = systemCall(number, address, futexWake, isEveryOne ? UInt(CInt.max) : 1, 0, 0, 0)
         #endif
     }
 
-    /// The number of the system call `futex`; `nil` where it is not known.
-    private static var futexNumber: Int? {
+    /// The numbers of the system calls `futex` and `renameat2`; `nil` where they are not known.
+    static var callNumbers: (futex: Int, rename: Int)? {
         #if arch(x86_64)
-        202
+        (202, 316)
         #elseif arch(arm64) || arch(riscv64)
-        98
-        #else
-        nil
-        #endif
-    }
-
-    /// The number of the system call `renameat2`; `nil` where it is not known.
-    static var renameNumber: Int? {
-        #if arch(x86_64)
-        316
-        #elseif arch(arm64) || arch(riscv64)
-        276
+        (98, 276)
         #else
         nil
         #endif
