@@ -60,10 +60,10 @@ struct StripedCache: @unchecked Sendable {
 
     /// The index of the stripe that a thread tries first.
     ///
-    /// The system identifies a thread by an address of its stack. Stacks of one size are the same number of pages apart, and
-    /// a page has 4, 16 or 64 KiB. The sum differs for neighboring stacks, whichever of these the distance is a multiple of.
+    /// The system identifies a thread by an address of its stack. Stacks are usually 8 MiB and one page apart, and a page has
+    /// 4, 16 or 64 KiB. The sum differs for neighboring stacks with each of these.
     static func index(ofThread thread: UInt) -> Int {
-        Int((thread >> 12 &+ thread >> 14 &+ thread >> 16) % UInt(count))
+        Int((thread >> 12 &+ thread >> 16) % UInt(count))
     }
 
     private func stripe(_ index: Int) -> UnsafeMutablePointer<Stripe> {

@@ -260,9 +260,9 @@ struct HotReadTests {
         let distance = UInt(8_192 + pageSize) << 10
         for _ in 0..<100 {
             let first = UInt.random(in: 1 << 40..<1 << 46) & ~0xFFF
-            let indices = (0..<16).map { StripedCache.index(ofThread: first + $0 * distance) }
+            let indices = (0..<8).map { StripedCache.index(ofThread: first + $0 * distance) }
             #expect(zip(indices, indices.dropFirst()).allSatisfy { $0 != $1 })
-            #expect(Set(indices).count >= 4)
+            #expect(Set(indices).count >= (pageSize == 16 ? 4 : 7))
         }
     }
 }
