@@ -13,7 +13,7 @@ static size_t size = 65536;
 
 __attribute__((constructor)) static void start(void) {
     const char *text = getenv("LARGE_PAGES");
-    if (text) size = strtoul(text, NULL, 10);
+    if (text && strtoul(text, NULL, 10) >= 4096) size = strtoul(text, NULL, 10);
 }
 
 static size_t rounded(size_t length) { return (length + size - 1) & ~(size - 1); }
@@ -52,10 +52,6 @@ int munmap(void *address, size_t length) {
 
 int madvise(void *address, size_t length, int advice) {
     return is_aligned(address) ? syscall(SYS_madvise, address, rounded(length), advice) : (errno = EINVAL, -1);
-}
-
-int mprotect(void *address, size_t length, int protection) {
-    return is_aligned(address) ? syscall(SYS_mprotect, address, rounded(length), protection) : (errno = EINVAL, -1);
 }
 
 int getpagesize(void) { return (int)size; }

@@ -127,23 +127,24 @@ struct SecureCodingTests {
         #expect(archived.value.count == 8 && suite.storedValue(forKey: "archived")?.kind == .data)
     }
 
+    // With Objective-C, the compiler rejects these classes.
+    #if !canImport(ObjectiveC)
     @Test("Row 19: a class without a name in Foundation is rejected, also as a part, and the default is read")
     func nameless() throws {
         func check<Value: NSSecureCoding & StoredValueConvertible & AnyObject>(_ value: Value) throws {
             let suite = SettingsSuite.inMemory(reporter: RecordingReporter())
             let setting = Setting("object", default: value, suite: suite)
             #expect(setting.value === value)
-            #if !canImport(ObjectiveC)
             let error = #expect(throws: SettingsError.self) { try setting.set(value) }
             #expect(error?.code == .unstorable)
             #expect(error?.remedy.contains("top level") == true)
             #expect(suite.snapshot().isEmpty)
-            #endif
         }
         try check(Nested(part: nil))
         try check(Private())
         try check(Whole(part: Nested(part: nil)))
     }
+    #endif
 
     @Test("an object with a part without secure coding is rejected")
     func insecurePart() throws {
@@ -170,18 +171,15 @@ struct SecureCodingTests {
         observation.invalidate()
     }
 
+    #if !canImport(ObjectiveC)
     /// A nested class.
-    ///
-    /// With Objective-C, the compiler asks for a stable name.
-    #if canImport(ObjectiveC)
-    @objc(StoredSettingsNested)
-    #endif
     final class Nested: NSObject, NSSecureCoding, StoredValueConvertible, @unchecked Sendable {
         static var supportsSecureCoding: Bool { true }
         init(part: Any?) {}
         init?(coder: NSCoder) {}
         func encode(with coder: NSCoder) {}
     }
+    #endif
 
     static let wrong: [(name: String, make: @Sendable () throws -> Data)] = [
         ("another class", { try archive(Impostor()) }),
@@ -259,18 +257,15 @@ struct SecureCodingTests {
     }
 }
 
+#if !canImport(ObjectiveC)
 /// A private class.
-///
-/// With Objective-C, the compiler asks for a stable name.
-#if canImport(ObjectiveC)
-@objc(StoredSettingsPrivate)
-#endif
 private final class Private: NSObject, NSSecureCoding, StoredValueConvertible {
     static var supportsSecureCoding: Bool { true }
     override init() {}
     init?(coder: NSCoder) {}
     func encode(with coder: NSCoder) {}
 }
+#endif
 
 /// An object with parts of many kinds.
 ///

@@ -117,7 +117,7 @@ private enum BashCompletion {
 
     /// Reads the lines that a command prints into words, without `mapfile`, which the bash of macOS lacks.
     private static func reading(_ command: String) -> String {
-        #"words=(); while IFS= read -r word; do words+=("$word"); done < <(\#(command) 2>/dev/null)"#
+        #"words=(); while IFS= read -r word || [[ $word ]]; do words+=("$word"); done < <(\#(command) 2>/dev/null)"#
     }
 
     private static func action(

@@ -16,7 +16,7 @@ struct PendingWrites {
     /// The pending writes that a commit saves.
     struct Flush {
         /// For each key, the pending value and the value that was stored when the commit began.
-        fileprivate var edits: [String: (value: StoredValue?, stored: StoredValue?)]
+        fileprivate(set) var edits: [String: (value: StoredValue?, stored: StoredValue?)]
     }
 
     private var entries: [String: Entry] = [:]

@@ -256,7 +256,7 @@ extension SettingsEngine {
                 return checkedDelivery(of: changes, .local, state)
             }
             if let delivery { deliveries.append(delivery) }
-            if let delivery = useReassigned(in: transaction) { deliveries.append(delivery) }
+            if let delivery = useReassigned(in: transaction, flush) { deliveries.append(delivery) }
             return result
         }
         return try isBlind ? store.write(body) : store.commit(body)
@@ -300,9 +300,12 @@ extension SettingsEngine {
 
     /// Uses stored values that a commit assigns again, if others are used because of a requirement.
     ///
-    /// - Parameter transaction: The transaction after its body.
+    /// - Parameters:
+    ///   - transaction: The transaction after its body.
+    ///   - flush: The pending writes that it saves, which readers have seen.
     /// - Returns: What subscribers receive; `nil` if the record of the commit is to do this, because it has other changes.
-    private func useReassigned(in transaction: StoreTransaction) -> StoreDelivery? {
+    private func useReassigned(in transaction: StoreTransaction, _ flush: PendingWrites.Flush? = nil) -> StoreDelivery?
+    {
         guard hasRequirements.load(ordering: .acquiring) else { return nil }
         let isEqual = { (edit: StoreChange) in
             PendingWrites.change(ofKey: edit.key, from: edit.old, to: edit.new) == nil
@@ -311,7 +314,8 @@ extension SettingsEngine {
         return state.withLock { state -> StoreDelivery? in
             state.held.noteReassigned(Dictionary(equal.map { ($0.key, $0.old) }) { _, last in last })
             guard !isRecorded, !state.held.reassigned.isEmpty else { return nil }
-            let changes = state.held.useReassigned().filter { !state.pendingWrites.contains($0.key) }
+            let changes = state.held.useReassigned()
+                .filter { !state.pendingWrites.contains($0.key) && flush?.edits[$0.key] == nil }
             self.invalidate()
             return self.checkedDelivery(of: changes, .local, state)
         }

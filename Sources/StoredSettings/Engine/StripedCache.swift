@@ -58,10 +58,9 @@ struct StripedCache: @unchecked Sendable {
         return nil
     }
 
-    /// The index of the stripe that a thread tries first.
+    /// The index of the stripe that a thread tries first; `thread` is an address of its stack.
     ///
-    /// The system identifies a thread by an address of its stack. Stacks are usually 8 MiB and one page apart, and a page has
-    /// 4, 16 or 64 KiB. The sum differs for neighboring stacks with each of these.
+    /// Neighboring stacks, usually 8 MiB and a page of 4, 16 or 64 KiB apart, have different indices.
     static func index(ofThread thread: UInt) -> Int {
         Int((thread >> 12 &+ thread >> 16) % UInt(count))
     }

@@ -34,7 +34,10 @@ package final class VersionStamp: @unchecked Sendable {
     /// The shared word that the contents in memory correspond to.
     private let seen = Atomic<UInt64>(0)
     private let current = Atomic<UInt64>(0)
-    private let isLookDue = Atomic(false)
+    /// Initially `true` for a store that looks at a file, so that the first read does.
+    private let isLookDue: Atomic<Bool>
+    /// Whether the store looks at a file, and then calls ``takeLookDue()``.
+    private let isLooking: Bool
     /// Whether the store's observer needs changes of this process.
     ///
     /// An engine without subscribers and pending writes needs none. The flag changes only while the store's lock is held.
@@ -48,10 +51,12 @@ package final class VersionStamp: @unchecked Sendable {
     private let idWord: Int
 
     /// - Parameters:
+    ///   - isLooking: Whether the store looks at a file.
     ///   - sharedWord: The index of the word that other processes change in a shared page.
     ///   - idWord: The index of the word that identifies a shared page.
-    package init(sharedWord: Int = 0, idWord: Int = 0) {
-        (self.sharedWord, self.idWord) = (sharedWord, idWord)
+    package init(isLooking: Bool = false, sharedWord: Int = 0, idWord: Int = 0) {
+        (self.isLooking, self.sharedWord, self.idWord) = (isLooking, sharedWord, idWord)
+        isLookDue = Atomic(isLooking)
         words = .allocate(capacity: 2)
         words.initialize(to: Atomic(1))
         (words + 1).initialize(to: Atomic(0))
@@ -164,9 +169,9 @@ extension VersionStamp {
         }
     }
 
-    /// Makes the next read look at the file.
+    /// Makes the next read look at the file, if the store has one, and invalidates all versions.
     func mustLook() {
-        isLookDue.store(true, ordering: .releasing)
+        if isLooking { isLookDue.store(true, ordering: .releasing) }
         invalidate()
     }
 

@@ -91,11 +91,8 @@ struct FirstThread: ~Copyable, Sendable {
 
 /// Whether work is scheduled on a thread of this process.
 ///
-/// In a forked child, which has no such thread, the flag is not set until work is scheduled there.
-///
-/// The accesses are relaxed, because a lock orders them: the producer changes a state under it, and then sets the flag. The
-/// worker clears the flag, and then reads the state under the same lock. If it misses the change, its use of the lock came
-/// first, so the producer finds the flag cleared, and schedules the work again.
+/// In a forked child, which has no such thread, the flag is not set until work is scheduled there. The accesses are relaxed: the
+/// lock of the state that the work reads after it has cleared the flag orders them. See Documentation/MemoryOrdering.md.
 package struct ScheduledFlag: ~Copyable, Sendable {
     /// 0, or one more than the fork count of the process in which the work was scheduled.
     private let mark = Atomic(0)

@@ -191,8 +191,11 @@ extension SystemCalls {
         #if canImport(Darwin)
         // On Apple platforms `fsync` leaves the data in the drive's cache. Not every file system can do more.
         _ = try call(.sync, file.path) {
-            let result = fcntl(file.descriptor, F_FULLFSYNC)
-            return result == -1 && [ENOTSUP, ENOTTY, EINVAL].contains(errno) ? fsync(file.descriptor) : result
+            guard fcntl(file.descriptor, F_FULLFSYNC) == -1 else { return 0 }
+            switch errno {
+            case ENOTSUP, EOPNOTSUPP, ENOTTY, EINVAL: return fsync(file.descriptor)
+            default: return -1
+            }
         }
         #else
         _ = try call(.sync, file.path) { fsync(file.descriptor) }

@@ -71,7 +71,7 @@ extension SystemCalls {
     /// Locks one byte of a file without waiting.
     ///
     /// The lock belongs to the open file description: the system releases it when that is closed, in particular when
-    /// the last process that has it ends. It is independent of ``tryLock(_:)``.
+    /// the last process that has it ends. On Linux, it is independent of ``tryLock(_:)``.
     ///
     /// - Returns: Whether the lock was acquired.
     func tryLock(byteAt offset: Int, of file: FileHandle) throws(SystemError) -> Bool {
@@ -84,6 +84,15 @@ extension SystemCalls {
             return false
         }
     }
+
+    #if canImport(Darwin)
+    /// Unlocks one byte of a file.
+    func unlock(byteAt offset: Int, of file: FileHandle) throws(SystemError) {
+        _ = try call(.unlock, file.path) {
+            withByteLock(at: offset, kind: F_UNLCK) { fcntl(file.descriptor, Self.setByteLock, $0) }
+        }
+    }
+    #endif
 
     /// Returns whether another open file description has locked a byte of a file.
     func isLocked(byteAt offset: Int, of file: FileHandle) throws(SystemError) -> Bool {
@@ -105,9 +114,11 @@ extension SystemCalls {
     private static let (getByteLock, setByteLock): (CInt, CInt) = (36, 37)
     #endif
 
-    private func withByteLock(at offset: Int, _ body: (UnsafeMutablePointer<flock>) -> CInt) -> CInt {
+    private typealias ByteLockCall = (UnsafeMutablePointer<flock>) -> CInt
+
+    private func withByteLock(at offset: Int, kind: Int32 = Int32(F_WRLCK), _ body: ByteLockCall) -> CInt {
         var lock = flock()
-        lock.l_type = Int16(F_WRLCK)
+        lock.l_type = Int16(kind)
         lock.l_whence = Int16(SEEK_SET)
         (lock.l_start, lock.l_len) = (off_t(offset), 1)
         // The pointer is valid during the call, and the system does not retain it.

@@ -26,7 +26,12 @@ package enum Errno {
     package static let invalidArgument = EINVAL
     package static let ioError = EIO
     package static let isDirectory = EISDIR
-    package static let noDevice = ENXIO
+    /// A socket was opened as a file.
+    #if canImport(Darwin)
+    static let openedSocket = EOPNOTSUPP
+    #else
+    static let openedSocket = ENXIO
+    #endif
     package static let noFunction = ENOSYS
     package static let noLocks = ENOLCK
     package static let noMemory = ENOMEM

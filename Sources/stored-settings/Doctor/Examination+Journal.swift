@@ -182,9 +182,7 @@ extension Examination {
         } catch {
             add(Finding(.lock, error, at: directory.handle.path))
         }
-        let free =
-            SystemCalls.showsFileLocks
-            ? "free" : "the journal's is free; the system does not show the one for checkpoints"
+        let free = SystemCalls.showsFileLocks ? "free" : "free, as far as the system shows them"
         note("locks", held.isEmpty ? free : held.joined(separator: "; "))
     }
 

@@ -68,7 +68,8 @@ struct HeldChangesTests {
     private static let repetitions: [(name: String, change: @Sendable (PoolSettings) async throws -> Void)] = [
         ("set", { try $0.$least.set(30) }),
         ("async set", { try await $0.$least.async.set(30) }),
-        ("assignment", { $0.least = 30 }),
+        // In a task, it might be saved in the background.
+        ("assignment", { pool in await blocking { pool.least = 30 } }),
         ("update", { try $0.$least.update { $0 = 30 } }),
         ("transaction", { pool in try pool.suite.transaction { $0[pool.$least] = 30 } }),
     ]
@@ -83,6 +84,28 @@ struct HeldChangesTests {
             #expect(pool.values == [30, 40])
             #expect(process.store.contents() == ["least": 30, "most": 3])
             await eventually("the change is delivered") { seen.withLock { $0 } == [[30, 40]] }
+            withExtendedLifetime(observation) {}
+        }
+    }
+
+    @Test("setting the stored value while it cannot be saved is delivered once, also when it is saved later")
+    func repeatedWhilePending() async throws {
+        try await withHeldValues { process in
+            let pool = process.pool
+            let seen = Mutex<[[Int]]>([])
+            let observation = pool.$least.observe { _ in seen.withLock { $0.append(pool.values) } }
+            let lock = try HeldJournalLock(besideFileAt: process.path)
+            // In a task, an assignment does not wait for long.
+            pool.least = 30
+            #expect(pool.suite.engine.isPending("least"))
+            await eventually("the change is delivered") { seen.withLock { $0 } == [[30, 40]] }
+            lock.release()
+            try pool.suite.synchronize()
+            #expect(!pool.suite.engine.isPending("least"))
+            #expect(pool.values == [30, 40])
+            try pool.$least.set(31)
+            await eventually("the next change is delivered") { seen.withLock { $0.last } == [31, 40] }
+            #expect(seen.withLock { $0 } == [[30, 40], [31, 40]])
             withExtendedLifetime(observation) {}
         }
     }

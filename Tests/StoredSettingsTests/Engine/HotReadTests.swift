@@ -243,12 +243,24 @@ struct HotReadTests {
     }
     @Test("a value that is read while a look at the file is due does not count as current")
     func lookDue() {
-        let versionStamp = VersionStamp()
+        let versionStamp = VersionStamp(isLooking: true)
+        #expect(!versionStamp.isCurrent(versionStamp.version), "the file was never looked at")
+        #expect(versionStamp.takeLookDue())
         #expect(versionStamp.isCurrent(versionStamp.version))
         versionStamp.mustLook()
         #expect(!versionStamp.isCurrent(versionStamp.version))
         #expect(versionStamp.takeLookDue())
         #expect(versionStamp.isCurrent(versionStamp.version))
+    }
+
+    @Test("an assignment in a transaction, which is applied after it, leaves no look due in a store without a file")
+    func keptAssignment() throws {
+        let store = InMemoryStore()
+        let suite = SettingsSuite(store: store)
+        let port = Setting("port", default: 1, suite: suite)
+        try suite.transaction { _ in port.value = 2 }
+        #expect(port.value == 2)
+        #expect(store.versionStamp.isCurrent(store.versionStamp.version))
     }
 
     @Test(

@@ -209,14 +209,15 @@ struct FileStoreFaultTests {
             polling.watch()
             try path.replaceFile(with: #"{"a": 1}"#)
             let suite = SettingsSuite(store: store, reporter: reporter)
-            #expect(suite.snapshot() == ["a": 1])
+            try suite.setStoredValue(2, forKey: "b")
+            #expect(suite.snapshot() == ["a": 1, "b": 2])
             await eventually("the store is idle") {
                 let (known, end) = (calls.withLock(\.self), polls.withLock(\.self) + 10)
                 await eventually("the other one polls") { polls.withLock(\.self) >= end }
                 return store.peek { $0.watch?.isUnwatched == true } && calls.withLock(\.self) == known
             }
-            try path.replaceFile(with: #"{"a": 7}"#)
-            await eventually("the edit is read") { suite.snapshot() == ["a": 7] }
+            try path.replaceFile(with: #"{"a": 7, "b": 2}"#)
+            await eventually("the edit is read") { suite.snapshot() == ["a": 7, "b": 2] }
             suite.finish()
             polling.close()
         }

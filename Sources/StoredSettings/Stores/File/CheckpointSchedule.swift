@@ -29,7 +29,6 @@ final class CheckpointSchedule: Sendable {
     let isScheduled = ScheduledFlag()
     let isRepairScheduled = ScheduledFlag()
     let isLookScheduled = ScheduledFlag()
-    let isExpiryScheduled = ScheduledFlag()
     /// Whether a request for a notification of the next record is scheduled.
     let isRequestScheduled = ScheduledFlag()
     /// Whether any stream or observation needs the changes of other processes at once.

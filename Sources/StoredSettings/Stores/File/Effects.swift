@@ -16,22 +16,20 @@ struct Effects {
     var files: [FileHandle] = []
     /// Whether to look at the file again when no program can be writing it anymore.
     var isUnsettled = false
-    /// Whether reading failed for lack of descriptors or memory.
-    var isTransientFailure = false
     /// Whether there are records that need a checkpoint.
     var isCheckpointDue = false
     /// Whether the journal needs a commit that recovers it.
     var needsRepair = false
     var isFirstLook = false
-    /// Whether the file was looked at, and no event reports a change of it.
-    var isUnwatched = false
+    /// Whether the file was looked at, and no event reports when it changes or can be read.
+    var mustLookLater = false
 
     private var isEmpty: Bool { deliveries.isEmpty && observers.isEmpty && !hasMoreThanChanges }
 
     /// Whether there is anything to do that may take long.
     var hasMoreThanChanges: Bool {
-        !errors.isEmpty || !recoveries.isEmpty || !files.isEmpty || isUnsettled || isTransientFailure || isCheckpointDue
-            || needsRepair || isFirstLook || isUnwatched
+        !errors.isEmpty || !recoveries.isEmpty || !files.isEmpty || isUnsettled || isCheckpointDue || needsRepair
+            || isFirstLook || mustLookLater
     }
 
     /// Moves the effects of a later operation here.
@@ -43,11 +41,10 @@ struct Effects {
         observers += later.observers
         files += later.files
         isUnsettled = isUnsettled || later.isUnsettled
-        isTransientFailure = isTransientFailure || later.isTransientFailure
         isCheckpointDue = isCheckpointDue || later.isCheckpointDue
         needsRepair = needsRepair || later.needsRepair
         isFirstLook = isFirstLook || later.isFirstLook
-        isUnwatched = isUnwatched || later.isUnwatched
+        mustLookLater = mustLookLater || later.mustLookLater
         later = Effects()
     }
 
@@ -82,9 +79,8 @@ extension FileStore {
             }
         }
         if effects.isUnsettled { lookAgain() }
-        if effects.isTransientFailure { retryReading() }
         if effects.isFirstLook { watchLater() }
-        if effects.isUnwatched { expireLater() }
+        if effects.mustLookLater { lookLater() }
         if effects.needsRepair { repairLater() }
         if effects.isCheckpointDue { checkpoints.schedule(isOwn: false) }
         helpIfStarved()
@@ -102,27 +98,18 @@ extension FileStore {
         }
     }
 
-    /// Makes the next read after a while look at the file again, which no event reports.
+    /// Looks at the file again after a while, because no event reports when it changes or can be read.
     ///
-    /// Nothing happens while nothing is read.
-    private func expireLater() {
-        guard schedule.isExpiryScheduled.set() else { return }
-        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
-            guard let self else { return }
-            schedule.isExpiryScheduled.clear()
-            peek { $0.watch }?.retry()
-            versionStamp.mustLook()
-        }
-    }
-
-    /// Retries a read that failed for lack of descriptors or memory.
-    ///
-    /// No event reports when there are enough again.
-    private func retryReading() {
+    /// Without subscribers, the next read looks. So nothing happens while nothing is read, and nothing has failed.
+    private func lookLater() {
         guard schedule.isLookScheduled.set() else { return }
         WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
-            self?.schedule.isLookScheduled.clear()
-            self?.look()
+            guard let self else { return }
+            schedule.isLookScheduled.clear()
+            peek { $0.watch }?.retry()
+            versionStamp.mustLook()
+            // Under the state lock: a subscriber that is added later finds that a look is due.
+            if peek({ $0.isTransientFailure || versionStamp.needsChanges.load(ordering: .acquiring) }) { look() }
         }
     }
 
@@ -139,24 +126,9 @@ extension FileStore {
     }
 
     /// Watches the file after the suite has been open for a while.
-    ///
-    /// Until then, and while there is no journal, cached values are invalidated periodically: only a look at the disk
-    /// shows that another process has created the journal.
     private func watchLater() {
         guard schedule.isActive else { return }
-        watch(after: Self.timeUntilWatch)
-    }
-
-    private func watch(after delay: Double) {
-        let hasJournal = peek { $0.journal.journal != nil }
-        let pause = hasJournal ? delay : min(delay, SettingsFileState.lookInterval)
-        WorkScheduler.shared.after(pause) { [weak self] in
-            guard let self else { return }
-            // Rounding may leave a small difference at the end.
-            guard delay - pause > SettingsFileState.lookInterval / 2 else { return watch(makingDirectories: false) }
-            versionStamp.mustLook()
-            watch(after: delay - pause)
-        }
+        WorkScheduler.shared.after(Self.timeUntilWatch) { [weak self] in self?.watch(makingDirectories: false) }
     }
 
     /// Schedules a commit that recovers the journal.

@@ -2,8 +2,9 @@
 
 /// What to read, and what the state knew before.
 struct ReloadRequest {
-    let start = ContinuousClock.now
     let reload: FileStoreState.Reload
+    /// The number of looks at the file before it was read.
+    let looks: Int
     let journal: Journal?
     /// The journal's epoch before the file was read.
     let epoch: JournalEpoch?
@@ -79,6 +80,7 @@ extension FileStoreState {
         }
         return ReloadRequest(
             reload: reload,
+            looks: settings.looks,
             journal: usable,
             epoch: epoch,
             published: usable?.published.word ?? 0,
@@ -240,7 +242,7 @@ extension FileStoreState {
         }
         settings.missingSince = nil
         // A thread that has looked meanwhile has left what it has found to this one, which may have opened the file before.
-        if settings.lookedAt.map({ $0 > request.start }) ?? false {
+        if settings.looks != request.looks {
             versionStamp.mustLook()
             effects.isUnsettled = true
         }

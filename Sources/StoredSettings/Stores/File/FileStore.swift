@@ -23,7 +23,11 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     let waiters = Atomic(0)
     /// Held by the thread that reads the file.
     let reloader = Locked<Void>(())
-    let versionStamp = VersionStamp(sharedWord: JournalHeader.positionWord, idWord: JournalHeader.idWord)
+    let versionStamp = VersionStamp(
+        isLooking: true,
+        sharedWord: JournalHeader.positionWord,
+        idWord: JournalHeader.idWord
+    )
     let schedule: CheckpointSchedule
     /// How long an explicit checkpoint waits for a process that makes no progress.
     let lockPatience: Duration
@@ -56,7 +60,6 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
         file = SettingsFile(path: path, system: system)
         schedule = CheckpointSchedule(isActive: checkpointsInBackground, journalBound: journalBound)
         state = Locked(FileStoreState(file, versionStamp, schedule))
-        versionStamp.mustLook()
     }
 
     deinit {

@@ -177,14 +177,14 @@ extension FileStoreState {
     ///
     /// - Parameter lookingAtFile: Whether to look at the file even if no event has reported a change.
     mutating func refresh(lookingAtFile: Bool = false) {
-        guard !isClosed else { return }
         let isLookDue = versionStamp.takeLookDue()
+        guard !isClosed else { return }
         if lookingAtFile || isLookDue || !isOpened || isLookOverdue {
             lookAtFile()
         } else {
             replayJournal()
         }
-        if isTransientFailure { effects.isTransientFailure = true }
+        if isTransientFailure { effects.mustLookLater = true }
         // Until everything is read, every reader has to wait for it. An edited file is read by the first reader.
         if !isUsable { versionStamp.mustLook() }
     }
@@ -203,14 +203,15 @@ extension FileStoreState {
     }
 
     /// Whether the file or the journal could not be read for lack of descriptors or memory.
-    private var isTransientFailure: Bool {
+    var isTransientFailure: Bool {
         [settings.failure?.error, journal.problem, journal.unreadable]
             .contains { ($0?.underlying as? SystemError)?.isTransient ?? false }
     }
 
     private mutating func lookAtFile() {
         settings.lookedAt = .now
-        if watch?.isUnwatched == true { effects.isUnwatched = true }
+        settings.looks &+= 1
+        if watch?.isUnwatched ?? schedule.isActive { effects.mustLookLater = true }
         if findJournal() || !isOpened { reload = .everything }
         do {
             let status = try file.status()

@@ -5,13 +5,12 @@ import Synchronization
 /// Looks at a file whenever it may have changed.
 ///
 /// It watches the directory of the path, the directory of the link target, and the file itself. If they cannot be
-/// watched, or do not exist, it looks at the file periodically while there are subscribers, and tries to watch them again.
+/// watched, or do not exist, the store looks at the file periodically.
 final class FileWatch: Sendable {
     private struct State {
         var watches: [DirectoryWatcher.Watch] = []
         /// Whether no event reports a change.
         var isUnwatched = false
-        var isPollScheduled = false
         /// Whether a thread handles events.
         var isBusy = false
         /// The event to handle: `nil` for none, otherwise whether more than the journal's records may have changed.
@@ -26,8 +25,8 @@ final class FileWatch: Sendable {
     private let file: SettingsFile
     private let look: @Sendable (_ isFileChanged: Bool) -> Bool
     private let lookBriefly: @Sendable () -> Bool?
-    private let hasSubscribers: @Sendable () -> Bool
     private let state = Locked(State())
+    private let arming = Locked(())
     private let isLookScheduled = ScheduledFlag()
     private let forks = Forks.count
 
@@ -37,17 +36,14 @@ final class FileWatch: Sendable {
     ///     have changed.
     ///   - lookBriefly: Looks at the journal, and returns the same, on the thread that watches for all suites; `nil` if
     ///     that could take long.
-    ///   - hasSubscribers: Whether any subscriber needs the changes.
     init(
         _ file: SettingsFile,
         look: @escaping @Sendable (_ isFileChanged: Bool) -> Bool,
-        lookBriefly: @escaping @Sendable () -> Bool?,
-        hasSubscribers: @escaping @Sendable () -> Bool
+        lookBriefly: @escaping @Sendable () -> Bool?
     ) {
         self.file = file
         self.look = look
         self.lookBriefly = lookBriefly
-        self.hasSubscribers = hasSubscribers
     }
 
     /// Whether a process that this one was forked from owns this watch.
@@ -55,12 +51,12 @@ final class FileWatch: Sendable {
     /// It receives no events here.
     var isInherited: Bool { forks != Forks.count }
 
-    /// Whether no event reports a change.
-    var isUnwatched: Bool { state.withLock { $0.isUnwatched } }
+    /// Whether no event reports a change to this process.
+    var isUnwatched: Bool { isInherited || state.withLock { $0.isUnwatched } }
 
-    /// Watches the file if that was not possible before.
+    /// Watches the file if that was not possible before; the caller then looks at it.
     func retry() {
-        if isUnwatched { arm() }
+        if isUnwatched, !isInherited { arm() }
     }
 
     /// Starts to watch.
@@ -71,13 +67,29 @@ final class FileWatch: Sendable {
             guard makingDirectories else { return arm() }
             try file.system.makeDirectories(SettingsPath.target(of: file.path, file.system).directory)
         } catch {
-            // The directory is then looked for periodically, as if it had been removed later.
+            // The store then looks periodically, as if the directory had been removed later.
         }
         arm()
     }
 
     /// Watches the directories that the path leads through now.
+    ///
+    /// One thread at a time, so that the newest watches remain.
     private func arm() {
+        let ended = arming.withLock { _ in
+            let watches = watches()
+            return state.withLock { state in
+                defer { (state.watches, state.isUnwatched) = (watches ?? [], watches == nil) }
+                return state.watches
+            }
+        }
+        // Watches end outside the locks, because that takes the watcher's lock. New watches of the same directory are not
+        // affected.
+        _ = consume ended
+    }
+
+    /// New watches; `nil` if the system does not allow them.
+    private func watches() -> [DirectoryWatcher.Watch]? {
         do {
             let target = try SettingsPath.target(of: file.path, file.system)
             var watches = try Set([file.path, target].map(\.directory))
@@ -87,17 +99,10 @@ final class FileWatch: Sendable {
             if try file.system.status(at: target)?.isRegular == true {
                 watches.append(try watch(target, for: DirectoryWatcher.Names()))
             }
-            let ended = state.withLock { state in
-                state.isUnwatched = false
-                defer { state.watches = watches }
-                return state.watches
-            }
-            // Watches end outside the lock, because that takes the watcher's lock. New watches of the same directory
-            // are not affected.
-            _ = consume ended
+            return watches
         } catch {
             // No change is lost. It is only noticed a little later.
-            poll()
+            return nil
         }
     }
 
@@ -162,30 +167,6 @@ final class FileWatch: Sendable {
         WorkScheduler.shared.after(Self.publishingDelay) { [weak self] in
             self?.isLookScheduled.clear()
             _ = self?.look(false)
-        }
-    }
-
-    private func poll() {
-        let ended = state.withLock { state in
-            defer { (state.watches, state.isUnwatched) = ([], true) }
-            return state.watches
-        }
-        _ = consume ended
-        pollLater()
-    }
-
-    private func pollLater() {
-        guard hasSubscribers() else { return }
-        let isFirst = state.withLock { state in
-            defer { state.isPollScheduled = true }
-            return !state.isPollScheduled
-        }
-        guard isFirst else { return }
-        WorkScheduler.shared.after(SettingsFileState.lookInterval) { [weak self] in
-            guard let self else { return }
-            state.withLock { $0.isPollScheduled = false }
-            // If watching fails again, polling continues.
-            if isUnwatched { notice(isChanged: true) }
         }
     }
 }

@@ -48,14 +48,15 @@ extension FileStore {
         let isNeeded = peek { !$0.isClosed && ($0.watch?.isInherited ?? true) }
         // A first subscriber needs notifications at once.
         guard isNeeded else {
-            peek { $0.watch }?.retry()
-            return requestNotification()
+            guard let watch = peek({ $0.watch }), watch.isUnwatched else { return requestNotification() }
+            watch.retry()
+            look()
+            return
         }
         let watch = FileWatch(
             file,
             look: { [weak self] in self?.look(isFileChanged: $0) ?? false },
-            lookBriefly: { [weak self] in self?.lookBriefly() },
-            hasSubscribers: { [versionStamp] in versionStamp.needsChanges.load(ordering: .acquiring) }
+            lookBriefly: { [weak self] in self?.lookBriefly() }
         )
         let inherited = state.withLock { state in
             guard state.watch?.isInherited ?? true, !state.isClosed else { return nil as FileWatch? }
@@ -144,7 +145,9 @@ extension FileStore {
             guard let journal = peek({ $0.journal.journal }) else { return }
             journal.requestNotification()
             // A process may have appended a record meanwhile, and have died before it notified this one.
-            if schedule.hasSubscribers.load(ordering: .relaxed) || versionStamp.contentsVersion == nil {
+            if schedule.hasSubscribers.load(ordering: .relaxed)
+                || journal.published.word != versionStamp.seenWord
+            {
                 look(isFileChanged: false)
             }
         }

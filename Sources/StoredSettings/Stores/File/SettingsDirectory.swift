@@ -43,7 +43,7 @@ package struct SettingsDirectory: Sendable {
             file = try system.openIfPresent(name, in: handle, flags | OpenFlags.noFollow | OpenFlags.nonBlocking)
         } catch  where error.number == Errno.tooManySymbolicLinkLevels {
             throw SettingsError.untrustedSibling(error.path, "it is a symbolic link")
-        } catch  where [Errno.noDevice, Errno.notSupportedOnSocket, Errno.isDirectory].contains(error.number) {
+        } catch  where [Errno.openedSocket, Errno.isDirectory].contains(error.number) {
             throw SettingsError.untrustedSibling(error.path, "it is not a regular file")
         }
         if let file { try checkTrust(in: file) }

@@ -27,6 +27,8 @@ struct SettingsFileState {
     var missingSince: ContinuousClock.Instant?
     /// The time of the last look at the file.
     var lookedAt: ContinuousClock.Instant?
+    /// The number of looks at the file.
+    var looks = 0
     /// The status of the settings file to which the permissions of its siblings were adjusted last.
     private var adjustedTo: FileStatus?
 
