@@ -27,7 +27,7 @@ import Synchronization
 /// Commits of one store exclude each other. Those of different processes and stores do not, but no change is lost. A store
 /// receives the commits of the others a moment later; ``refresh()`` waits for them.
 public final class EtcdStore: SettingsStore, VersionedStore {
-    private let replica: Replica
+    let replica: Replica
     private let isWaitOver = Atomic(false)
 
     /// Creates a store.
