@@ -92,7 +92,7 @@ extension SystemCalls {
     /// - Returns: Whether the lock was acquired.
     package func tryLock(_ file: FileHandle) throws(SystemError) -> Bool {
         #if canImport(Darwin)
-        if isJournal(file) { return try tryLock(byteAt: Self.lockedByte, of: file) }
+        if mayHaveLockedBytes(file) { return try tryLock(byteAt: Self.lockedByte, of: file) }
         #endif
         do {
             _ = try call(.lock, file.path) { flock(file.descriptor, LOCK_EX | LOCK_NB) }
@@ -105,7 +105,7 @@ extension SystemCalls {
     /// Releases the lock of a file.
     package func unlock(_ file: FileHandle) throws(SystemError) {
         #if canImport(Darwin)
-        if isJournal(file) { return try unlock(byteAt: Self.lockedByte, of: file) }
+        if mayHaveLockedBytes(file) { return try unlock(byteAt: Self.lockedByte, of: file) }
         #endif
         _ = try call(.unlock, file.path) { flock(file.descriptor, LOCK_UN) }
     }
@@ -113,10 +113,10 @@ extension SystemCalls {
     #if canImport(Darwin)
     private static let lockedByte = 1 << 41
 
-    /// Whether a file is a journal, the only locked file that is open for writing.
+    /// Whether processes may lock single bytes of a file, for which it has to be open for writing.
     ///
-    /// Its users keep single bytes locked, with which `flock` conflicts there. So a byte is locked instead.
-    private func isJournal(_ file: FileHandle) -> Bool {
+    /// On Apple systems, `flock` conflicts with these locks, so another byte is locked instead.
+    private func mayHaveLockedBytes(_ file: FileHandle) -> Bool {
         fcntl(file.descriptor, F_GETFL) & O_ACCMODE == O_RDWR
     }
     #endif

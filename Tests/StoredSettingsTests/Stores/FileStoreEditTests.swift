@@ -55,7 +55,7 @@ struct FileStoreEditTests {
         }
     }
 
-    @Test("an edit that is noticed while another thread reads the file before it is read, too")
+    @Test("an edit that is noticed while another thread still reads the previous file is read, too")
     func editDuringRead() async throws {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"

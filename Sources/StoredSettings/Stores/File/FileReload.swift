@@ -241,7 +241,7 @@ extension FileStoreState {
             if base.reading?.isCertain == false { effects.isUnsettled = true }
         }
         settings.missingSince = nil
-        // A thread that has looked meanwhile has left what it has found to this one, which may have opened the file before.
+        // Another thread that looked during the read has left a newer file to this thread.
         if settings.looks != request.looks {
             versionStamp.mustLook()
             effects.isUnsettled = true

@@ -54,7 +54,9 @@ final class FileWatch: Sendable {
     /// Whether no event reports a change to this process.
     var isUnwatched: Bool { isInherited || state.withLock { $0.isUnwatched } }
 
-    /// Watches the file if that was not possible before; the caller then looks at it.
+    /// Watches the file if that was not possible before.
+    ///
+    /// The caller then looks at the file.
     func retry() {
         if isUnwatched, !isInherited { arm() }
     }

@@ -110,7 +110,7 @@ extension JournalLock {
         } catch  where error.number == Errno.resourceTemporarilyUnavailable {
             return .refused
         }
-        // The table of tokens has a token that is found here.
+        // A token that is loaded here is in the table of tokens.
         var token = token.load(ordering: .acquiring)
         if token == 0 {
             guard let new = try claimToken() else { return .refused }
