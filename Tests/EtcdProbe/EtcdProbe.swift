@@ -11,6 +11,7 @@ import StoredSettingsEtcd
 ///     etcd-probe URL,URL… PREFIX FILE history CLIENT 0
 ///     etcd-probe URL,URL… PREFIX FILE assign KEY,KEY… NUMBER,NUMBER…
 ///     etcd-probe URL,URL… PREFIX FILE fork KEY NUMBER
+///     etcd-probe URL,URL… PREFIX FILE closeAll KEY NUMBER
 ///
 /// `FILE` is the path of the replica on the disk, or `-` for none. If the current directory has the files `user` and `password`, they
 /// are those of the user.
@@ -20,7 +21,9 @@ struct EtcdProbe {
         let words = Array(CommandLine.arguments.dropFirst())
         let numbers = words.last?.split(separator: ",").compactMap { Int($0) } ?? []
         guard words.count == 6, let number = numbers.last else {
-            print("usage: etcd-probe URLS PREFIX FILE (increments CLIENT COUNT | assign KEYS NUMBERS | fork KEY N)")
+            print(
+                "usage: etcd-probe URLS PREFIX FILE (increments CLIENT COUNT | assign KEYS NUMBERS | (fork|closeAll) KEY N)"
+            )
             exit(2)
         }
         endWithParent()
@@ -42,6 +45,7 @@ struct EtcdProbe {
             case "history": try HistoryProbe(store, client: words[4]).run()
             case "assign": try assign(numbers, to: words[4].split(separator: ",").map(String.init), in: store)
             case "fork": try Child(of: store, makeStore).run(words[4], number)
+            case "closeAll": try setWithClosedDescriptors(words[4], number, in: store)
             default: exit(2)
             }
             exit(0)
@@ -58,6 +62,22 @@ struct EtcdProbe {
             // The pace of the checks.
             while getppid() == parent { sleep(1) }
             _exit(5)
+        }
+    }
+
+    /// Sets a key, closes all descriptors, opens the file `other` in the current directory instead, and sets the key again.
+    private static func setWithClosedDescriptors(_ key: String, _ number: Int, in store: EtcdStore) throws {
+        for round in 0..<number {
+            if round > 0 { try Descriptors.closeAll(openingInstead: "other") }
+            let value = StoredValue.integer(Int128(round + 1))
+            do {
+                try store.write(value, forKey: key)
+            } catch let error as SettingsError where error.code == .outcomeUnknown {
+                // Its connection was closed while the request was on the way.
+                try store.write(value, forKey: key)
+            }
+            try store.refresh()
+            print("\(Increments.number(store.value(forKey: key)))")
         }
     }
 

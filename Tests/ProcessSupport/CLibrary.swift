@@ -47,3 +47,53 @@ extension stat {
         #endif
     }
 }
+
+#if os(Linux)
+extension CLibrary {
+    /// Gives a file an access control list, or a directory one for new files, that allows a user to read and write.
+    ///
+    /// - Parameters:
+    ///   - user: The user. The list allows nothing to the group and to others.
+    ///   - path: The path.
+    ///   - isDefault: Whether the list is for new files in the directory.
+    /// - Returns: Whether the file system has such lists.
+    package static func allow(user: UInt32, at path: String, isDefault: Bool = false) throws -> Bool {
+        // The entries of the owner, a user, the group, the mask and the others: see <linux/posix_acl_xattr.h>.
+        let entries: [(kind: UInt16, permissions: UInt16, id: UInt32)] = [
+            (1, 6, .max), (2, 6, user), (4, 0, .max), (16, 6, .max), (32, 0, .max),
+        ]
+        var list: [UInt8] = [2, 0, 0, 0]
+        for entry in entries {
+            for number in [entry.kind, entry.permissions] {
+                list += [UInt8(number & 0xFF), UInt8(number >> 8)]
+            }
+            list += (0..<4).map { UInt8(truncatingIfNeeded: entry.id >> ($0 * 8)) }
+        }
+        let name = isDefault ? "system.posix_acl_default" : "system.posix_acl_access"
+        guard setAttribute(path, name, list, list.count, 0) != 0 else { return true }
+        guard errno == ENOTSUP else { throw ChildProcess.Failure("setxattr: error \(errno)") }
+        return false
+    }
+
+    /// Whether a file has an access control list.
+    package static func hasAccessList(at path: String) -> Bool {
+        attribute(path, "system.posix_acl_access", nil, 0) > 0
+    }
+}
+
+@_silgen_name("setxattr")
+private func setAttribute(
+    _ path: UnsafePointer<CChar>,
+    _ name: UnsafePointer<CChar>,
+    _ value: UnsafePointer<UInt8>,
+    _ size: Int,
+    _ flags: CInt
+) -> CInt
+@_silgen_name("getxattr")
+private func attribute(
+    _ path: UnsafePointer<CChar>,
+    _ name: UnsafePointer<CChar>,
+    _ value: UnsafeMutablePointer<UInt8>?,
+    _ size: Int
+) -> Int
+#endif

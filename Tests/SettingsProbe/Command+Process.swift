@@ -136,6 +136,16 @@ extension Command {
         }
     }
 
+    /// Does what a program does that was started without standard streams, and then is killed.
+    func closeStreams(_ setting: Setting<Int>, _ number: Int) throws {
+        for stream in 0...2 as ClosedRange<CInt> { close(stream) }
+        try setting.set(number)
+        let text = String(repeating: "text\n", count: 1_000)
+        for stream in 0...2 as ClosedRange<CInt> { _ = write(stream, text, text.utf8.count) }
+        try setting.set(number + 1)
+        kill(getpid(), SIGKILL)
+    }
+
     /// Sets the standard suite and reads a setting that names no suite.
     func standard(_ suite: SettingsSuite) throws -> String {
         try SettingsSuite.bootstrapStandard(suite)

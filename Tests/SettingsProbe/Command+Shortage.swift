@@ -60,6 +60,13 @@ extension Command {
         Shortage.observations.append(setting.observe { printLine("\(setting.key) is \($0.new)") })
     }
 
+    @MainActor
+    func block(_ setting: Setting<Int>, _ count: Int) throws {
+        for _ in 0..<count {
+            Shortage.observations.append(setting.observe { _ in while true { sleep(1_000) } })
+        }
+    }
+
     /// Blocks all threads that Dispatch and Swift concurrency can create.
     @MainActor
     func occupy() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import RoundTripCases
 import StoredSettings
 
@@ -64,12 +65,19 @@ enum Command: String {
     case exhaust
     /// `recover`: closes the files that `exhaust` opened.
     case recover
+    /// `closeAll FILE`: closes all descriptors but those of the standard streams, and opens the file for each of the
+    /// numbers that became free.
+    case closeAll
+    /// `closeStreams KEY INTEGER`: closes the standard streams, sets the key, prints on them, and is killed.
+    case closeStreams
     /// `starve`: limits memory so that no more threads can be started, until `feed`.
     case starve
     /// `feed`: removes the limit that `starve` set.
     case feed
     /// `observe KEY`: prints every value from now on, from a callback.
     case observe
+    /// `block KEY COUNT`: observes the key COUNT times, and blocks the threads of the observers.
+    case block
     /// `occupy`: blocks the threads of Dispatch and Swift concurrency, until `vacate`.
     case occupy
     /// `vacate`: unblocks the threads that `occupy` blocked.
@@ -122,9 +130,12 @@ enum Command: String {
         case .forkBusily: try forkBusily(suite, integer(suite, arguments), arguments.integer(1))
         case .exhaust: try exhaust(leaving: arguments.integer(0))
         case .recover: recover()
+        case .closeAll: try Descriptors.closeAll(openingInstead: arguments.text(0))
+        case .closeStreams: try closeStreams(integer(suite, arguments), arguments.integer(1))
         case .starve: try starve()
         case .feed: try limitMemory(to: nil)
         case .observe: try observe(suite, arguments)
+        case .block: try block(integer(suite, arguments), arguments.integer(1))
         case .occupy: occupy()
         case .vacate: vacate()
         case .watches: return "\(try watches())"

@@ -17,7 +17,7 @@ extension SettingsEngine {
     func scheduleRetry() {
         guard let delay = state.withLock({ $0.isFinished ? nil : $0.pendingWrites.nextRetry() }) else { return }
         // The work holds the engine: it alone has the values, and the suite that assigned them may be gone.
-        WorkScheduler.shared.after(delay) {
+        WorkScheduler.durable.after(delay) {
             self.state.withLock { $0.pendingWrites.isRetryScheduled = false }
             self.retry()
         }

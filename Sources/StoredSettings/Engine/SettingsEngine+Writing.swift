@@ -335,10 +335,13 @@ extension SettingsEngine {
         if isRetried { scheduleRetry() }
     }
 
-    /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller.
+    /// Runs work that calls observers or reporters: at once, or after the transaction whose body is the caller, or on another
+    /// thread if values may be lost while this one is blocked.
     func afterTransaction(_ work: @escaping @Sendable () -> Void) {
         if let scope = TransactionScope.current {
             scope.postpone(work)
+        } else if WorkScheduler.isDurable {
+            WorkScheduler.shared.soon(work)
         } else {
             work()
         }

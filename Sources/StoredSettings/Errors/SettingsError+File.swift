@@ -49,12 +49,13 @@ extension SettingsError {
         )
     }
 
-    static func newerJournal(_ path: FilePath, _ version: UInt64) -> SettingsError {
+    static func otherFormat(_ path: FilePath, _ version: UInt64) -> SettingsError {
         SettingsError(
             .newerFormat,
             fact: "the journal has format \(version), and this program supports format \(JournalHeader.version)",
             consequence: "it is left as it is, only the settings file is used, and no change can be saved",
-            remedy: "update this program, or end all programs with the newer version and remove the journal",
+            remedy:
+                "update the programs that use the suite, or end those with the other version and remove the journal",
             location: Location(file: path.description)
         )
     }

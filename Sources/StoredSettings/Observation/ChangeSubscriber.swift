@@ -35,9 +35,9 @@ protocol CallbackReceiver: ChangeSubscriber {
 extension CallbackReceiver {
     func wake(_ origin: SettingChangeOrigin) {
         switch origin {
-        case .local:
+        case .local where !WorkScheduler.isDurable:
             deliverAll()
-        case .external:
+        case .local, .external:
             // The thread that found the change only wanted to read, or works for all suites.
             WorkScheduler.shared.soon { self.deliverAll() }
         }

@@ -20,7 +20,13 @@ extension SystemCalls {
             // Members of the lost group count as other users now. They must not gain permissions.
             mode &= ~FileMode.group & ~(~(mode >> 3) & FileMode.others)
         }
-        if current != mode { try setPermissions(mode, of: file) }
+        guard current != mode else { return }
+        if accessList(of: file) != nil {
+            // It comes from the directory, and the mode would give permissions to the users that it names.
+            try setPermissions(mode & FileMode.owner, of: file)
+            removeAccessList(of: file)
+        }
+        try setPermissions(mode, of: file)
     }
 
     /// The result of removing permissions from a file.
@@ -102,3 +108,90 @@ extension FileStatus {
         return status
     }
 }
+
+// MARK: - Access control lists
+
+extension SystemCalls {
+    #if os(Linux)
+    private static let accessListName = "system.posix_acl_access"
+    /// The longest list that is read, in bytes: one of 510 entries.
+    private static let longestAccessList = 4_096
+    #endif
+
+    /// The access control list of a file; `nil` if it has none, or the system does not show it.
+    package func accessList(of file: FileHandle) -> [UInt8]? {
+        #if os(Linux)
+        list { accessListOfFile(file.descriptor, Self.accessListName, $0, $1) }
+        #else
+        nil
+        #endif
+    }
+
+    func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
+        #if os(Linux)
+        let place = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) } ?? path
+        return list { bytes, count in
+            place.withCString { accessListAtPath($0, Self.accessListName, bytes, count) }
+        }
+        #else
+        nil
+        #endif
+    }
+
+    #if os(Linux)
+    private func list(_ read: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: Self.longestAccessList)
+        // The call writes at most as many bytes as there are.
+        let count = bytes.withUnsafeMutableBufferPointer { read($0.baseAddress, $0.count) }
+        return count > 0 ? Array(bytes.prefix(count)) : nil
+    }
+    #endif
+
+    private func removeAccessList(of file: FileHandle) {
+        #if os(Linux)
+        // If it fails, the list remains, and setting the mode fails as well.
+        _ = removeAccessListOfFile(file.descriptor, Self.accessListName)
+        #endif
+    }
+
+    /// The status of a file with the permissions of its group.
+    ///
+    /// If a file has an access control list, its mode contains a mask in their place: the most that the group and the users and
+    /// groups of the list may do. Those of the list are lost when the file is replaced.
+    static func withoutMask(_ status: FileStatus, _ list: () -> [UInt8]?) -> FileStatus {
+        guard status.isRegular, status.mode & FileMode.group != 0, let list = list() else { return status }
+        var status = status
+        let mask = status.mode
+        status.mode &= ~FileMode.group
+        // After a version of 4 bytes, each entry has 8 bytes, which begin with its kind and its permissions: see
+        // <linux/posix_acl_xattr.h>.
+        for start in stride(from: 4, to: list.count - 7, by: 8) where list[start] == groupEntry {
+            status.mode |= FileMode(list[start + 2]) << 3 & FileMode.group & mask
+        }
+        return status
+    }
+
+    /// `ACL_GROUP_OBJ`, the entry of the file's own group.
+    private static let groupEntry: UInt8 = 4
+}
+
+#if os(Linux)
+// Swift does not import the header of xattr(7).
+@_silgen_name("fgetxattr")
+private func accessListOfFile(
+    _ file: CInt,
+    _ name: UnsafePointer<CChar>,
+    _ list: UnsafeMutablePointer<UInt8>?,
+    _ size: Int
+)
+    -> Int
+@_silgen_name("getxattr")
+private func accessListAtPath(
+    _ path: UnsafePointer<CChar>,
+    _ name: UnsafePointer<CChar>,
+    _ list: UnsafeMutablePointer<UInt8>?,
+    _ size: Int
+) -> Int
+@_silgen_name("fremovexattr")
+private func removeAccessListOfFile(_ file: CInt, _ name: UnsafePointer<CChar>) -> CInt
+#endif

@@ -68,7 +68,9 @@ extension SystemCalls {
     /// Returns the names in a directory.
     package func names(in directory: FileHandle) throws(SystemError) -> [FilePath] {
         // A new descriptor, because reading changes its position, and closing the stream closes it.
-        let descriptor = try call(.open, ".", in: directory) { openat($0, $1, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        let descriptor = try call(.open, ".", in: directory) { base, path in
+            Self.newDescriptor { openat(base, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+        }
         guard let stream = fdopendir(descriptor) else {
             let number = errno
             _ = close(descriptor)
@@ -203,9 +205,25 @@ extension SystemCalls {
     }
     #endif
 
+    /// The name of the file system of a directory, if it is one of those that may refuse to map files into shared memory.
+    func fileSystemName(at directory: FilePath) -> String? {
+        #if os(Linux)
+        do {
+            guard let handle = try openIfPresent(directory, Self.pathOnly | O_DIRECTORY) else { return nil }
+            return Self.remoteTypes[try fileSystem(of: handle).type]
+        } catch {
+            return nil
+        }
+        #else
+        return nil
+        #endif
+    }
+
     #if os(Linux)
     /// `OVERLAYFS_SUPER_MAGIC`: see statfs(2).
     private static let overlayType = 0x794C_7630
+    /// `FUSE_SUPER_MAGIC`, also of virtiofs, and `V9FS_MAGIC`, also of drives in WSL.
+    private static let remoteTypes = [0x6573_5546: "FUSE", 0x0102_1997: "9P"]
     #endif
 }
 

@@ -8,22 +8,6 @@ package import Musl
 package import Darwin
 #endif
 
-/// An open file, which is closed when it is deallocated.
-package final class FileHandle: Sendable {
-    package let descriptor: CInt
-    package let path: FilePath
-
-    package init(descriptor: CInt, path: FilePath) {
-        self.descriptor = descriptor
-        self.path = path
-    }
-
-    deinit {
-        // All data has been passed to the system before, so an error of `close` has no consequence.
-        _ = close(descriptor)
-    }
-}
-
 extension SystemCalls {
     /// Opens a file.
     ///
@@ -40,7 +24,9 @@ extension SystemCalls {
         _ flags: CInt,
         mode: mode_t = 0o600
     ) throws(SystemError) -> FileHandle {
-        let descriptor = try call(.open, path, in: directory) { systemOpen($0, $1, flags | O_CLOEXEC, mode) }
+        let descriptor = try call(.open, path, in: directory) { base, path in
+            Self.newDescriptor { systemOpen(base, path, flags | O_CLOEXEC, mode) }
+        }
         return FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
     }
 
@@ -60,7 +46,7 @@ extension SystemCalls {
     package func status(of file: FileHandle) throws(SystemError) -> FileStatus {
         var status = stat()
         _ = try call(.status, file.path) { fstat(file.descriptor, &status) }
-        return FileStatus(status)
+        return Self.withoutMask(FileStatus(status)) { accessList(of: file) }
     }
 
     /// Returns the status of a file; `nil` when it does not exist.
@@ -77,7 +63,7 @@ extension SystemCalls {
         } catch  where error.number == ENOENT {
             return nil
         }
-        return FileStatus(status)
+        return Self.withoutMask(FileStatus(status)) { accessList(at: path, in: directory) }
     }
 
     /// Reads a whole file.

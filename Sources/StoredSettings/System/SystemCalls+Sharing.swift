@@ -83,7 +83,7 @@ extension SystemCalls {
     ///
     /// Both share their file lock, and each is closed independently.
     func duplicate(_ file: FileHandle, path: FilePath) throws(SystemError) -> FileHandle {
-        let descriptor = try call(.open, path) { fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0) }
+        let descriptor = try call(.open, path) { Self.newDescriptor { fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0) } }
         return FileHandle(descriptor: descriptor, path: path)
     }
 

@@ -16,8 +16,10 @@ extension SystemCalls {
         #if canImport(Darwin)
         throw SystemError(call: .watch, path: "inotify", number: ENOSYS)
         #else
-        let descriptor = try call(.watch, "inotify") { inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC)) }
-        return FileHandle(descriptor: descriptor, path: "inotify")
+        let descriptor = try call(.watch, "inotify") {
+            Self.newDescriptor { inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC)) }
+        }
+        return FileHandle(descriptor: descriptor, path: "inotify", isQueue: true)
         #endif
     }
 
@@ -53,12 +55,18 @@ extension SystemCalls {
     }
 
     /// Waits until a queue has events.
-    func waitForEvents(_ queue: FileHandle) {
+    ///
+    /// - Returns: Whether the queue can still be used. Otherwise, the program has closed it.
+    func waitForEvents(_ queue: FileHandle) -> Bool {
         #if !canImport(Darwin)
-        var request = pollfd(fd: queue.descriptor, events: Int16(POLLIN), revents: 0)
+        let descriptor = queue.descriptor
+        // The system ignores a negative descriptor, and would wait forever.
+        guard descriptor >= 0 else { return false }
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         // The call fails only when it is interrupted. The caller then finds no events, and waits again.
         _ = poll(&request, 1, -1)
         #endif
+        return queue.isOpen
     }
 
     /// An event in a directory or of a file.

@@ -32,6 +32,7 @@ package enum Errno {
     #else
     static let openedSocket = ENXIO
     #endif
+    package static let noDevice = ENODEV
     package static let noFunction = ENOSYS
     package static let noLocks = ENOLCK
     package static let noMemory = ENOMEM

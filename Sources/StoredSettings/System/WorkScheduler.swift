@@ -16,9 +16,17 @@ package final class WorkScheduler: @unchecked Sendable {
     package static let mostThreads = 16
 
     private static let schedulers = PerProcess { WorkScheduler() }
+    private static let durableSchedulers = PerProcess { WorkScheduler(isDurable: true) }
 
-    /// The scheduler of this process.
+    /// The scheduler of work that may run application code.
     package static var shared: WorkScheduler { schedulers.current }
+    /// The scheduler of checkpoints, and of other work that makes values durable.
+    ///
+    /// It runs no observers and no reporters, because those may block.
+    package static var durable: WorkScheduler { durableSchedulers.current }
+
+    /// Whether the current thread is one of ``durable``.
+    @TaskLocal static var isDurable = false
 
     private let system: SystemCalls
     private let signal = ThreadSignal()
@@ -26,8 +34,10 @@ package final class WorkScheduler: @unchecked Sendable {
     private let isWithoutThreads = Atomic(false)
     private let isHelped = Atomic(false)
 
-    package init(mostThreads: Int = mostThreads, _ system: SystemCalls = SystemCalls()) {
-        self.system = system
+    private let isDurable: Bool
+
+    package init(mostThreads: Int = mostThreads, _ system: SystemCalls = SystemCalls(), isDurable: Bool = false) {
+        (self.system, self.isDurable) = (system, isDurable)
         queue = WorkQueue(mostThreads: mostThreads)
     }
 
@@ -46,6 +56,9 @@ package final class WorkScheduler: @unchecked Sendable {
     }
 
     // MARK: - Without threads
+
+    /// Whether either scheduler has no thread.
+    static var isAnyStarved: Bool { shared.isStarved || durable.isStarved }
 
     /// Whether there is no thread, because the system has refused to create one.
     package var isStarved: Bool { isWithoutThreads.load(ordering: .relaxed) }
@@ -86,7 +99,9 @@ package final class WorkScheduler: @unchecked Sendable {
 
     private func startThread() {
         do {
-            try BackgroundThread.start(system) { [self] in runThread() }
+            try BackgroundThread.start(system) { [self] in
+                Self.$isDurable.withValue(isDurable) { runThread() }
+            }
             signal.withLock { isWithoutThreads.store(false, ordering: .relaxed) }
         } catch {
             // The other threads run the work, if there are any.

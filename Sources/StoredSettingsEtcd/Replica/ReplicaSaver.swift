@@ -27,7 +27,7 @@ final class ReplicaSaver: Sendable {
     /// Stores the replica a little later.
     func saveLater(_ replica: Replica) {
         guard isChanged(replica), isScheduled.set() else { return }
-        WorkScheduler.shared.after(Self.delay) {
+        WorkScheduler.durable.after(Self.delay) {
             self.isScheduled.clear()
             if !replica.peek({ $0.isClosed }) { self.save(replica) }
         }

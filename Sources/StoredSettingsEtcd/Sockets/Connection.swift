@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 /// A connection to a server, which carries one exchange at a time.
 ///
 /// Unchecked: only the thread of the sockets uses a connection that is not lent. While it is lent, only the caller that has checked it
@@ -34,7 +36,8 @@ final class Connection: @unchecked Sendable {
     }
 
     let endpoint: Int
-    let descriptor: CInt
+    /// The socket; `nil` after the connection was closed.
+    private var socket: FileHandle?
     var phase: Phase
     private(set) var pending: PendingExchange?
     /// The instant at which bytes were received last, or the connection became idle.
@@ -49,15 +52,14 @@ final class Connection: @unchecked Sendable {
     private var canSend = true
     private var parser = HTTPResponseParser()
     private var body: [UInt8] = []
-    private var isOpen = true
 
     init(
-        _ descriptor: CInt,
+        _ socket: FileHandle,
         endpoint: Int,
         connectingUntil deadline: ContinuousClock.Instant,
         _ pending: PendingExchange
     ) {
-        self.descriptor = descriptor
+        self.socket = socket
         self.endpoint = endpoint
         self.pending = pending
         phase = .connecting(until: deadline)
@@ -67,12 +69,13 @@ final class Connection: @unchecked Sendable {
         close()
     }
 
+    /// The descriptor; negative if the connection, or the program, has closed it.
+    var descriptor: CInt { socket?.descriptor ?? -1 }
+
     func close() {
-        guard isOpen else { return }
-        isOpen = false
         // A forked child may have a copy of the descriptor, which would keep the connection open.
         SocketCalls.shutDown(descriptor)
-        SocketCalls.close(descriptor)
+        socket = nil
     }
 
     /// What to wait for.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -29,20 +31,23 @@ enum SocketCalls {
     /// - Parameters:
     ///   - address: The address of the server.
     ///   - deadPeerTimeout: The time after which a connection to a peer that does not answer ends.
-    /// - Returns: The descriptor.
+    /// - Returns: The socket.
     /// - Throws: ``Failure`` when the attempt fails at once.
-    static func connect(_ address: SocketAddress, deadPeerTimeout: Duration) throws(Failure) -> CInt {
+    static func connect(_ address: SocketAddress, deadPeerTimeout: Duration) throws(Failure) -> FileHandle {
         #if canImport(Glibc)
         let kind = CInt(SOCK_STREAM.rawValue)
         #else
         let kind = SOCK_STREAM
         #endif
         #if canImport(Darwin)
-        let descriptor = socket(address.family, kind, 0)
+        let descriptor = SystemCalls.newDescriptor { socket(address.family, kind, 0) }
         #else
-        let descriptor = socket(address.family, kind | closesOnExecution | doesNotBlock, 0)
+        let descriptor = SystemCalls.newDescriptor {
+            socket(address.family, kind | closesOnExecution | doesNotBlock, 0)
+        }
         #endif
         guard descriptor >= 0 else { throw Failure(number: errno) }
+        let handle = FileHandle(descriptor: descriptor, path: "socket")
         #if canImport(Darwin)
         prepare(descriptor)
         set(descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
@@ -59,11 +64,9 @@ enum SocketCalls {
         }
         // A connect that is interrupted continues, like one that would wait.
         guard result == 0 || errno == EINPROGRESS || errno == EINTR else {
-            let failure = Failure(number: errno)
-            close(descriptor)
-            throw failure
+            throw Failure(number: errno)
         }
-        return descriptor
+        return handle
     }
 
     #if !canImport(Darwin)
@@ -143,25 +146,25 @@ enum SocketCalls {
     }
 
     /// Creates two connected sockets: a thread that waits for one of them is woken by a byte.
-    static func makePair() throws(Failure) -> (waiting: CInt, waking: CInt) {
+    static func makePair() throws(Failure) -> (waiting: FileHandle, waking: FileHandle) {
         var ends: [CInt] = [-1, -1]
         #if canImport(Darwin)
-        guard socketpair(AF_UNIX, SOCK_STREAM, 0, &ends) == 0 else { throw Failure(number: errno) }
-        for end in ends {
-            prepare(end)
-            set(end, SOL_SOCKET, SO_NOSIGPIPE, 1)
-        }
-        #else
-        #if canImport(Glibc)
-        let kind = CInt(SOCK_STREAM.rawValue)
-        #else
         let kind = SOCK_STREAM
+        #elseif canImport(Glibc)
+        let kind = CInt(SOCK_STREAM.rawValue) | closesOnExecution | doesNotBlock
+        #else
+        let kind = SOCK_STREAM | closesOnExecution | doesNotBlock
         #endif
-        guard socketpair(AF_UNIX, kind | closesOnExecution | doesNotBlock, 0, &ends) == 0 else {
-            throw Failure(number: errno)
+        SystemCalls.openStandardStreams()
+        guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Failure(number: errno) }
+        let handles = ends.map { FileHandle(descriptor: SystemCalls.aboveStandardStreams($0), path: "socket") }
+        #if canImport(Darwin)
+        for handle in handles {
+            prepare(handle.descriptor)
+            set(handle.descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
         }
         #endif
-        return (ends[0], ends[1])
+        return (handles[0], handles[1])
     }
 
     #if canImport(Darwin)
@@ -191,16 +194,6 @@ enum SocketCalls {
         #endif
     }
 
-    static func close(_ descriptor: CInt) {
-        #if canImport(Glibc)
-        _ = Glibc.close(descriptor)
-        #elseif canImport(Musl)
-        _ = Musl.close(descriptor)
-        #else
-        _ = Darwin.close(descriptor)
-        #endif
-    }
-
     /// A descriptor and the events to wait for; after the wait, the events that have occurred.
     struct Interest {
         var descriptor: CInt
@@ -209,29 +202,35 @@ enum SocketCalls {
         var isReadable = false
         var isWritable = false
         var hasEnded = false
+
+        fileprivate var isAwaited: Bool { isReading || isWriting }
     }
 
     /// Waits for an event of any descriptor.
     ///
     /// - Parameters:
-    ///   - interests: The descriptors. A negative one is ignored.
+    ///   - interests: The descriptors. A negative one has ended: the program has closed it.
     ///   - timeout: The maximum time; `nil` for no limit.
     static func wait(for interests: inout [Interest], timeout: Duration?) {
         var requests = interests.map { interest in
             let events = (interest.isReading ? POLLIN : 0) | (interest.isWriting ? POLLOUT : 0)
-            let descriptor = interest.isReading || interest.isWriting ? interest.descriptor : -1
+            let descriptor = interest.isAwaited ? interest.descriptor : -1
             return pollfd(fd: descriptor, events: Int16(events), revents: 0)
         }
+        let hasClosed = interests.contains { $0.isAwaited && $0.descriptor < 0 }
+        let timeout = hasClosed ? .zero : timeout
         // Rounded up, so that a timeout that has not passed does not cause a busy loop.
         let milliseconds = timeout.map { CInt(min(max(.zero, $0) / .milliseconds(1) + 1, 3_600_000)) } ?? -1
         let count = poll(&requests, nfds_t(requests.count), milliseconds)
         // The call fails when it is interrupted. Then nothing has occurred.
-        guard count > 0 else { return }
+        guard count > 0 || hasClosed else { return }
         for (index, request) in requests.enumerated() {
             let events = CInt(request.revents)
             interests[index].isReadable = events & CInt(POLLIN) != 0
             interests[index].isWritable = events & CInt(POLLOUT) != 0
-            interests[index].hasEnded = events & CInt(POLLHUP | POLLERR | POLLNVAL) != 0
+            interests[index].hasEnded =
+                events & CInt(POLLHUP | POLLERR | POLLNVAL) != 0
+                || interests[index].isAwaited && interests[index].descriptor < 0
         }
     }
 }

@@ -190,9 +190,9 @@ final class SocketDispatcher {
         while let address = pending.addresses?.first {
             pending.addresses?.removeFirst()
             do {
-                let descriptor = try SocketCalls.connect(address, deadPeerTimeout: configuration.deadPeerTimeout)
+                let socket = try SocketCalls.connect(address, deadPeerTimeout: configuration.deadPeerTimeout)
                 let deadline = now + configuration.connectTimeout
-                connections.append(Connection(descriptor, endpoint: index, connectingUntil: deadline, pending))
+                connections.append(Connection(socket, endpoint: index, connectingUntil: deadline, pending))
                 return true
             } catch {
                 pending.lastReason = "\(table[index]) cannot be connected: \(error.reason)"

@@ -18,8 +18,8 @@ final class SocketLoop: Sendable {
 
     private struct State {
         var commands: [Command] = []
-        /// The socket that wakes the thread, and the one that it waits for; -1 before it has started.
-        var (waking, waiting): (CInt, CInt) = (-1, -1)
+        /// The socket that the thread waits for, and the one that wakes it; `nil` before it has started.
+        var pair: (waiting: FileHandle, waking: FileHandle)?
         var isWoken = false
         var isClosed = false
     }
@@ -36,15 +36,6 @@ final class SocketLoop: Sendable {
         lent = LentConnection(lifetime: configuration.bounded.idleConnectionLifetime)
     }
 
-    deinit {
-        // In a forked child, only an object without a thread, and so without sockets, is released.
-        guard Forks.count == forks else { return }
-        // The thread retains this object, and the sockets are used only by its methods.
-        let (waking, waiting) = state.withLock { ($0.waking, $0.waiting) }
-        if waking >= 0 { SocketCalls.close(waking) }
-        if waiting >= 0 { SocketCalls.close(waiting) }
-    }
-
     /// Sends a command to the thread, which is started by the first one.
     ///
     /// - Throws: ``EtcdTransportError`` when the loop is closed, or the system refuses to start a thread.
@@ -55,11 +46,11 @@ final class SocketLoop: Sendable {
         }
         try state.withLock { (state) throws(EtcdTransportError) in
             guard !state.isClosed else { throw Self.closed("the transport is closed") }
-            if state.waking < 0 { try start(&state) }
+            if state.pair == nil { try start(&state) }
             state.commands.append(command)
             if !state.isWoken {
                 state.isWoken = true
-                SocketCalls.wake(state.waking)
+                wake(state)
             }
         }
     }
@@ -86,9 +77,16 @@ final class SocketLoop: Sendable {
         guard Forks.count == forks else { return }
         state.withLock { state in
             state.isClosed = true
-            if state.waking >= 0 { SocketCalls.wake(state.waking) }
+            wake(state)
         }
         lent.close()
+    }
+
+    /// Wakes the thread.
+    ///
+    /// If the program has closed the socket, the system has woken the thread.
+    private func wake(_ state: State) {
+        if let pair = state.pair { SocketCalls.wake(pair.waking.descriptor) }
     }
 
     private static func closed(_ reason: String) -> EtcdTransportError {
@@ -97,15 +95,10 @@ final class SocketLoop: Sendable {
 
     private func start(_ state: inout State) throws(EtcdTransportError) {
         do {
-            (state.waiting, state.waking) = try SocketCalls.makePair()
-            let waiting = state.waiting
-            try BackgroundThread.start(SystemCalls()) { [self] in run(waiting) }
+            state.pair = try SocketCalls.makePair()
+            try BackgroundThread.start(SystemCalls()) { [self] in run() }
         } catch {
-            if state.waking >= 0 {
-                SocketCalls.close(state.waking)
-                SocketCalls.close(state.waiting)
-                (state.waking, state.waiting) = (-1, -1)
-            }
+            state.pair = nil
             let reason =
                 (error as? SocketCalls.Failure)?.reason ?? (error as? SystemError)?.reason ?? "an unknown error"
             throw EtcdTransportError(
@@ -118,31 +111,44 @@ final class SocketLoop: Sendable {
 
     // MARK: - The thread
 
-    private func run(_ waiting: CInt) {
+    private func run() {
         let dispatcher = SocketDispatcher(endpoints, configuration, lent) { [self] index, host, port in
             lookUp(index, host, port)
         }
         var buffer = [UInt8](repeating: 0, count: 64)
         while true {
-            let (commands, isClosed) = state.withLock { state in
+            let (commands, isClosed, waiting) = state.withLock { state in
                 state.isWoken = false
+                replaceClosedPair(&state)
                 defer { state.commands = [] }
-                return (state.commands, state.isClosed)
+                return (state.commands, state.isClosed, state.pair?.waiting)
             }
             for command in commands { dispatcher.perform(command) }
             guard !isClosed else { return dispatcher.end() }
             dispatcher.continueExchanges()
 
-            var interests = dispatcher.interests + [SocketCalls.Interest(descriptor: waiting, isReading: true)]
+            let descriptor = waiting?.descriptor ?? -1
+            if descriptor < 0 { SystemCalls.sleep(seconds: 0.01) }
+            var interests = dispatcher.interests + [SocketCalls.Interest(descriptor: descriptor, isReading: true)]
             SocketCalls.wait(for: &interests, timeout: dispatcher.timeUntilDeadline)
             if interests.removeLast().isReadable {
                 do {
-                    _ = try SocketCalls.receive(into: &buffer, waiting)
+                    _ = try SocketCalls.receive(into: &buffer, waiting?.descriptor ?? -1)
                 } catch {
                     // Nothing has arrived.
                 }
             }
             dispatcher.handle(interests)
+        }
+    }
+
+    /// Replaces the sockets that wake the thread if the program has closed them.
+    private func replaceClosedPair(_ state: inout State) {
+        guard let pair = state.pair, !pair.waiting.isOpen || !pair.waking.isOpen else { return }
+        do {
+            state.pair = try SocketCalls.makePair()
+        } catch {
+            // No descriptor is available. The thread tries again soon.
         }
     }
 

@@ -55,12 +55,13 @@ struct DoctorCommand {
         let repair = Repair(place)
         var wanted = examination.findings.compactMap(\.repair)
         if !invocation.has(.restore) { wanted.removeAll { $0 == .restore } }
-        for kind in [Finding.Repair.protectDirectory, .removeDrafts, .restore, .checkpoint] where wanted.contains(kind)
-        {
+        let kinds: [Finding.Repair] = [.protectDirectory, .removeDrafts, .setJournalAside, .restore, .checkpoint]
+        for kind in kinds where wanted.contains(kind) {
             do {
                 switch kind {
                 case .protectDirectory: done.append(try repair.protectDirectory())
                 case .removeDrafts: done += try repair.removeDrafts()
+                case .setJournalAside: done.append(try repair.setJournalAside())
                 case .restore: done += try repair.restore()
                 case .checkpoint: done.append(try repair.checkpoint())
                 }

@@ -27,7 +27,8 @@ extension Examination {
             examine(journal, status, path)
             return journal
         } catch let error as SettingsError {
-            add(Finding(.journal, isError: true, error))
+            let repair = error.code == .malformedJournal ? Finding.Repair.setJournalAside : nil
+            add(Finding(.journal, isError: true, error, repair: repair))
         } catch {
             add(Finding(.journal, error, at: path))
         }
@@ -171,14 +172,8 @@ extension Examination {
         let checkpoint = sibling(SettingsFile.lockSuffix, .lock, in: directory)
         var held: [String] = []
         do {
-            if let journal, !journal.isLockedAsFile, journal.lock.isHeld, let text = try examineLock(of: journal) {
-                held.append(text)
-            }
-            var files = [checkpoint].compactMap { $0 }
-            if let journal, journal.isLockedAsFile { files.append(journal.file) }
-            for file in files {
-                if let text = try examineLock(file, journal) { held.append(text) }
-            }
+            if let journal, journal.lock.isHeld, let text = try examineLock(of: journal) { held.append(text) }
+            if let checkpoint, let text = try examineLock(checkpoint, journal) { held.append(text) }
         } catch {
             add(Finding(.lock, error, at: directory.handle.path))
         }

@@ -23,6 +23,8 @@ struct Finding: Sendable {
         case checkpoint
         /// Files are removed that no process uses.
         case removeDrafts
+        /// A file that is not a journal is renamed, so that the next change creates a journal.
+        case setJournalAside
         /// The last good copy and the journal replace the settings file, only on explicit request.
         case restore
     }

@@ -136,9 +136,28 @@ struct Repair {
         } catch is JSONSyntaxError {
             // It is to be replaced.
         }
+        return try setAside(directory.name, in: directory)
+    }
+
+    /// Renames a file that is in the place of the journal, unless it is a journal by now.
+    func setJournalAside() throws -> String {
+        let directory = try directory()
+        let name = directory.name.adding(SettingsFile.journalSuffix)
+        do {
+            _ = try directory.openSibling(name, OpenFlags.readOnly)
+                .map { try Journal.opened($0, isWritable: false, system) }
+            throw CommandFailure(CommandExit.temporary, "the journal has been replaced meanwhile. Nothing is changed.")
+        } catch let error as SettingsError where error.code == .malformedJournal {
+            let kept = try setAside(name, in: directory)
+            return "renamed the file that is not a journal to \(directory.handle.path.appending(kept))"
+        }
+    }
+
+    /// Renames a broken file, and returns its new name.
+    private func setAside(_ name: FilePath, in directory: SettingsDirectory) throws -> FilePath {
         for number in 1...1_000 {
-            let name = directory.name.adding("\(Self.brokenSuffix)\(number)")
-            if try rename(directory, to: name) { return name }
+            let newName = name.adding("\(Self.brokenSuffix)\(number)")
+            if try rename(name, to: newName, in: directory) { return newName }
         }
         throw CommandFailure(
             CommandExit.cannotCreate,
@@ -146,10 +165,10 @@ struct Repair {
         )
     }
 
-    /// Renames the settings file; returns `false` if another file has the name.
-    private func rename(_ directory: SettingsDirectory, to name: FilePath) throws -> Bool {
+    /// Renames a file; returns `false` if another file has the new name.
+    private func rename(_ name: FilePath, to newName: FilePath, in directory: SettingsDirectory) throws -> Bool {
         do {
-            try system.renameExclusively(directory.name, to: name, in: directory.handle)
+            try system.renameExclusively(name, to: newName, in: directory.handle)
             return true
         } catch  where error.number == Errno.fileExists {
             return false

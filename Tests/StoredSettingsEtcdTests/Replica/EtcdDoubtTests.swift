@@ -195,6 +195,20 @@ struct EtcdDoubtTests {
             #expect(output == "parent 6 child 0\n")
         }
     }
+
+    @Test("A program that closes all descriptors connects again, and its own files stay as they are")
+    func closedDescriptors() async throws {
+        let urls = try await SharedEtcd.cluster.urls.joined(separator: ",")
+        try await withTemporaryDirectory { directory in
+            let other = URL(fileURLWithPath: "\(directory)/other")
+            try Data("own contents\n".utf8).write(to: other)
+            let arguments = [urls, "\(UUID().uuidString)/", "\(directory)/replica.json", "closeAll", "a", "4"]
+            let program = try Program("etcd-probe", arguments, in: directory)
+            let output = try await blocking { try program.finish() }
+            #expect(output == "1\n2\n3\n4\n")
+            #expect(try Data(contentsOf: other) == Data("own contents\n".utf8))
+        }
+    }
 }
 
 @Suite("The health of a connection")

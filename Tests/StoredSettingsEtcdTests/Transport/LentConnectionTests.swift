@@ -38,12 +38,12 @@ struct LentConnectionTests {
         else {
             throw NoAddress()
         }
-        let descriptor = try SocketCalls.connect(addresses[0], deadPeerTimeout: .seconds(20))
-        var interests = [SocketCalls.Interest(descriptor: descriptor, isWriting: true)]
+        let socket = try SocketCalls.connect(addresses[0], deadPeerTimeout: .seconds(20))
+        var interests = [SocketCalls.Interest(descriptor: socket.descriptor, isWriting: true)]
         SocketCalls.wait(for: &interests, timeout: nil)
         #expect(connection.send(SocketTransportTests.request()) { _ in }.isUnavailable)
         let exchange = Exchange(SocketTransportTests.request(), isStream: false)
-        let lent = Connection(descriptor, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
+        let lent = Connection(socket, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
         _ = lent.finish()
         #expect(connection.lend(lent, to: try EtcdEndpoint(server.url)))
     }

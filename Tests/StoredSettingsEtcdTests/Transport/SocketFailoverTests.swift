@@ -2,6 +2,7 @@
 
 import EtcdTestSupport
 import Foundation
+import StoredSettings
 import TestSupport
 import Testing
 
@@ -118,19 +119,12 @@ struct SocketFailoverTests {
     @Test("Closing a connection ends it for the server, also if a forked child has a copy of it")
     func copiedConnection() throws {
         let (server, client) = try SocketCalls.makePair()
-        let copy = SocketCalls.copy(of: client)
-        defer {
-            SocketCalls.close(server)
-            SocketCalls.close(copy)
-        }
+        let copy = dup(client.descriptor)
+        defer { close(copy) }
         let exchange = Exchange(EtcdRequest(path: "/", body: []), isStream: false)
         let connection = Connection(client, endpoint: 0, connectingUntil: .now, PendingExchange(exchange))
         connection.close()
         var buffer: [UInt8] = [0]
-        #expect(try SocketCalls.receive(into: &buffer, server) == 0)
+        #expect(try SocketCalls.receive(into: &buffer, server.descriptor) == 0)
     }
-}
-
-extension SocketCalls {
-    fileprivate static func copy(of descriptor: CInt) -> CInt { dup(descriptor) }
 }

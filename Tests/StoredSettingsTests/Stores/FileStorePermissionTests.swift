@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import ProcessSupport
 import StoredSettingsTesting
 import Synchronization
 import TestSupport
@@ -40,6 +41,44 @@ struct FileStorePermissionTests {
             #expect(try path.filePermissions == 0o640)
         }
     }
+
+    #if os(Linux)
+    @Test(
+        "an access control list gives nobody more access: not the file's group, and no user that the directory's list names"
+    )
+    func accessLists() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: "{}")
+            // Where a file system has no lists, there is nothing to check.
+            guard try CLibrary.allow(user: 5_555, at: path) else { return }
+            #expect(try path.filePermissions == 0o660)
+            let suite = suite(path)
+            for number in 1...2 {
+                try suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                for suffix in [".journal"] { #expect(try (path + suffix).filePermissions == 0o600) }
+                try suite.checkpoint()
+                for suffix in ["", ".journal", ".lock", ".last-good"] {
+                    #expect(try (path + suffix).filePermissions == 0o600, "\(suffix)")
+                }
+            }
+            suite.finish()
+            for suffix in [".journal", ".lock", ".last-good"] {
+                try FileManager.default.removeItem(atPath: path + suffix)
+            }
+            // Now the group may read and write, and new files get a list that names a user.
+            #expect(chmod(path, 0o660) == 0)
+            #expect(try CLibrary.allow(user: 5_555, at: directory, isDefault: true))
+            let second = self.suite(path)
+            try second.setStoredValue(3, forKey: "a")
+            try second.checkpoint()
+            for suffix in ["", ".journal", ".lock", ".last-good"] {
+                #expect(!CLibrary.hasAccessList(at: path + suffix), "\(suffix)")
+                #expect(try (path + suffix).filePermissions == 0o660, "\(suffix)")
+            }
+        }
+    }
+    #endif
 
     @Test(
         "root preserves the owner of a file and assigns the same owner to the files beside it",

@@ -170,14 +170,39 @@ struct JournalLockTests {
             #expect(try first.acquireLockIfFree())
             first.unlock()
             // Another process waits, and does not notice that the lock is free.
-            first.page[JournalHeader.starvingWord] = 77
+            first.page[JournalHeader.claimWord] = 77
             #expect(try !first.acquireLockIfFree())
             #expect(try !second.acquireLockIfFree())
             #expect(try second.acquireLock() == .free)
-            #expect(second.page[JournalHeader.starvingWord] == 0)
+            #expect(second.page[JournalHeader.claimWord] == 0)
             second.unlock()
             #expect(try first.acquireLockIfFree())
             first.unlock()
+        }
+    }
+
+    @Test("of the processes that wait, the one that has waited longest has the next turn", .deadlockLimit)
+    func longestWait() async throws {
+        try await withJournal { path in
+            let (first, second) = (try open(path), try open(path))
+            #expect(try first.acquireLockIfFree())
+            // A process that will have begun to wait a minute later.
+            let time = UInt64(SystemCalls.coarseTime() / 1_000_000 + 60_000) & 0xFFFF_FFFF
+            first.page[JournalHeader.claimWord] = time << 32 | 77
+            async let waiter: Void = blocking {
+                do {
+                    _ = try second.acquireLock(Patience(withoutProgress: noTimeout, withSlowHolder: noTimeout))
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            await eventually("the waiting process has the next turn") {
+                ![0, 77].contains(first.page[JournalHeader.claimWord] & 0xFFFF_FFFF)
+            }
+            first.unlock()
+            await waiter
+            #expect(first.page[JournalHeader.claimWord] == 0)
+            second.unlock()
         }
     }
 
@@ -199,12 +224,12 @@ struct JournalLockTests {
                     Issue.record(error)
                 }
             }
-            await eventually("the process has waited for long") { first.page[JournalHeader.starvingWord] != 0 }
+            await eventually("the process has waited for long") { first.page[JournalHeader.claimWord] != 0 }
             #expect(finding.withLock { $0 == nil })
             first.unlock()
             await waiter
             #expect(finding.withLock { $0 } == .free)
-            #expect(first.page[JournalHeader.starvingWord] == 0)
+            #expect(first.page[JournalHeader.claimWord] == 0)
             #expect(try !first.acquireLockIfFree())
             second.unlock()
         }

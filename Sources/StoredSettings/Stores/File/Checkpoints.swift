@@ -73,7 +73,7 @@ extension Checkpoints {
     /// Starts a checkpoint without waiting for a pause, unless one is in progress.
     private func runSoon() {
         guard schedule.isUrgent.set() else { return }
-        WorkScheduler.shared.soon { [weak store] in
+        WorkScheduler.durable.soon { [weak store] in
             guard let checkpoints = store?.checkpoints else { return }
             checkpoints.runNow()
             checkpoints.schedule.isUrgent.clear()
@@ -81,7 +81,7 @@ extension Checkpoints {
     }
 
     private func checkWhenIdle(after delay: Double, seen word: UInt64, checks: Int) {
-        WorkScheduler.shared.after(delay) { [weak store] in
+        WorkScheduler.durable.after(delay) { [weak store] in
             guard let checkpoints = store?.checkpoints else { return }
             let published = checkpoints.publishedWord
             if CheckpointSchedule.isDue(published: published, seen: word, checks: checks) {

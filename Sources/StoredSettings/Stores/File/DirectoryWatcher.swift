@@ -65,9 +65,12 @@ final class DirectoryWatcher: Sendable {
         var isWrite: Bool
     }
 
+    /// The subscriptions of each watch.
+    private typealias Subscriptions = [CInt: [UInt64: Subscription]]
+
     private struct State {
         var lastID: UInt64 = 0
-        var subscriptions: [CInt: [UInt64: Subscription]] = [:]
+        var subscriptions: Subscriptions = [:]
         var queue: FileHandle?
     }
 
@@ -103,8 +106,12 @@ final class DirectoryWatcher: Sendable {
     ) throws(SystemError) -> Watch {
         try state.withLock { state throws(SystemError) in
             let queue: FileHandle
-            if let open = state.queue { queue = open } else { queue = try openQueue(system) }
-            state.queue = queue
+            if let open = state.queue, open.isOpen {
+                queue = open
+            } else {
+                queue = try openQueue(system, insteadOf: state.subscriptions)
+                (state.queue, state.subscriptions) = (queue, [:])
+            }
             let number = try system.addWatch(path, withoutWrites: withoutWrites, to: queue)
             state.lastID += 1
             state.subscriptions[number, default: [:]][state.lastID] = Subscription(names: names, handler: handler)
@@ -112,17 +119,33 @@ final class DirectoryWatcher: Sendable {
         }
     }
 
-    private func openQueue(_ system: SystemCalls) throws(SystemError) -> FileHandle {
+    /// Opens a queue, and starts the thread that waits for its events.
+    ///
+    /// - Parameters:
+    ///   - system: The system calls to use.
+    ///   - ended: The subscriptions of a queue that the program has closed. Their handlers watch again.
+    private func openQueue(_ system: SystemCalls, insteadOf ended: Subscriptions) throws(SystemError) -> FileHandle {
         let queue = try system.makeWatchQueue()
         try BackgroundThread.start(system) { [self] in
             thread.store(SystemCalls.currentThread(), ordering: .relaxed)
-            while true {
-                SystemCalls().waitForEvents(queue)
+            Self.notify(ended)
+            while SystemCalls().waitForEvents(queue) {
                 handleEvents(queue)
                 SystemCalls.sleep(seconds: Self.pause)
             }
+            let ended = state.withLock { state in
+                guard state.queue === queue else { return [:] as Subscriptions }
+                defer { (state.queue, state.subscriptions) = (nil, [:]) }
+                return state.subscriptions
+            }
+            Self.notify(ended)
         }
         return queue
+    }
+
+    /// Notifies the subscriptions of a queue that the program has closed that anything may have changed.
+    private static func notify(_ subscriptions: Subscriptions) {
+        for subscription in subscriptions.values.joined() { subscription.value.handler(true) }
     }
 
     private func remove(_ id: UInt64, from number: CInt) {

@@ -116,13 +116,16 @@ extension FileStore {
     /// Does due background work on this thread if the system starts no thread, and reports that once.
     private func helpIfStarved() {
         // A transaction holds a lock that the work may need.
-        guard WorkScheduler.shared.isStarved, TransactionScope.current == nil else { return }
+        guard WorkScheduler.isAnyStarved, TransactionScope.current == nil else { return }
         if !schedule.isShortageReported.exchange(true, ordering: .relaxed) {
             // Caches may contain values that were read before this was known.
             versionStamp.invalidate()
             peek { $0.observer }?.report(.noThread(file.path))
         }
-        WaitLimit.runWithout { WorkScheduler.shared.helpIfStarved() }
+        WaitLimit.runWithout {
+            WorkScheduler.durable.helpIfStarved()
+            WorkScheduler.shared.helpIfStarved()
+        }
     }
 
     /// Watches the file after the suite has been open for a while.
@@ -134,7 +137,7 @@ extension FileStore {
     /// Schedules a commit that recovers the journal.
     private func repairLater() {
         guard schedule.isActive, schedule.isRepairScheduled.set() else { return }
-        WorkScheduler.shared.soon { [weak self] in
+        WorkScheduler.durable.soon { [weak self] in
             guard let self else { return }
             schedule.isRepairScheduled.clear()
             do {

@@ -76,13 +76,13 @@ extension SettingsFile {
     /// The error for a journal that cannot be read.
     func journalError(_ error: any Error) -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .readFailed) }
-        if error.isUntrustedLink {
-            return untrustedLinkError(error, consequence: "values that are not in the settings file yet may be missing")
-        }
+        let consequence = "values that are not in the settings file yet may be missing"
+        if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
+        if error.isAboutSharing { return sharingError(error, consequence: consequence) }
         return SettingsError(
             .readFailed,
             fact: "the journal cannot be read: \(error.reason)",
-            consequence: "values that are not in the settings file yet may be missing",
+            consequence: consequence,
             remedy: readingRemedy(for: error.number) ?? "check the disk and the file system",
             location: SettingsError.Location(file: error.path.description),
             underlying: error
@@ -98,6 +98,7 @@ extension SettingsFile {
     func writeError(_ error: any Error, consequence: String = "nothing is changed") -> SettingsError {
         guard let error = error as? SystemError else { return SettingsError.wrapping(error, as: .writeFailed) }
         if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
+        if error.isAboutSharing { return sharingError(error, consequence: consequence) }
         let isReadOnly = [Errno.readOnlyFileSystem, Errno.permissionDenied, Errno.notPermitted].contains(error.number)
         let place = error.path.directory == path.directory ? error.path.name : error.path
         return SettingsError(
@@ -117,6 +118,20 @@ extension SettingsFile {
             fact: "the symbolic link \(error.path) leads to a directory of another user, or in a circle",
             consequence: consequence,
             remedy: "run the program as the user of the settings, or use a path without this link",
+            location: SettingsError.Location(file: path.description),
+            underlying: error
+        )
+    }
+
+    /// The error for a file system that refuses to map the journal.
+    private func sharingError(_ error: SystemError, consequence: String) -> SettingsError {
+        let directory = error.path.directory
+        let name = system.fileSystemName(at: directory).map { " (\($0))" } ?? ""
+        return SettingsError(
+            .readOnly,
+            fact: "the file system of \(directory)\(name) does not let processes share memory, which the journal needs",
+            consequence: consequence,
+            remedy: "store the settings on a local file system (STORED_SETTINGS_HOME, or the path of the suite)",
             location: SettingsError.Location(file: path.description),
             underlying: error
         )
@@ -160,4 +175,9 @@ extension SettingsFile {
 extension SystemError {
     /// Whether root has not followed a symbolic link of another user: see ``DirectoryWalk``.
     fileprivate var isUntrustedLink: Bool { call == .readLink && number == Errno.tooManySymbolicLinkLevels }
+
+    /// Whether a file system cannot map a file into shared memory.
+    var isAboutSharing: Bool {
+        call == .map && [Errno.noDevice, Errno.invalidArgument, Errno.notSupported].contains(number)
+    }
 }

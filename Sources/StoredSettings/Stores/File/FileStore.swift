@@ -287,14 +287,17 @@ extension FileStore {
         do {
             try file.checkWritable()
             try file.checkTarget(journal: file.journalPath())
-            if let journal = peek({ $0.journal.journal }), !journal.isWritable {
-                try file.system.checkWritable(journal.file.path)
+            if let journal = peek({ $0.journal.journal }) {
+                if !journal.isWritable { try file.system.checkWritable(journal.file.path) }
+            } else {
+                try file.checkSharing()
             }
             return .durable(path: file.path.description)
         } catch {
             return .readOnly(
                 path: file.path.description,
-                reason: (error as? SystemError)?.reason ?? file.writeError(error).fact
+                reason: (error as? SystemError).flatMap { $0.isAboutSharing ? nil : $0.reason }
+                    ?? file.writeError(error).fact
             )
         }
     }

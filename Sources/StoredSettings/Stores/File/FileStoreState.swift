@@ -228,7 +228,8 @@ extension FileStoreState {
     private func mustRead(_ status: FileStatus?) throws -> Bool {
         guard isOpened else { return true }
         guard let failure = settings.failure else {
-            return status != settings.reading?.status || !(settings.reading?.isCertain ?? true)
+            guard let reading = settings.reading else { return status != nil }
+            return status != reading.status || !reading.isCertain || !reading.handle.isOpen
         }
         if failure.isMissing {
             guard status == nil else { return true }

@@ -18,13 +18,9 @@ package final class Journal: Sendable {
     /// A new journal has another ID, even in the same file.
     let id: UInt64
     /// The lock with which writers take turns.
-    ///
-    /// A journal of an older format is locked with ``FileLock`` instead.
     package let lock: JournalLock
     private let identity: FileIdentity
     private let forks = Forks.count
-    /// Whether writers lock the file instead of the word in its header.
-    package let isLockedAsFile: Bool
     /// Identifies this object among those that ask for notifications.
     let watcherID = UInt64.random(in: 1..<(.max))
     /// Whether this process has removed permissions of the file: see ``isExposed``.
@@ -41,7 +37,6 @@ package final class Journal: Sendable {
         page = try SharedPage(file, isWritable: isWritable, system)
         id = page[JournalHeader.idWord]
         lock = JournalLock(page, file, identity, system)
-        isLockedAsFile = page[JournalHeader.versionWord] < JournalHeader.version
     }
 
     /// Opens a journal.
@@ -161,12 +156,12 @@ package final class Journal: Sendable {
         guard !JournalHeader.isUnfinished(magic, length: status.size) else { return nil }
         guard magic == JournalHeader.magic else { throw SettingsError.notAJournal(file.path) }
         // Other words of a newer format may mean anything.
-        guard version <= JournalHeader.version else { throw SettingsError.newerJournal(file.path, version) }
+        guard version <= JournalHeader.version else { throw SettingsError.otherFormat(file.path, version) }
         // No journal has version 0: the file was truncated, and then a process that had it open wrote after the end.
         guard version != 0 || journal.id != 0 else { return nil }
         // Without a position and facts there is no record that can be read.
         guard journal.hasPosition else { return nil }
-        guard version != 0 else { throw SettingsError.newerJournal(file.path, version) }
+        guard version == JournalHeader.version else { throw SettingsError.otherFormat(file.path, version) }
         return journal
     }
 }
@@ -207,14 +202,6 @@ extension Journal {
     /// Whether the file has to be reopened to see what other processes write: see ``SharedPage/mayBeSuperseded``.
     var isSuperseded: Bool { page.isSuperseded(at: JournalHeader.positionWord) }
 
-    /// Whether an older version of this library created the journal.
-    ///
-    /// A process with that version may still be using it.
-    package var isOldFormat: Bool { page[JournalHeader.versionWord] < JournalHeader.version }
-
-    /// Whether the records have no salts.
-    var isUnsalted: Bool { page[JournalHeader.versionWord] <= JournalHeader.unsaltedVersion }
-
     /// Whether the journal was opened by a process that this one was forked from.
     var isInherited: Bool { forks != Forks.count }
 
@@ -235,7 +222,7 @@ extension Journal {
     func unlock() {
         // If the body of a commit has forked, and this is the child, the lock belongs to the parent.
         guard !isInherited else { return }
-        if isLockedAsFile { FileLock.release(file, system) } else { lock.release() }
+        lock.release()
     }
 
     /// Locks the journal unless it is held, or its last holder has died.
@@ -251,20 +238,9 @@ extension Journal {
     /// - Throws: ``SystemError``, or ``SettingsError`` if another process does not release the lock.
     func acquireLock(_ patience: Patience = Patience()) throws -> JournalLock.Finding {
         let slowHolder = { [page] in LockHolder(of: .journal, in: page) }
-        guard isLockedAsFile else {
-            let finding = try lock.acquire(patience, slowHolder: slowHolder)
-            if finding == .unknown { try publishBegunEpoch() }
-            return finding
-        }
-        try FileLock.acquire(
-            file,
-            system,
-            patience: patience.withoutProgress,
-            slowPatience: patience.withSlowHolder,
-            holder: slowHolder,
-            progress: { published.word }
-        )
-        return .unknown
+        let finding = try lock.acquire(patience, slowHolder: slowHolder)
+        if finding == .unknown { try publishBegunEpoch() }
+        return finding
     }
 
     /// Whether the journal is still the one at the path.
@@ -272,6 +248,7 @@ extension Journal {
         case here
         /// The file is shorter than its records, or was, so that its header lacks the epoch.
         case cut
+        /// Another journal is there, or the program has closed the file of this one.
         case elsewhere
     }
 
@@ -286,7 +263,7 @@ extension Journal {
     /// - Returns: Its place.
     /// - Throws: ``SystemError`` if the path cannot be examined.
     func place(at path: FilePath, isLocked: Bool = false) throws(SystemError) -> Place {
-        guard !isInherited, isAlive else { return .elsewhere }
+        guard !isInherited, isAlive, file.isOpen else { return .elsewhere }
         guard let status = try system.status(at: path, followingLinks: false) else { return .elsewhere }
         guard status.identity == identity, status.size >= JournalHeader.size else { return .elsewhere }
         // Another program may have truncated the file. A smaller number only causes another allocation.

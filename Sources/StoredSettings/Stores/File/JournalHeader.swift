@@ -87,13 +87,8 @@ package enum JournalHeader {
     /// "SSJOURNL", in the byte order of the file.
     static let magic: UInt64 = 0x4C4E_5255_4F4A_5353
     static let magicBytes = Array("SSJOURNL".utf8)
+    /// Versions 1 and 2 were never released.
     package static let version: UInt64 = 3
-    /// Version 2 is the same format.
-    ///
-    /// Its writers lock the file with `flock` instead of a word of the header.
-    ///
-    /// Version 1 is version 2 without salts: each of them is 0.
-    static let unsaltedVersion: UInt64 = 1
 
     /// Whether a word is not a complete magic number: it is 0, or a beginning of the magic number without records after
     /// it.
@@ -119,8 +114,8 @@ package enum JournalHeader {
     static let exposedWord = 21
     /// The word with which writers lock the journal: see ``JournalLock``.
     static let lockWord = 24
-    /// The token of a process that has waited for the lock for long.
-    static let starvingWord = 25
+    /// The token of the process that has waited longest for the lock, and since when: see ``JournalLock``.
+    static let claimWord = 25
     /// The length of the file up to which its space is allocated, so that records can be copied there; 0 for none.
     static let allocatedWord = 26
     /// Not 0 when another process wants to be notified of the next record: see ``Journal/requestNotification()``.

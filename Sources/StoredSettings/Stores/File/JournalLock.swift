@@ -12,9 +12,10 @@ import Synchronization
 /// waits can tell a dead holder from a slow one, even in another PID namespace, and takes the lock over.
 ///
 /// The lock is not fair by itself: a process that sets values without a pause would acquire it again and again. A process
-/// that has waited for ``starvationTime`` records that, and then the others let it go first.
+/// that has waited for ``starvationTime`` claims the next turn, unless one that has waited longer has claimed it. The holder
+/// hands the lock over to that process alone, and the others let it go first.
 ///
-/// Locks of the kernel (see ``FileLock``) protect journals of older formats, and journals that are being created.
+/// A lock of the kernel (see ``FileLock``) protects a journal that is being created.
 package final class JournalLock: Sendable {
     private let page: SharedPage
     private let file: FileHandle
@@ -30,6 +31,8 @@ package final class JournalLock: Sendable {
     private static let tokenMask: UInt64 = 1 << 30 - 1
     /// Set while processes sleep.
     static let awaitedBit: UInt64 = 1 << 31
+    /// Set in a claim when the lock was released for the process that has claimed it.
+    private static let grantedBit: UInt64 = 1 << 31
     /// The upper half counts how often the lock was acquired.
     private static let oneAcquisition: UInt64 = 1 << 32
     private static let stateMask: UInt64 = oneAcquisition - 1
@@ -38,9 +41,9 @@ package final class JournalLock: Sendable {
 
     /// How often to look at a held lock before the thread sleeps: the holder usually releases it within a microsecond.
     private static let spinCount = 100
-    /// How long a process waits before the others have to let it go first.
+    /// How long a process waits before it claims the next turn.
     static let starvationTime = Duration.milliseconds(4)
-    /// How long the others leave a free lock to that process, in steps and seconds per step.
+    /// How long the others leave a free lock to the process that has claimed it, in steps and seconds per step.
     private static let (yieldSteps, yieldStep) = (20, 0.000_05)
     /// How long the lock must not have changed hands before a waiting process checks whether the holder exists.
     private static let holderCheckTime = Duration.milliseconds(5)
@@ -61,6 +64,9 @@ package final class JournalLock: Sendable {
 
     /// Whether a process holds the lock; the process may have died.
     package var isHeld: Bool { page[JournalHeader.lockWord] & Self.tokenMask != 0 }
+
+    /// Whether this object has locked the journal before, which it then does without a system call.
+    var hasToken: Bool { token.load(ordering: .relaxed) != 0 }
 
     /// Increases whenever a process acquires the lock.
     package var acquisitions: UInt64 { page[JournalHeader.lockWord] / Self.oneAcquisition }
@@ -119,8 +125,8 @@ extension JournalLock {
         for _ in 0..<Self.spinCount {
             let word = page[JournalHeader.lockWord]
             guard word & Self.stateMask == 0 else { continue }
-            let starving = page[JournalHeader.starvingWord]
-            guard starving == 0 || starving == token else { return .held }
+            let claim = page[JournalHeader.claimWord]
+            guard claim == 0 || claim & Self.tokenMask == token else { return .held }
             if take(word, token: token, isAwaited: false) { return .done }
         }
         return .held
@@ -140,7 +146,7 @@ extension JournalLock {
             for: file.path,
             patience: patience.withoutProgress,
             slowPatience: patience.withSlowHolder,
-            clock: FileLock.Clock(sleep: { [self] in sleep($0) }),
+            clock: FileLock.Clock(sleep: { [self] _ in sleep() }),
             holder: slowHolder,
             name: { [self] in slowHolder() ?? holder },
             progress: { [self] in acquisitions },
@@ -177,11 +183,13 @@ extension JournalLock {
         } while !page.exchange(word, for: word & ~Self.stateMask, inWord: JournalHeader.lockWord)
         system.didUnlock(file.path)
         guard word & Self.awaitedBit != 0 else { return }
-        // The process that has waited for long may not be the first that the system would wake.
-        SystemCalls.wake(
-            waitersOnWordAt: page.address(ofWord: JournalHeader.lockWord),
-            all: page[JournalHeader.starvingWord] != 0
-        )
+        let claim = page[JournalHeader.claimWord]
+        if claim != 0, page.exchange(claim, for: claim | Self.grantedBit, inWord: JournalHeader.claimWord) {
+            // Few processes sleep there: those whose claims were replaced.
+            SystemCalls.wake(waitersOnWordAt: page.address(ofWord: JournalHeader.claimWord), all: true)
+        } else {
+            SystemCalls.wake(waitersOnWordAt: page.address(ofWord: JournalHeader.lockWord), all: false)
+        }
     }
 
     @inline(__always)
@@ -193,7 +201,8 @@ extension JournalLock {
             holds.count.subtract(1, ordering: .releasing)
             return false
         }
-        if page[JournalHeader.starvingWord] == token { page[JournalHeader.starvingWord] = 0 }
+        let claim = page[JournalHeader.claimWord]
+        if claim & Self.tokenMask == token { _ = page.exchange(claim, for: 0, inWord: JournalHeader.claimWord) }
         if page[JournalHeader.writerTokenWord] != token { recordHolder(token) }
         return true
     }
@@ -232,6 +241,8 @@ extension JournalLock {
     /// What a process knows while it waits.
     private struct Turn {
         let start = ContinuousClock.now
+        /// The same in milliseconds, as all processes count them.
+        let startTime = UInt32(truncatingIfNeeded: SystemCalls.coarseTime() / 1_000_000)
         /// The word that the process has seen last, and since when it has not changed.
         var word: UInt64 = 0
         var since = ContinuousClock.now
@@ -250,9 +261,8 @@ extension JournalLock {
         }
         let token = token.load(ordering: .relaxed)
         let now = ContinuousClock.now
-        let isStarving = now - turn.start >= Self.starvationTime
-        if isStarving { _ = page.exchange(0, for: token, inWord: JournalHeader.starvingWord) }
-        yieldToStarving(token)
+        if now - turn.start >= Self.starvationTime { claimNextTurn(token, since: turn.startTime) }
+        yieldToClaim(token)
         let word = page[JournalHeader.lockWord]
         // Others may sleep as well, and only a holder that knows of them wakes them.
         if word & Self.stateMask == 0 { return take(word, token: token, isAwaited: true) }
@@ -268,28 +278,41 @@ extension JournalLock {
         return false
     }
 
-    /// Leaves a free lock to another process that has waited for long, unless that takes no notice.
-    private func yieldToStarving(_ token: UInt64) {
-        let starving = page[JournalHeader.starvingWord]
-        guard starving != 0, starving != token else { return }
+    /// Claims the next turn, unless a process that has waited longer has claimed it.
+    private func claimNextTurn(_ token: UInt64, since time: UInt32) {
+        let known = page[JournalHeader.claimWord]
+        let isEarlier = Int32(bitPattern: time &- UInt32(truncatingIfNeeded: known >> 32)) < 0
+        guard known == 0 || known & Self.tokenMask != token && isEarlier else { return }
+        _ = page.exchange(known, for: UInt64(time) << 32 | token, inWord: JournalHeader.claimWord)
+    }
+
+    /// Leaves a free lock to the process that has claimed it, unless that takes no notice.
+    private func yieldToClaim(_ token: UInt64) {
+        let claim = page[JournalHeader.claimWord] & ~Self.grantedBit
+        guard claim != 0, claim & Self.tokenMask != token else { return }
         for _ in 0..<Self.yieldSteps {
-            guard page[JournalHeader.starvingWord] == starving, !isHeld else { return }
+            guard page[JournalHeader.claimWord] & ~Self.grantedBit == claim, !isHeld else { return }
             SystemCalls.sleep(seconds: Self.yieldStep)
         }
         // It was stopped or has died.
-        _ = page.exchange(starving, for: 0, inWord: JournalHeader.starvingWord)
+        for known in [claim, claim | Self.grantedBit] {
+            _ = page.exchange(known, for: 0, inWord: JournalHeader.claimWord)
+        }
     }
 
-    /// Sleeps until the holder releases the lock.
-    private func sleep(_ pause: Double) {
+    /// Sleeps until the holder releases the lock, or hands it over, or the holder has to be checked.
+    private func sleep() {
         let word = page[JournalHeader.lockWord]
         guard word & Self.stateMask != 0 else { return }
         let awaited = word | Self.awaitedBit
         guard word == awaited || page.exchange(word, for: awaited, inWord: JournalHeader.lockWord) else { return }
+        let claim = page[JournalHeader.claimWord]
+        let hasClaimed = claim & Self.tokenMask == token.load(ordering: .relaxed)
+        guard !hasClaimed || claim & Self.grantedBit == 0 else { return }
         SystemCalls.wait(
-            onWordAt: page.address(ofWord: JournalHeader.lockWord),
-            while: UInt32(truncatingIfNeeded: awaited),
-            seconds: max(pause, 0.001)
+            onWordAt: page.address(ofWord: hasClaimed ? JournalHeader.claimWord : JournalHeader.lockWord),
+            while: UInt32(truncatingIfNeeded: hasClaimed ? claim : awaited),
+            seconds: Self.holderCheckTime / .seconds(1)
         )
     }
 

@@ -60,8 +60,8 @@ struct JournalLocker {
             let journal = try writableJournal(mustOpen: mustOpen, &effects)
             // This comes before the lock: other processes should not wait while this one reads a file.
             store.reloadIfDue(&effects)
-            guard journal.isAlive else {
-                // Locking it would change the other file that was written into its place.
+            guard journal.isAlive, journal.file.isOpen else {
+                // Locking it would change the other file that was written into its place, or another file of the program.
                 mustOpen = true
                 continue
             }
@@ -112,7 +112,7 @@ struct JournalLocker {
                 // Another process may have taken over the records that only this process knew of.
                 guard state.reload != .everything else { return .mustReload }
                 let mayBeReplaced =
-                    journal.isOldFormat || journal.isExposed || journal.isDistrusted
+                    journal.isExposed || journal.isDistrusted
                     || state.journal.isTooLong(journal, bound: store.schedule.journalBound)
                 return .done(snapshot(state), mayBeReplaced: mayBeReplaced)
             }

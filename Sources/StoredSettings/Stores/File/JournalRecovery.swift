@@ -68,7 +68,7 @@ extension FileStoreState {
             //
             // A process that may not write to the old journal cannot lock it. It may miss a record that is written now.
             // The process that writes it takes it over with its next commit.
-            let isLocked = old.isWritable || old.isLockedAsFile
+            let isLocked = old.isWritable
             let patience = Duration.milliseconds(100)
             if isLocked { _ = try old.acquireLock(Patience(withoutProgress: patience, withSlowHolder: patience)) }
             defer { if isLocked { old.unlock() } }

@@ -26,7 +26,7 @@ struct JournalReplacement {
     /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced.
     func runIfDue(mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
         let isDue = mustBeTrusted || old.page[JournalHeader.limitWord] != 0
-        let isRequired = old.isOldFormat || old.isExposed || old.isDistrusted && isDue
+        let isRequired = old.isExposed || old.isDistrusted && isDue
         guard isRequired || store.peek({ $0.journal.isTooLong(old, bound: store.schedule.journalBound) }) else {
             return old
         }

@@ -35,6 +35,10 @@ extension FileStoreState {
                 }
                 journal.unreadable = nil
             } catch {
+                if !current.file.isOpen {
+                    if findJournal() { return requireReload() }
+                    if journal.journal !== current { continue }
+                }
                 return reportUnreadable(error)
             }
         }
@@ -168,14 +172,14 @@ extension FileStoreState {
 
     /// Looks for the journal at the path if the known one was truncated, or its records are in another one.
     mutating func findUsableJournal() -> Journal? {
-        if let known = journal.journal, known.isAlive, !known.isRetired { return known }
+        if let known = journal.journal, known.isAlive, !known.isRetired, known.file.isOpen { return known }
         _ = findJournal()
         return usableJournal
     }
 
     /// The known journal, unless it was truncated, or its records are in another one.
     var usableJournal: Journal? {
-        guard let known = journal.journal, known.isAlive else { return nil }
+        guard let known = journal.journal, known.isAlive, known.file.isOpen else { return nil }
         do {
             // A retired journal that is at the path again is in use until the next commit recovers it.
             return try !known.isRetired || known.place(at: journal.path) != .elsewhere ? known : nil

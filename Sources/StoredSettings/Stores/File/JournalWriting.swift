@@ -145,7 +145,7 @@ extension Journal {
     ) throws -> JournalEpoch {
         let last = JournalHeader.epoch(in: page)
         let number = JournalPosition.epoch(after: newest(of: [published.epoch, last?.epoch, known]))
-        let salt = isUnsalted ? 0 : UInt64.random(in: 1 ... .max)
+        let salt = UInt64.random(in: 1 ... .max)
         let record = changes.isEmpty ? [] : try JournalRecord.records(of: changes, epoch: number, salt: salt)
         let (end, isOverflow) = start.addingReportingOverflow(UInt32(clamping: record.count))
         guard !isOverflow else { throw SystemError(call: .write, path: file.path, number: Errno.fileTooLarge) }

@@ -73,7 +73,7 @@ final class RecordSpace: @unchecked Sendable {
         guard end <= Self.length else { return .noSpace }
         if UInt64(end) > page[JournalHeader.allocatedWord] {
             // If the file was truncated within its header, the word is 0 as well.
-            guard try system.status(of: file).size >= offset else { return .lost }
+            guard file.isOpen, try system.status(of: file).size >= offset else { return .lost }
             guard allocate(to: end) else { return .noSpace }
         }
         let errors = BusErrors.count

@@ -148,6 +148,17 @@ package struct SettingsFile: Sendable {
         try system.checkWritable(directory)
     }
 
+    /// Throws ``SystemError`` if the directory exists, and its file system cannot map a journal.
+    ///
+    /// Where that is in question, it maps a draft, which is then removed.
+    func checkSharing() throws {
+        guard system.fileSystemName(at: try SettingsPath.target(of: path, system).directory) != nil else { return }
+        let directory = try directory()
+        let draft = try directory.writeDraft([0], like: nil, isSynchronized: false)
+        defer { directory.discardDraft(draft.name) }
+        system.unmap(try system.mapShared(draft.file, SharedPage.size, isWritable: true), SharedPage.size)
+    }
+
     /// How often a link may be replaced while the file is opened.
     private static let mostReplacements = 16
 

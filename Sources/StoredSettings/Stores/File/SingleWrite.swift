@@ -152,7 +152,8 @@ extension FileStoreState {
     /// The journal, if a record could be appended to it without any preparation.
     fileprivate var journalForRecords: Journal? {
         guard schedule.hasCommitted.load(ordering: .relaxed), let journal = journal.journal, journal.isWritable,
-            !journal.isLockedAsFile, !journal.isInherited, journal.isAlive
+            !journal.isInherited, journal.isAlive,
+            journal.lock.hasToken || journal.file.isOpen
         else { return nil }
         return journal
     }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// An open file, directory, queue or socket, which is closed when it is deallocated.
+///
+/// A program may close all its descriptors, for example to become a daemon. The next file that it opens then receives the
+/// number of a descriptor of this library. So the number is only used while it leads to what was opened.
+package final class FileHandle: Sendable {
+    package let path: FilePath
+    private let number: CInt
+    private let identity: FileIdentity?
+    /// Whether the descriptor is marked, because its identity is that of all queues.
+    private let isMarked: Bool
+
+    /// - Parameters:
+    ///   - descriptor: The descriptor.
+    ///   - path: The path for messages.
+    ///   - isQueue: Whether it is a queue of events.
+    package init(descriptor: CInt, path: FilePath, isQueue: Bool = false) {
+        (number, self.path, isMarked) = (descriptor, path, isQueue)
+        if isQueue { Self.mark(descriptor) }
+        identity = Self.identity(of: descriptor)
+    }
+
+    deinit {
+        // All data has been passed to the system before, so an error of `close` has no consequence.
+        if isOpen { _ = close(number) }
+    }
+
+    /// The descriptor; if the program has closed it, -1, with which every call fails with `EBADF`.
+    package var descriptor: CInt { isOpen ? number : -1 }
+
+    /// Whether the program has not closed the descriptor.
+    package var isOpen: Bool {
+        identity != nil && Self.identity(of: number) == identity && (!isMarked || Self.hasMark(number))
+    }
+
+    private static func identity(of descriptor: CInt) -> FileIdentity? {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? FileStatus(status).identity : nil
+    }
+
+    // The mark is the signal that the system would send if events were to be signaled, which they are not.
+
+    private static func mark(_ descriptor: CInt) {
+        #if os(Linux)
+        _ = fcntl(descriptor, setSignal, SIGURG)
+        #endif
+    }
+
+    private static func hasMark(_ descriptor: CInt) -> Bool {
+        #if os(Linux)
+        return fcntl(descriptor, getSignal) == SIGURG
+        #else
+        return true
+        #endif
+    }
+
+    #if os(Linux)
+    /// `F_SETSIG` and `F_GETSIG`, which not every C library declares; see fcntl(2).
+    private static let (setSignal, getSignal): (CInt, CInt) = (10, 11)
+    #endif
+}
+
+extension SystemCalls {
+    /// Makes a call that returns a new descriptor, which is never that of a standard stream.
+    ///
+    /// - Returns: The descriptor, or -1 with the reason in `errno`.
+    package static func newDescriptor(_ create: () -> CInt) -> CInt {
+        openStandardStreams()
+        return aboveStandardStreams(create())
+    }
+
+    /// Opens `/dev/null` for each standard stream that is closed.
+    ///
+    /// Otherwise, the system would give its number to the next file, and what the program prints would be written into that
+    /// file. The streams stay open, for reading only, so that a program that prints still receives the error.
+    package static func openStandardStreams() {
+        for stream in 0..<firstDescriptor where fcntl(stream, F_GETFD) == -1 {
+            let descriptor = openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC)
+            // Another thread has opened a file for the stream.
+            if descriptor >= firstDescriptor { _ = close(descriptor) }
+        }
+    }
+
+    /// Replaces a new descriptor if another thread has just closed a standard stream, or there is no `/dev/null`.
+    package static func aboveStandardStreams(_ descriptor: CInt) -> CInt {
+        guard (0..<firstDescriptor).contains(descriptor) else { return descriptor }
+        let replacement = fcntl(descriptor, F_DUPFD_CLOEXEC, firstDescriptor)
+        let number = errno
+        _ = close(descriptor)
+        errno = number
+        return replacement
+    }
+
+    /// The first descriptor that is not a standard stream.
+    private static let firstDescriptor: CInt = 3
+}
