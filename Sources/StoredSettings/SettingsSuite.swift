@@ -81,7 +81,7 @@ public struct SettingsSuite: Sendable {
     /// 4. `~/.config`, or `~/Library/Application Support` on Apple platforms
     ///
     /// If none of them is available, nothing can be stored: assigned values last as long as the process, ``persistence`` is
-    /// ephemeral, and every method that throws throws ``SettingsError/Code/locationUnavailable``. The variables are read when
+    /// ephemeral, and every change that can throw throws ``SettingsError/Code/locationUnavailable``. The variables are read when
     /// the name is first used. While that suite is open, its name refers to the same file.
     ///
     /// - Parameters:

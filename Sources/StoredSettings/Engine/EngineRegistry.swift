@@ -78,7 +78,7 @@ extension SettingsEngine {
 
     /// The engine of a suite without a place to store anything in, shared by all suites of that name.
     ///
-    /// Everything that can throw throws ``SettingsError/Code/locationUnavailable``. Assigned values last as long as the
+    /// Every change that can throw throws ``SettingsError/Code/locationUnavailable``. Assigned values last as long as the
     /// process. Each reporter is notified once, so that assignments are not reported one by one.
     ///
     /// - Parameters:

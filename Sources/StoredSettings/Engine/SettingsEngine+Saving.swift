@@ -8,7 +8,7 @@ extension SettingsEngine {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
         if let error = state.withLock({ $0.finishingError }) { throw error }
         try saveAll()
-        try store.synchronize()
+        if isAnythingStored { try store.synchronize() }
     }
 
     /// Writes everything into the settings file.
@@ -16,7 +16,12 @@ extension SettingsEngine {
         guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
         guard !isFinished else { throw SettingsError.checkpointAfterFinish }
         try saveAll()
-        try store.checkpoint()
+        if isAnythingStored { try store.checkpoint() }
+    }
+
+    /// Whether the store may have values to save: without a place to store anything, only assigned ones.
+    private var isAnythingStored: Bool {
+        isStorageAvailable || state.withLock { !$0.pendingWrites.applied(to: [:]).isEmpty }
     }
 
     /// Saves every pending write.
@@ -66,7 +71,7 @@ extension SettingsEngine {
     private func finishingError() -> SettingsError? {
         do {
             try saveAll()
-            try store.synchronize()
+            if isAnythingStored { try store.synchronize() }
             return nil
         } catch {
             var error = SettingsError.wrapping(error, as: .writeFailed)

@@ -7,15 +7,19 @@ package enum LocalStores {
         FileStore(path: SettingsLocation.absolute(FilePath(path)))
     }
 
-    /// Returns the path of a file beside the settings of a suite.
+    /// Returns a store in a file beside the settings of a suite.
+    ///
+    /// Without a directory for settings, nothing can be stored there, and the errors of the store say why.
     ///
     /// - Parameters:
     ///   - name: The name of the file.
     ///   - suite: The name of the suite.
-    /// - Returns: The absolute path.
-    /// - Throws: ``SettingsError`` if there is no directory for settings.
-    package static func path(ofFile name: String, besideSuite suite: String) throws -> String {
-        try SettingsLocation.directory(forSuite: suite, in: .process).get().appending(FilePath(name)).description
+    /// - Returns: The store.
+    package static func file(named name: String, besideSuite suite: String) -> any SettingsStore {
+        switch SettingsLocation.directory(forSuite: suite, in: .process) {
+        case .success(let directory): FileStore(path: directory.appending(FilePath(name)))
+        case .failure(let error): UnavailableStore(because: error)
+        }
     }
 }
 

@@ -11,7 +11,8 @@ extension SettingsSuite {
     ///
     /// Create it once in a process, because every call creates a store with a connection of its own. The last replica and the
     /// pending assignments are stored in `etcd.json` in the directory of a suite with this name, unless the configuration
-    /// names a file.
+    /// names a file. Without such a directory, nothing is stored on the disk, which is reported when a replica or an assignment
+    /// cannot be stored.
     ///
     /// - Parameters:
     ///   - name: The name of the suite.
@@ -21,8 +22,7 @@ extension SettingsSuite {
     ///   - overrides: The sources whose values win over stored values.
     ///   - reporter: Receives failures that cannot be thrown.
     /// - Returns: The suite, which connects when it is first used.
-    /// - Throws: ``EtcdTransportError`` if the address of a server is invalid; `SettingsError` if there is no directory for
-    ///   the replica.
+    /// - Throws: ``EtcdTransportError`` if the address of a server is invalid.
     public static func etcd(
         _ name: String,
         endpoints: [String],
@@ -33,7 +33,8 @@ extension SettingsSuite {
     ) throws -> SettingsSuite {
         var configuration = configuration
         if configuration.replicaFile == nil {
-            configuration.replicaFile = try LocalStores.path(ofFile: "etcd.json", besideSuite: name)
+            configuration.replicaFile = "etcd.json"
+            configuration.openReplicaFile = { LocalStores.file(named: $0, besideSuite: name) }
         }
         let transport = try SocketTransport(endpoints)
         let store = EtcdStore(transport, prefix: prefix ?? "settings/\(name)/", configuration: configuration)

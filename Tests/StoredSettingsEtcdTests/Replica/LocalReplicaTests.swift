@@ -4,6 +4,7 @@ import EtcdTestSupport
 import Foundation
 import ProcessSupport
 import StoredSettings
+import StoredSettingsTesting
 import TestSupport
 import Testing
 
@@ -38,6 +39,29 @@ struct LocalReplicaTests {
             #expect(LocalReplica(at: path, prefix: "p/").load() == nil)
             file.close()
         }
+    }
+
+    @Test("Without a directory for the replica, a suite is used, and reports that an assignment is not on the disk")
+    func noDirectory() async throws {
+        let reporter = RecordingReporter()
+        var configuration = EtcdStore.Configuration()
+        configuration.timeout = .milliseconds(300)
+        configuration.requestTimeout = .milliseconds(300)
+        let suite = try SettingsSuite.etcd(
+            String(repeating: "x", count: 300),
+            endpoints: ["http://127.0.0.1:1"],
+            configuration: configuration,
+            reporter: reporter
+        )
+        let limit = Setting("limit", default: 1, suite: suite)
+        await blocking {
+            limit.value = 2
+            #expect(limit.value == 2)
+        }
+        await eventually("the missing directory is reported") {
+            reporter.errors.contains { $0.code == .locationUnavailable }
+        }
+        await blocking { suite.finish() }
     }
 
     @Test("A replica replaces an older one, and a newer one only after a backup was restored")

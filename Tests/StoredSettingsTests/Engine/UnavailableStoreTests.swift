@@ -45,12 +45,27 @@ struct UnavailableStoreTests {
         #expect(suite.snapshot() == ["port": 2])
     }
 
-    @Test("synchronize and checkpoint throw, with and without assigned values", arguments: [false, true])
-    func saving(isAssigned: Bool) {
-        if isAssigned { port.value = 2 }
+    @Test("synchronize and checkpoint throw while there is an assigned value, also after the suite is finished")
+    func saving() {
+        port.value = 2
         #expect(throws: unavailable) { try suite.synchronize() }
         #expect(throws: unavailable) { try suite.checkpoint() }
-        #expect(port.value == (isAssigned ? 2 : 1))
+        #expect(port.value == 2)
+        suite.finish()
+        #expect(throws: unavailable) { try suite.synchronize() }
+    }
+
+    @Test("synchronize and checkpoint have nothing to do when nothing is assigned, also after a set has thrown")
+    func savingNothing() throws {
+        try suite.synchronize()
+        #expect(throws: unavailable) { try port.set(2) }
+        port.value = 3
+        port.reset()
+        try suite.checkpoint()
+        try suite.synchronize()
+        suite.finish()
+        try suite.synchronize()
+        #expect(reporter.errors.map(\.code) == [.locationUnavailable])
     }
 
     @Test("an error names the suite and a fix, and describes the assigned values")
@@ -132,12 +147,12 @@ struct UnavailableStoreTests {
     func anyReason() {
         let reason = SettingsError(.invalidKey, fact: "the path contains a NUL", remedy: "remove it")
         let engine = SettingsEngine.inMemory(because: reason, name: suite.name + " 2", reporter: reporter)
+        engine.assign(1, forKey: "a") { Issue.record($0) }
+        #expect(engine.value(forKey: "a") == 1)
         let error = settingsError { try engine.synchronize() }
         #expect(error?.code == .locationUnavailable)
         #expect(error?.fact == reason.fact)
         #expect(error?.remedy == reason.remedy)
-        engine.assign(1, forKey: "a") { Issue.record($0) }
-        #expect(engine.value(forKey: "a") == 1)
         #expect(engine.store.persistence == .ephemeral(reason: reason.fact))
     }
 
