@@ -17,25 +17,32 @@ import Darwin
 /// installed here replaces the lost page by a page of zeros, and the read continues. Signals for other addresses are
 /// forwarded to the previous handler.
 enum BusErrors {
-    /// The addresses of the watched mappings, each followed by its length; 0 in unused entries.
+    /// A watched mapping, or an entry for the next one, whose start is 0.
     ///
-    /// The table has a fixed size and is never freed, so that the handler needs neither a lock nor an allocation. The
-    /// pointer never changes. The entries are written under `lock`, and every access to them is atomic, so `unsafe` hides
-    /// no race.
-    nonisolated(unsafe) private static let pages = {
-        let pages = UnsafeMutablePointer<Atomic<UInt>>.allocate(capacity: 2 * capacity)
-        for index in 0..<2 * capacity { (pages + index).initialize(to: Atomic(0)) }
-        return pages
-    }()
+    /// Entries are reused, never freed and never moved, so that the handler needs neither a lock nor an allocation.
+    private struct Entry: ~Copyable {
+        let start = Atomic<UInt>(0)
+        let length = Atomic<UInt>(0)
+        /// The entry that was created before.
+        let next: UnsafeMutablePointer<Entry>?
+    }
 
-    /// The maximum number of watched mappings; further ones are not watched.
-    private static let capacity = 8_192
+    /// The entry that was created last.
+    ///
+    /// It and the words of the entries are written under `mappings`, and every access is atomic, so `unsafe` hides no race.
+    nonisolated(unsafe) private static let newest = Atomic<UnsafeMutablePointer<Entry>?>(nil)
 
-    private static let lock = Locked(false)
+    private struct Mappings {
+        /// The entries of the watched mappings, by address.
+        var entries: [UInt: UnsafeMutablePointer<Entry>] = [:]
+        var unused: [UnsafeMutablePointer<Entry>] = []
+    }
+
+    private static let mappings = Locked(Mappings())
 
     /// The previous handler.
     ///
-    /// It is written once, under `lock`, by the call that installs the handler that reads it, so `unsafe` hides no race.
+    /// It is written once, under `mappings`, by the call that installs the handler that reads it, so `unsafe` hides no race.
     nonisolated(unsafe) private static var previous = sigaction()
 
     /// The number of pages that were replaced.
@@ -46,24 +53,31 @@ enum BusErrors {
     private static let replacements = Atomic(0)
 
     static func watch(_ page: UnsafeMutableRawPointer, _ length: Int = SharedPage.size) {
-        lock.withLock { isInstalled in
-            for index in 0..<capacity where pages[2 * index].load(ordering: .relaxed) == 0 {
-                pages[2 * index + 1].store(UInt(length), ordering: .releasing)
-                pages[2 * index].store(UInt(bitPattern: page), ordering: .releasing)
-                break
-            }
-            if !isInstalled { install() }
-            isInstalled = true
+        let start = UInt(bitPattern: page)
+        mappings.withLock { mappings in
+            let entry = mappings.unused.popLast() ?? newEntry()
+            entry.pointee.length.store(UInt(length), ordering: .releasing)
+            entry.pointee.start.store(start, ordering: .releasing)
+            mappings.entries[start] = entry
         }
     }
 
     static func unwatch(_ page: UnsafeMutableRawPointer) {
-        lock.withLock { _ in
-            for index in 0..<capacity where pages[2 * index].load(ordering: .relaxed) == UInt(bitPattern: page) {
-                pages[2 * index].store(0, ordering: .releasing)
-                break
-            }
+        let start = UInt(bitPattern: page)
+        mappings.withLock { mappings in
+            guard let entry = mappings.entries.removeValue(forKey: start) else { return }
+            entry.pointee.start.store(0, ordering: .releasing)
+            mappings.unused.append(entry)
         }
+    }
+
+    private static func newEntry() -> UnsafeMutablePointer<Entry> {
+        let next = newest.load(ordering: .relaxed)
+        if next == nil { install() }
+        let entry = UnsafeMutablePointer<Entry>.allocate(capacity: 1)
+        entry.initialize(to: Entry(next: next))
+        newest.store(entry, ordering: .releasing)
+        return entry
     }
 
     private static func install() {
@@ -124,12 +138,14 @@ enum BusErrors {
     }
 
     private static func replacePage(at address: UInt) -> Bool {
-        for index in 0..<capacity {
-            let start = pages[2 * index].load(ordering: .acquiring)
-            let length = pages[2 * index + 1].load(ordering: .acquiring)
+        var next = newest.load(ordering: .acquiring)
+        while let entry = next {
+            next = entry.pointee.next
+            let start = entry.pointee.start.load(ordering: .acquiring)
+            let length = entry.pointee.length.load(ordering: .acquiring)
             // The entry may have been reused for another mapping since the first load.
             guard start != 0, address >= start, address - start < length,
-                pages[2 * index].load(ordering: .relaxed) == start
+                entry.pointee.start.load(ordering: .relaxed) == start
             else { continue }
             replacements.add(1, ordering: .relaxed)
             let size = SystemCalls.pageSize

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Mappings of files that another program truncates")
+struct BusErrorTests {
+    @Test("every page of many reads as zeros afterwards, also one that was mapped in the place of an earlier one")
+    func manyPages() async throws {
+        try await withTemporaryDirectory { directory in
+            let system = SystemCalls()
+            let file = try system.open("\(directory)/page", OpenFlags.readWrite | OpenFlags.create)
+            // More than any earlier table of addresses had room for.
+            for count in [9_000, 10_000] {
+                try system.write([UInt8](repeating: 1, count: SharedPage.size), to: file)
+                let pages = try (0..<count).map { _ in try SharedPage(file, isWritable: true, system) }
+                #expect(pages.allSatisfy { $0[0] != 0 })
+                try system.truncate(file, to: 0)
+                #expect(pages.allSatisfy { $0[0] == 0 })
+            }
+        }
+    }
+}
