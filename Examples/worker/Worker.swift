@@ -34,12 +34,16 @@ extension SettingsSuite {
 struct Worker {
     private let settings = WorkerSettings()
 
-    static func main() async throws {
+    static func main() async {
         let worker = Worker()
         let catalog = SettingsCatalog(worker.settings)
         if let code = await SettingsCommand(catalog).runIfNamed() { exit(code) }
         if let code = catalog.exitCodeIfInvalid() { exit(code) }
-        try await worker.run()
+        do {
+            try await worker.run()
+        } catch {
+            Console.fail("worker: \(error)")
+        }
     }
 
     private func run() async throws {
@@ -48,11 +52,9 @@ struct Worker {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await follow() }
             tasks.addTask { try await work() }
-            for await signal in signals {
-                guard signal == SIGHUP else { break }
-                // Edits are noticed by themselves, so there is nothing to reload.
-                Console.show("interval \(settings.interval) ms, \(settings.isPaused ? "paused" : "running")")
-            }
+            tasks.addTask { await handle(signals) }
+            // A signal ends the worker, and so does a job that cannot be counted.
+            _ = try await tasks.next()
             tasks.cancelAll()
             try await tasks.waitForAll()
         }
@@ -60,6 +62,15 @@ struct Worker {
         SettingsSuite.worker.finish()
         try SettingsSuite.worker.synchronize()
         Console.show("saved after \(settings.jobs) jobs")
+    }
+
+    /// Returns when a signal asks the process to end.
+    private func handle(_ signals: AsyncStream<Int32>) async {
+        for await signal in signals {
+            guard signal == SIGHUP else { return }
+            // Edits are noticed by themselves, so there is nothing to reload.
+            Console.show("interval \(settings.interval) ms, \(settings.isPaused ? "paused" : "running")")
+        }
     }
 
     /// Shows the interval, and each change of it by any process or editor.

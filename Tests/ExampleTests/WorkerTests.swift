@@ -63,6 +63,21 @@ struct WorkerTests {
         try #require(program.lines.contains(line))
     }
 
+    @Test("a daemon that cannot store anything ends with an error that names the fix")
+    func unwritable() async throws {
+        try await withTemporaryDirectory { home in
+            // The directory cannot be created in the place of the link, not even by root.
+            let (link, target) = ("\(home)/com.example.worker", "\(home)/missing/directory")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            let worker = try ExampleProgram("worker", home: home)
+            defer { worker.end() }
+            #expect(await worker.exitCode() == 1)
+            #expect(!worker.isEndedBySignal)
+            #expect(worker.errors.contains("worker: "))
+            #expect(worker.errors.contains("STORED_SETTINGS_HOME"))
+        }
+    }
+
     @Test("Control-C saves as well")
     func interrupted() async throws {
         try await withTemporaryDirectory { home in

@@ -11,7 +11,8 @@ struct BusErrorTests {
     func manyPages() async throws {
         try await withTemporaryDirectory { directory in
             let system = SystemCalls()
-            let file = try system.open("\(directory)/page", OpenFlags.readWrite | OpenFlags.create)
+            let path = directory + "/page"
+            let file = try system.open(path, OpenFlags.readWrite | OpenFlags.create)
             // More than any earlier table of addresses had room for.
             for count in [9_000, 10_000] {
                 try system.write([UInt8](repeating: 1, count: SharedPage.size), to: file)
