@@ -29,7 +29,7 @@ enum BusErrors {
 
     /// The entry that was created last.
     ///
-    /// It and the words of the entries are written under `mappings`, and every access is atomic, so `unsafe` hides no race.
+    /// It and the entries are written under `mappings`, and every access is atomic, so `unsafe` hides no race.
     nonisolated(unsafe) private static let newest = Atomic<UnsafeMutablePointer<Entry>?>(nil)
 
     private struct Mappings {
@@ -42,7 +42,8 @@ enum BusErrors {
 
     /// The previous handler.
     ///
-    /// It is written once, under `mappings`, by the call that installs the handler that reads it, so `unsafe` hides no race.
+    /// It is written once, under `mappings`, by the call that installs the handler that reads it, so `unsafe` hides no
+    /// race.
     nonisolated(unsafe) private static var previous = sigaction()
 
     /// The number of pages that were replaced.
