@@ -81,8 +81,8 @@ public struct SettingsSuite: Sendable {
     /// 4. `~/.config`, or `~/Library/Application Support` on Apple platforms
     ///
     /// If none of them is available, nothing can be stored: assigned values last as long as the process, ``persistence`` is
-    /// ephemeral, and every change that can throw throws ``SettingsError/Code/locationUnavailable``. The variables are read when
-    /// the name is first used. While that suite is open, its name refers to the same file.
+    /// ephemeral, and every change that can throw throws ``SettingsError/Code/locationUnavailable``. The variables are
+    /// read when the name is first used. While that suite is open, its name refers to the same file.
     ///
     /// - Parameters:
     ///   - name: Any non-empty string. Characters that a file name cannot contain are percent-encoded, so no name leaves
@@ -165,7 +165,8 @@ public struct SettingsSuite: Sendable {
 
     /// Creates a suite that stores its values in a file of your choice.
     ///
-    /// The journal, a lock and the last good copy are stored beside the file, under the same name with a suffix.
+    /// The journal, a lock and the last good copy are stored beside the file, under the same name with a suffix. So a
+    /// set throws if the file's name has more than 245 bytes.
     ///
     /// - Parameters:
     ///   - path: The file's path. A relative path is resolved against the current directory now.

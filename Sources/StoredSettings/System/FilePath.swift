@@ -59,6 +59,9 @@ extension FilePath {
     /// The components between the slashes.
     var components: [FilePath] { characters.split(separator: Self.slash).map { FilePath(storage: $0) } }
 
+    /// The longest name that file systems support, in bytes.
+    static let longestName = 255
+
     /// The last component.
     package var name: FilePath {
         characters.lastIndex(of: Self.slash).map { FilePath(storage: characters[($0 + 1)...]) } ?? self

@@ -15,7 +15,7 @@ extension SystemCalls {
     ///   - path: The file's path, or its name in `directory`.
     ///   - directory: The directory that a relative path begins in; `nil` for the current one.
     ///   - flags: The flags of `open`.
-    ///   - mode: The permissions of the file if it is created.
+    ///   - mode: The permissions of the file if it is created; with `O_EXCL`, whatever the mask of the process is.
     /// - Returns: The file, which is closed on `exec`.
     /// - Throws: ``SystemError``.
     package func open(
@@ -27,7 +27,9 @@ extension SystemCalls {
         let descriptor = try call(.open, path, in: directory) { base, path in
             Self.newDescriptor { systemOpen(base, path, flags | O_CLOEXEC, mode) }
         }
-        return FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
+        let file = FileHandle(descriptor: descriptor, path: directory.map { $0.path.appending(path) } ?? path)
+        if flags & O_EXCL != 0, try status(of: file).permissions & mode != mode { try setPermissions(mode, of: file) }
+        return file
     }
 
     /// Opens a file; `nil` when it does not exist.

@@ -33,12 +33,9 @@ extension SystemCalls {
             guard parent != nil else { throw SystemError(call: .makeDirectory, path: path, number: ENOENT) }
         }
         if let parent, try isGivenAway(in: parent) { return try makeDirectory(path.name, ofOwnerOf: parent) }
+        let place = parent == nil ? path : path.name
         do {
-            if let parent {
-                try makeDirectory(path.name, in: parent)
-            } else {
-                _ = try call(.makeDirectory, path) { path.withCString { mkdir($0, 0o700) } }
-            }
+            try makeDirectory(place, in: parent)
         } catch  where error.number == EEXIST {
             return
         }
@@ -47,11 +44,7 @@ extension SystemCalls {
         } catch {
             // Remove the directory, so that the next attempt creates it again. An existing one would not be
             // synchronized.
-            if let parent {
-                removeDirectory(path.name, in: parent)
-            } else {
-                _ = path.withCString { rmdir($0) }
-            }
+            removeDirectory(place, in: parent)
             throw error
         }
     }
@@ -75,10 +68,21 @@ extension SystemCalls {
         return status.owner != 0 && status.permissions & FileMode.otherWrite == 0
     }
 
+    /// How often other processes may remove the draft of a directory.
+    private static let mostDrafts = 16
+
     /// Creates a directory that belongs to the owner of its parent before it has its name.
-    private func makeDirectory(_ name: FilePath, ofOwnerOf parent: FileHandle) throws(SystemError) {
+    private func makeDirectory(
+        _ name: FilePath,
+        ofOwnerOf parent: FileHandle,
+        attempts: Int = Self.mostDrafts
+    ) throws(SystemError) {
         guard try status(at: name, in: parent, followingLinks: false) == nil else { return }
-        var place = FilePath(".directory.\(String(UInt32.random(in: 0 ... .max), radix: 16)).new")
+        // A process that was killed may have left one. If another process is still using it, that one begins again.
+        for draft in try names(in: parent) where DraftName.isDraft(draft, of: "directory") {
+            removeDirectory(draft, in: parent)
+        }
+        var place = DraftName.random(for: "directory")
         try makeDirectory(place, in: parent)
         do {
             try give(place, toOwnerOf: parent)
@@ -97,17 +101,31 @@ extension SystemCalls {
             // Also after the rename, so that the next attempt creates it again. An existing one would not be synchronized.
             removeDirectory(place, in: parent)
             // Another process has created it.
-            guard error.number == EEXIST else { throw error }
+            guard error.number != EEXIST else { return }
+            // Another process has removed the draft.
+            guard error.number == ENOENT, attempts > 1 else { throw error }
+            try makeDirectory(name, ofOwnerOf: parent, attempts: attempts - 1)
         }
     }
 
-    private func makeDirectory(_ name: FilePath, in parent: FileHandle) throws(SystemError) {
+    /// Creates a directory with mode 0700, whatever the mask of the process is.
+    func makeDirectory(_ name: FilePath, in parent: FileHandle?) throws(SystemError) {
         _ = try call(.makeDirectory, name, in: parent) { mkdirat($0, $1, 0o700) }
+        do {
+            guard let new = try status(at: name, in: parent, followingLinks: false), new.isDirectory,
+                new.permissions & FileMode.owner != FileMode.owner
+            else { return }
+            let mode = new.permissions | FileMode.owner
+            _ = try call(.changeMode, name, in: parent) { fchmodat($0, $1, mode, AT_SYMLINK_NOFOLLOW) }
+        } catch {
+            removeDirectory(name, in: parent)
+            throw error
+        }
     }
 
     /// Removes a directory if it is empty.
-    private func removeDirectory(_ name: FilePath, in parent: FileHandle) {
-        _ = name.withCString { unlinkat(parent.descriptor, $0, AT_REMOVEDIR) }
+    private func removeDirectory(_ name: FilePath, in parent: FileHandle?) {
+        _ = name.withCString { unlinkat(parent?.descriptor ?? AT_FDCWD, $0, AT_REMOVEDIR) }
     }
 
     /// Gives a directory that root has created to the owner of its parent.

@@ -80,13 +80,10 @@ extension SystemCalls {
     /// - Returns: The path of the directory.
     /// - Throws: ``SystemError``.
     func makePrivateDirectory(in parent: FilePath) throws(SystemError) -> FilePath {
-        let template = parent.appending("stored-settings-XXXXXX")
-        var name: [CChar] = template.bytes.map { CChar(bitPattern: $0) } + [0]
-        _ = try call(.makeDirectory, template) {
-            // The call replaces the last characters of the array, which ends with a NUL.
-            mkdtemp(&name) == nil ? -1 : 0
-        }
-        return FilePath(cString: name)
+        let number = String(UInt64.random(in: 0 ... .max), radix: 16)
+        let directory = parent.appending(FilePath("stored-settings-\(number)"))
+        try makeDirectory(directory, in: nil)
+        return directory
     }
 
     /// Removes an empty directory.

@@ -12,10 +12,13 @@ import Testing
 struct SecretsTests {
     private static let secret = "hunter2-correct-horse"
 
-    @Test("directories are created with mode 0700 and files with 0600, whatever the umask")
-    func created() async throws {
+    @Test(
+        "directories are created with mode 0700 and files with 0600, whatever the umask",
+        arguments: ["0", "0177", "0777"]
+    )
+    func created(mask: String) async throws {
         try await withTemporaryDirectory { home in
-            let launch = Probe.Launch(wrapper: ["/bin/sh", "-c", #"umask 0 && exec "$0" "$@""#])
+            let launch = Probe.Launch(wrapper: ["/bin/sh", "-c", "umask \(mask)" + #" && exec "$0" "$@""#])
             let place = Probe.Place.suite("secret", home: "\(home)/new")
             try await withProbe(at: place, launch) { probe in
                 try await probe.expect("set n 1")

@@ -45,6 +45,46 @@ struct PathTests {
         }
     }
 
+    @Test("a file with a long name is written, and drafts of it that were left are removed", arguments: 229...245)
+    func longName(length: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let name = String(repeating: "n", count: length)
+            let path = "\(directory)/\(name)"
+            let store = FileStore(path: path, checkpointsInBackground: false, journalBound: 1_000)
+            try store.commit { $0["a"] = 1 }
+            let other = DraftName.random(for: FilePath(String(name.dropLast()) + "m")).description
+            for draft in [DraftName.random(for: FilePath(name)).description, other] {
+                try "\(directory)/\(draft)".overwriteFile(with: "abandoned")
+            }
+            // Other users have access, so the lock is created by its draft.
+            try store.checkpoint()
+            #expect(chmod(path, 0o666) == 0 && unlink(path + ".lock") == 0)
+            // The journal becomes so long that it is replaced.
+            for number in 1...100 { try store.commit { $0["a"] = .string(String(repeating: "\(number)", count: 50)) } }
+            try store.checkpoint()
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+            #expect(Set(names) == Set(["", ".journal", ".lock", ".last-good"].map { name + $0 } + [other]))
+            #expect(try path.fileContents.contains("100100"))
+        }
+    }
+
+    @Test("a file whose name leaves no room for those beside it is refused by the first set", arguments: 246...255)
+    func tooLongName(length: Int) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/" + String(repeating: "n", count: length)
+            let suite = SettingsSuite(fileAt: path, reporter: RecordingReporter())
+            let error = settingsError { try suite.setStoredValue(1, forKey: "a") }
+            #expect(error?.code == .writeFailed)
+            #expect(error?.remedy == "give the suite or its file a shorter name")
+            guard case .readOnly = suite.persistence else {
+                Issue.record("the suite claims that it can store values")
+                return
+            }
+            suite.finish()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
+        }
+    }
+
     @Test(
         "a path that cannot name a file stores nothing and reports it",
         arguments: ["\0", "/x\0.journal", "/..", "/.", "/"]

@@ -200,7 +200,7 @@ extension FileStoreState {
         guard let (epoch, position) = current.current else { return }
         let front = UInt32(JournalHeader.size)
         let known = journal.cleared?.epoch == epoch.epoch ? journal.cleared : nil
-        try current.removeAbandonedDrafts(in: file.directory())
+        try file.directory().removeAbandonedDrafts(of: current.file.path.name)
         try current.clear(from: known?.front ?? front, to: epoch.checkpointed)
         let limit = current.page[JournalHeader.limitWord]
         if limit != 0 {

@@ -54,6 +54,7 @@ struct JournalReplacement {
         let directory = try store.file.directory()
         // Neither can change meanwhile, because both locks are held.
         let (changes, position) = store.peek { ($0.journaledChanges, $0.journal.position) }
+        try directory.prepareForDraft(of: old.file.path.name)
         let draft = try Journal.draft(changes, replacing: old, at: position, in: directory)
         do {
             try store.withState(&effects) { state in
@@ -76,7 +77,7 @@ struct JournalReplacement {
                 state.journal.move(to: draft.journal, draft.epoch)
             }
         } catch {
-            Journal.discard(draft.name, in: directory)
+            directory.discardDraft(draft.name)
             throw error
         }
         do {
@@ -147,7 +148,7 @@ extension Journal {
             try journal.lock.acquireNew()
             return JournalDraft(name: name, journal: journal, epoch: epoch)
         } catch {
-            discard(name, in: directory)
+            directory.discardDraft(name)
             throw error
         }
     }
@@ -169,22 +170,5 @@ extension Journal {
             try !directory.isTrustedByOthers(system.status(of: draft))
         else { return }
         throw SystemError(call: .open, path: file.path, number: Errno.permissionDenied)
-    }
-
-    /// Removes journal drafts that killed processes have left behind.
-    ///
-    /// The caller holds the journal's lock, so no other process is writing a draft.
-    func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
-        for name in try directory.drafts(of: file.path.name) {
-            Self.discard(name, in: directory)
-        }
-    }
-
-    fileprivate static func discard(_ name: FilePath, in directory: SettingsDirectory) {
-        do {
-            try directory.system.unlink(name, in: directory.handle)
-        } catch {
-            // A later checkpoint removes it. The first error is the one to report.
-        }
     }
 }

@@ -190,7 +190,7 @@ package struct SettingsDirectory: Sendable {
     }
 
     /// The drafts of a file in the directory; none if the directory cannot be read.
-    func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
+    private func drafts(of name: FilePath) throws(SystemError) -> [FilePath] {
         do {
             return try system.names(in: handle).filter { DraftName.isDraft($0, of: name) }
         } catch  where error.number == Errno.permissionDenied {
@@ -230,6 +230,31 @@ extension SettingsDirectory {
         return (file, name)
     }
 
+    /// Removes abandoned drafts, and makes sure that the next one can be removed, too.
+    ///
+    /// A draft has all values. An append-only directory would retain one for each attempt, and retains an empty one so.
+    func prepareForDraft(of name: FilePath) throws(SystemError) {
+        try removeAbandonedDrafts(of: name)
+        let probe = DraftName.random(for: name)
+        if try createSibling(probe, OpenFlags.readOnly) != nil { try system.unlink(probe, in: handle) }
+    }
+
+    /// Removes the drafts of a file that killed processes have left behind.
+    ///
+    /// The caller holds the lock under which drafts of the file are written.
+    ///
+    /// - Throws: ``SystemError`` if a draft of this user cannot be removed. Another user's may be there on purpose.
+    func removeAbandonedDrafts(of name: FilePath) throws(SystemError) {
+        for draft in try drafts(of: name) {
+            do {
+                try system.unlink(draft, in: handle)
+            } catch {
+                let status = try system.status(at: draft, in: handle, followingLinks: false)
+                if let status, status.isRegular, status.owner == SystemCalls.currentUser() { throw error }
+            }
+        }
+    }
+
     /// Removes a draft that is not used.
     func discardDraft(_ name: FilePath) {
         do {
@@ -237,27 +262,6 @@ extension SettingsDirectory {
         } catch {
             // It is removed before the next draft is written. The first error is the one to report.
         }
-    }
-}
-
-/// Names of files that are going to replace another file, such as `.settings.json.0123abcd.new`.
-package enum DraftName {
-    private static let digits = 8
-    private static let suffix = ".new"
-
-    /// A name that very probably no file has.
-    static func random(for name: FilePath) -> FilePath {
-        let number = String(UInt32.random(in: 0 ... .max), radix: 16)
-        let padding = String(repeating: "0", count: digits - number.count)
-        return FilePath(bytes: ".".utf8 + name.bytes + ".\(padding)\(number)\(suffix)".utf8)
-    }
-
-    /// Whether a name is that of a draft of a file.
-    package static func isDraft(_ draft: FilePath, of name: FilePath) -> Bool {
-        let (prefix, bytes) = (".".utf8 + name.bytes + ".".utf8, draft.bytes)
-        guard bytes.count == prefix.count + digits + suffix.utf8.count, bytes.starts(with: prefix) else { return false }
-        return bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
-            && bytes[prefix.count..<prefix.count + digits].allSatisfy { "0123456789abcdef".utf8.contains($0) }
     }
 }
 

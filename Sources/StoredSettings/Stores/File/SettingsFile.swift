@@ -130,8 +130,12 @@ package struct SettingsFile: Sendable {
 
     /// Throws when there is no journal yet, and the path leads to something that a checkpoint cannot replace.
     ///
-    /// With a journal, sets go on: the regular file may come back.
+    /// With a journal, sets go on: the regular file may come back. Throws as well if the longest name beside the file
+    /// is too long.
     func checkTarget(journal: FilePath) throws {
+        if let target = journal.removing(Self.journalSuffix) {
+            _ = try system.status(at: target.adding(Self.lastGoodSuffix), followingLinks: false)
+        }
         guard let status = try status(), !status.isRegular,
             try system.status(at: journal, followingLinks: false) == nil
         else { return }
@@ -243,7 +247,6 @@ extension SettingsFile {
         makeRoom: () throws -> Void
     ) throws -> Draft? {
         let directory = try directory()
-        try removeAbandonedDrafts(in: directory)
         let canonical = try SettingsFileText.text(of: contents)
         var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood(lastGood, in: contents, directory))
         if copy.count > Self.longestFile { copy = canonical }
@@ -254,6 +257,7 @@ extension SettingsFile {
         let (handle, name): (FileHandle, FilePath)
         let model = try current?.status ?? directory.model()
         do {
+            try directory.prepareForDraft(of: directory.name)
             (handle, name) = try directory.writeDraft(bytes, like: model, isSynchronized: true)
         } catch let error as SystemError where [Errno.noSpace, Errno.diskQuotaExceeded].contains(error.number) {
             try makeRoom()
@@ -342,19 +346,6 @@ extension SettingsFile {
     /// Removes a draft that is not used.
     func discard(_ draft: Draft) {
         draft.directory.discardDraft(draft.name)
-    }
-}
-
-// MARK: - Drafts
-
-extension SettingsFile {
-    /// Removes drafts that killed processes have left behind.
-    ///
-    /// The caller holds the checkpoint lock. A process that has lost that lock notices that its draft is gone.
-    private func removeAbandonedDrafts(in directory: SettingsDirectory) throws {
-        for name in try directory.drafts(of: directory.name) {
-            directory.discardDraft(name)
-        }
     }
 }
 

@@ -50,18 +50,16 @@ extension SettingsEnvironment {
 package enum SettingsLocation {
     package static let fileName: FilePath = "settings.json"
 
-    /// The longest file name that file systems support, in bytes.
-    private static let longestName = 255
-
     /// Returns the directory of a suite.
     package static func directory(
         forSuite name: String,
         in environment: SettingsEnvironment
     ) -> Result<FilePath, SettingsError> {
         let component = fileName(forSuite: name)
-        guard !component.isEmpty, component.utf8.count <= longestName else {
+        guard !component.isEmpty, component.utf8.count <= FilePath.longestName else {
             let fact = name.isEmpty ? "the suite's name is empty" : "the suite's name is too long for a directory"
-            let remedy = "use a name of 1 to \(longestName) bytes; each byte that is percent-encoded counts as 3"
+            let most = FilePath.longestName
+            let remedy = "use a name of 1 to \(most) bytes; each byte that is percent-encoded counts as 3"
             return .failure(unavailable(fact, remedy: remedy))
         }
         guard let base = baseDirectory(in: environment) else {

@@ -211,6 +211,50 @@ struct RedirectedDirectoryTests {
         }
     }
 
+    @Test("a new directory replaces the one that a killed process has left, and no other one")
+    func abandonedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: false)
+            let kept = [".directory.00000002.new", ".directory.00000003.new", ".directory.other.new"]
+            for name in [".directory.00000001.new"] + kept {
+                if name == kept[0] {
+                    #expect(symlink(scene.victim, "\(scene.config)/\(name)") == 0)
+                } else {
+                    #expect(mkdir("\(scene.config)/\(name)", 0o700) == 0)
+                }
+            }
+            try "\(scene.config)/\(kept[1])/file".overwriteFile(with: "")
+            try SystemCalls().makeDirectories(FilePath(scene.config + "/server"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config).sorted() == kept + ["server"])
+        }
+    }
+
+    @Test("a process whose new directory another process removes as an abandoned one creates it again")
+    func removedDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let scene = try Scene(directory, withSuite: false)
+            let suite = scene.config + "/server"
+            let removals = Mutex(0)
+            let system = SystemCalls(fault: { call, path in
+                guard call == .rename, path == suite, removals.withLock({ $0 }) < 3 else { return nil }
+                removals.withLock { $0 += 1 }
+                do {
+                    for name in try FileManager.default.contentsOfDirectory(atPath: scene.config) {
+                        #expect(rmdir("\(scene.config)/\(name)") == 0)
+                    }
+                } catch {
+                    Issue.record(error)
+                }
+                return nil
+            })
+            try system.makeDirectories(FilePath(suite))
+            #expect(removals.withLock { $0 } == 3)
+            var status = stat()
+            #expect(stat(suite, &status) == 0 && status.st_uid == Self.user && status.st_gid == Self.group)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: scene.config) == ["server"])
+        }
+    }
+
     @Test("root keeps what it creates in its own directory, or in one for all users", arguments: [true, false])
     func notGivenAway(isShared: Bool) async throws {
         try await withTemporaryDirectory { directory in
