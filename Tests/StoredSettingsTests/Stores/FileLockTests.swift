@@ -53,6 +53,7 @@ struct FileLockTests {
 
     /// Waits for a lock that is never released, and returns the elapsed time and the error.
     private func wait(
+        patience: Duration = FileLock.patience,
         slowPatience: Duration? = nil,
         holder: LockHolder? = nil,
         isHolderShown: Bool = false,
@@ -68,6 +69,7 @@ struct FileLockTests {
                     try FileLock.acquire(
                         file,
                         system,
+                        patience: patience,
                         slowPatience: slowPatience,
                         clock: time.clock,
                         holder: { holder },
@@ -142,6 +144,13 @@ struct FileLockTests {
         let (waited, error) = try await wait(slowPatience: FileLock.slowPatience, isHolderShown: true)
         #expect((.seconds(30) ... .seconds(30.1)).contains(waited))
         #expect(error.fact.hasPrefix("process \(current.process) has held the lock for 30 seconds"))
+    }
+
+    @Test("a process that exits waits for two seconds, also for a running holder that has not announced itself")
+    func unannouncedHolderAtExit() async throws {
+        let limit = CheckpointSchedule.patienceAtEnd
+        let (waited, _) = try await wait(patience: limit, slowPatience: limit, isHolderShown: true)
+        #expect((.seconds(2) ... .seconds(2.1)).contains(waited))
     }
     #endif
 

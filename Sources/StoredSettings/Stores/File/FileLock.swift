@@ -116,6 +116,7 @@ enum FileLock {
         // may have been paused as well.
         var (waited, withoutProgress) = (Duration.zero, Duration.zero)
         let slowPatience = slowPatience ?? patience
+        let unannouncedPatience = min(patience * unannouncedFactor, slowPatience)
         var pause = shortestPause
         var state = progress()
         while try !attempt() {
@@ -128,7 +129,7 @@ enum FileLock {
             if withoutProgress >= patience {
                 let isSlow =
                     withoutProgress < slowPatience && holder()?.mayBeRunning == true
-                    || withoutProgress < patience * unannouncedFactor && unannounced()?.mayBeRunning == true
+                    || withoutProgress < unannouncedPatience && unannounced()?.mayBeRunning == true
                 guard isSlow else {
                     throw SettingsError.lockTimedOut(path, after: withoutProgress, process: name()?.visibleProcess)
                 }
