@@ -238,7 +238,7 @@ extension SettingsSuite {
 extension SettingsSuite {
     /// Returns once every value that was set survives power loss.
     ///
-    /// Waits for the disk, some milliseconds. Does nothing when nothing was ever set, also if there is no place to store values.
+    /// Waits for the disk, some milliseconds. Does nothing when nothing was ever set, also without a place to store it.
     ///
     /// - Throws: ``SettingsError`` when the values cannot be written to the disk, or with ``SettingsError/Code/notSaved``
     ///   when earlier assignments have failed and fail again. After ``finish()``, throws the error that prevented the last

@@ -78,8 +78,8 @@ extension SettingsEngine {
 
     /// The engine of a suite without a place to store anything in, shared by all suites of that name.
     ///
-    /// Every change that can throw throws ``SettingsError/Code/locationUnavailable``. Assigned values last as long as the
-    /// process. Each reporter is notified once, so that assignments are not reported one by one.
+    /// Every change that can throw throws ``SettingsError/Code/locationUnavailable``. Assigned values last as long as
+    /// the process. Each reporter is notified once, so that assignments are not reported one by one.
     ///
     /// - Parameters:
     ///   - cause: The reason. Its fact, its fix and its location are part of every error.

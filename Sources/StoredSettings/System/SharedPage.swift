@@ -101,13 +101,18 @@ package final class SharedPage: @unchecked Sendable {
     func isSuperseded(at index: Int) -> Bool {
         guard mayBeSuperseded else { return false }
         let mapped = self[index]
+        guard let stored = storedWord(at: index) else { return true }
+        // If the memory shows the current file, a concurrent change of the word reaches the memory too.
+        return stored != mapped && self[index] == mapped
+    }
+
+    /// Reads a word from the file instead of the memory; `nil` when the file cannot be read.
+    func storedWord(at index: Int) -> UInt64? {
         do {
             let bytes = try system.contents(of: file, in: index * 8..<index * 8 + 8)
-            let stored = bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
-            // If the memory shows the current file, a concurrent change of the word reaches the memory too.
-            return stored != mapped && self[index] == mapped
+            return bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
         } catch {
-            return true
+            return nil
         }
     }
 

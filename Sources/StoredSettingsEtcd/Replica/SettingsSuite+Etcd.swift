@@ -11,8 +11,8 @@ extension SettingsSuite {
     ///
     /// Create it once in a process, because every call creates a store with a connection of its own. The last replica and the
     /// pending assignments are stored in `etcd.json` in the directory of a suite with this name, unless the configuration
-    /// names a file. Without such a directory, nothing is stored on the disk, which is reported when a replica or an assignment
-    /// cannot be stored.
+    /// names a file. Without such a directory, nothing is stored on the disk, which is reported when a replica or an
+    /// assignment cannot be stored.
     ///
     /// - Parameters:
     ///   - name: The name of the suite.

@@ -104,6 +104,91 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("a directory in which no file can be renamed or removed has at most one draft, which is empty")
+    func appendOnlyDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            for call in [SystemCalls.Name.rename, .unlink] { faults.fail(call, with: EPERM) }
+            for number in 2...5 {
+                try store.commit { $0["a"] = .integer(Int128(number)) }
+                #expect(throws: SettingsError(.readOnly, fact: "")) { try store.checkpoint() }
+            }
+            let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+            let drafts = names.filter { $0.hasSuffix(".new") }
+            #expect(drafts.count == 1)
+            for draft in drafts { #expect(try "\(directory)/\(draft)".fileContents == "") }
+            faults.stop()
+            try store.checkpoint()
+            #expect(try path.fileContents == "{\n  \"a\": 5\n}\n")
+            try expectFiles(of: directory)
+        }
+    }
+
+    @Test("a problem of checkpoints that write the file is reported once until it changes or is over")
+    func lastingProblem() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, system: faults.system, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            func checkpoint(_ numbers: ClosedRange<Int>) throws {
+                for number in numbers {
+                    try suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                    try suite.checkpoint()
+                    #expect(try path.fileContents == "{\n  \"a\": \(number)\n}\n")
+                }
+            }
+            for round in 1...2 {
+                faults.fail(.rename, with: ENOSPC) { $0.hasSuffix(".last-good") }
+                try checkpoint(1...3)
+                #expect(reporter.errors.count == 2 * round - 1)
+                faults.fail(.rename, with: EIO) { $0.hasSuffix(".last-good") }
+                try checkpoint(4...6)
+                #expect(reporter.errors.count == 2 * round)
+                // The first cause is over.
+                #expect(reporter.recoveries.count == 2 * round - 1)
+                faults.stop()
+                try checkpoint(7...8)
+                #expect(reporter.errors.count == 2 * round)
+                #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
+            }
+        }
+    }
+
+    @Test("a file system without space for the header of the journal is full at once, and has lost nothing afterwards")
+    func headerWithoutSpace() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let current = Mutex<FileStore?>(nil)
+            let attempts = Mutex(0)
+            let system = SystemCalls { call, called in
+                guard call == .lock, called == path + ".journal", let store = current.withLock(\.self) else {
+                    return nil
+                }
+                attempts.withLock { $0 += 1 }
+                // What the handler does when a store to the page raises a signal for lack of space on the disk.
+                guard let page = store.peek({ $0.journal.journal?.page }) else { return nil }
+                #expect(SystemCalls.mapZeros(at: page.address(ofWord: 0), SharedPage.size))
+                return nil
+            }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            current.withLock { $0 = store }
+            for number in 2...3 {
+                let error = try #require(settingsError { try store.commit { $0["a"] = .integer(Int128(number)) } })
+                #expect((error.underlying as? SystemError)?.number == ENOSPC)
+                #expect(error.remedy.contains("free space"))
+            }
+            #expect(attempts.withLock { $0 } < 10)
+            current.withLock { $0 = nil }
+            #expect(store.value(forKey: "a") == 1)
+            try store.commit { $0["b"] = 2 }
+            #expect(FileStore(path: path, checkpointsInBackground: false).contents() == ["a": 1, "b": 2])
+        }
+    }
+
     /// Checks that the error has a fact, a consequence and a remedy.
     private func expectAdvice(of error: SettingsError) throws {
         #expect([.writeFailed, .readOnly, .readFailed].contains(error.code))

@@ -50,6 +50,8 @@ final class CheckpointSchedule: Sendable {
         var causes: Set<String> = []
         /// The errors that have been reported.
         var reported: [SettingsError] = []
+        /// The causes that the last checkpoint has met, although it has written the file.
+        var lasting: Set<String> = []
     }
 
     private let failures = Locked<Failures?>(nil)
@@ -106,10 +108,30 @@ final class CheckpointSchedule: Sendable {
             new.count += 1
             new.delayCount += 1
             new.nextAttempt = .now + min(delay, Self.longestRetryDelay)
-            // The path of a draft differs each time.
-            let call = (error.underlying as? SystemError).map { "\($0.call) \($0.number)" }
-            return new.causes.insert("\(error.code) \(call ?? error.fact)").inserted
+            return new.causes.insert(Self.cause(of: error)).inserted
         }
+    }
+
+    /// Notes the problems of a checkpoint, which does not fail because of them.
+    ///
+    /// - Returns: Those to report: their causes were not noted since the last checkpoint without them.
+    func note(_ problems: [SettingsError]) -> [SettingsError] {
+        guard !problems.isEmpty || isFailing.load(ordering: .relaxed) else { return [] }
+        return failures.withLock { failures in
+            isFailing.store(true, ordering: .relaxed)
+            var new = failures ?? Failures()
+            defer { failures = new }
+            new.lasting = Set(problems.map(Self.cause))
+            let first = problems.filter { new.causes.insert(Self.cause(of: $0)).inserted }
+            new.reported += first
+            return first
+        }
+    }
+
+    private static func cause(of error: SettingsError) -> String {
+        // The path of a draft differs each time.
+        let call = (error.underlying as? SystemError).map { "\($0.call) \($0.number)" }
+        return "\(error.code) \(call ?? error.fact)"
     }
 
     /// Notes that a failure was reported, before anything else can settle it.
@@ -123,9 +145,14 @@ final class CheckpointSchedule: Sendable {
     func noteSuccess() -> [SettingsError] {
         guard isFailing.load(ordering: .relaxed) else { return [] }
         return failures.withLock { failures in
-            defer { failures = nil }
-            isFailing.store(false, ordering: .relaxed)
-            return failures?.reported ?? []
+            let (lasting, reported) = (failures?.lasting ?? [], failures?.reported ?? [])
+            let isLasting = { (error: SettingsError) in lasting.contains(Self.cause(of: error)) }
+            isFailing.store(!lasting.isEmpty, ordering: .relaxed)
+            failures = nil
+            if !lasting.isEmpty {
+                failures = Failures(causes: lasting, reported: reported.filter(isLasting), lasting: lasting)
+            }
+            return reported.filter { !isLasting($0) }
         }
     }
 

@@ -8,6 +8,8 @@ struct Checkpointer {
     /// How long to wait for the journal's lock.
     private let patience: Patience
     private var effects = Effects()
+    /// What did not prevent the file from being written.
+    private var problems: [SettingsError] = []
 
     private var file: SettingsFile { store.file }
 
@@ -34,6 +36,7 @@ struct Checkpointer {
             store.withState(&checkpointer.effects) { $0.endSnapshot() }
             if let page = checkpointer.page { LockHolder.remove(as: .checkpoint, from: page) }
             lock.release()
+            checkpointer.effects.errors += store.schedule.note(checkpointer.problems)
             store.perform(checkpointer.effects)
         }
         try checkpointer.run()
@@ -270,6 +273,7 @@ extension Checkpointer {
     ///
     /// The file is on the disk.
     private mutating func reuse(_ plan: Plan) throws {
+        var problem: SettingsError?
         try withExclusiveJournal { journal, state in
             guard journal === plan.journal, let epoch = journal.current?.epoch, epoch.epoch == plan.epoch,
                 !journal.isDistrusted
@@ -283,9 +287,10 @@ extension Checkpointer {
                 var error = state.file.writeError(error)
                 error.consequence =
                     "the settings file is written, but values that it no longer has may still be in the journal"
-                state.effects.errors.append(error)
+                problem = error
             }
         }
+        if let problem { problems.append(problem) }
     }
 }
 
@@ -315,7 +320,7 @@ extension Checkpointer {
     private mutating func replaceOutdatedCopy(_ draft: SettingsFile.Draft) throws {
         do {
             // The new copy may need the space of the old one.
-            if let error = try removeCopy() { return effects.errors.append(error) }
+            if let error = try removeCopy() { return problems.append(error) }
         } catch {
             let path = LastGoodCopy(directory: draft.directory, knownInode: 0).path
             throw OutdatedCopyError(error: .outdatedCopy(path, because: file.writeError(error)))
@@ -326,7 +331,7 @@ extension Checkpointer {
             var failure = file.writeError(error)
             failure.consequence =
                 "the settings file is written, but there is no last good copy of it until a later checkpoint succeeds"
-            effects.errors.append(failure)
+            problems.append(failure)
         }
     }
 

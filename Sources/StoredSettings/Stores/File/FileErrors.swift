@@ -145,6 +145,7 @@ extension SettingsFile {
         case Errno.noMemory: "free memory, or raise the memory limit; it is then read again automatically"
         case Errno.ioError: "check the disk; it is read again automatically"
         case Errno.tooManySymbolicLinkLevels: "correct the symbolic links in its path"
+        case Errno.fileNameTooLong: "give the suite or its file a shorter name"
         case Errno.fileTooLarge: "replace it with a file of at most \(Self.longestFile >> 20) MiB"
         default: nil
         }
@@ -153,7 +154,7 @@ extension SettingsFile {
     private func writingRemedy(for number: CInt) -> String {
         let elsewhere = "store the settings elsewhere (STORED_SETTINGS_HOME, or the path of the suite)"
         return switch number {
-        case Errno.noSpace: "free space on the disk"
+        case Errno.noSpace: "free space on the disk, or raise the disk quota"
         case Errno.diskQuotaExceeded: "remove files of this user, or raise the disk quota"
         case Errno.fileTooLarge:
             "fix the errors that checkpoints have reported; otherwise, store less data or raise the limit of file sizes"
@@ -163,7 +164,7 @@ extension SettingsFile {
         case Errno.noMemory: "free memory, or raise the memory limit"
         case Errno.noSuchFileOrDirectory, Errno.notDirectory:
             "make sure that the directory can be created, or \(elsewhere)"
-        case Errno.fileNameTooLong: "give the suite a shorter name"
+        case Errno.fileNameTooLong: "give the suite or its file a shorter name"
         case Errno.resourceTemporarilyUnavailable: "try again"
         case Errno.noLocks:
             "use a file system that supports flock, and commit nothing in a child that was forked in a transaction"

@@ -191,6 +191,12 @@ extension Journal {
     /// in it.
     var isAlive: Bool { page[JournalHeader.idWord] == id && hasPosition }
 
+    /// Throws if the memory is no longer this journal's although the file is: there was no space to store a change.
+    func checkSpace() throws(SystemError) {
+        guard !isAlive, id != 0, page.storedWord(at: JournalHeader.idWord) == id else { return }
+        throw SystemError(call: .write, path: file.path, number: Errno.noSpace)
+    }
+
     /// Whether the header is longer than its first words: a file that is truncated may still have the journal's number.
     private var hasPosition: Bool {
         page[JournalHeader.positionWord] != 0 || JournalHeader.epoch(in: page) != nil

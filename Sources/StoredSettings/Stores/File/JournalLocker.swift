@@ -72,6 +72,8 @@ struct JournalLocker {
                 // The path may lead to another file by now, which later writers lock instead.
                 let place = try journal.place(at: store.peek { $0.journal.path }, isLocked: true)
                 mustOpen = place == .elsewhere
+                // Another file would meet the same shortage.
+                if mustOpen { try journal.checkSpace() }
                 if let result = try recover(journal, place, &effects, snapshot) {
                     if result.journal !== journal { journal.unlock() }
                     return result

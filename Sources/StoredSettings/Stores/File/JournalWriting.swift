@@ -71,6 +71,7 @@ extension Journal {
         page[JournalHeader.positionWord] = position.word
         page.didPublish()
         // If the page could not be written to, it has been replaced by a private one.
+        try checkSpace()
         guard isAlive else { throw SystemError(call: .write, path: file.path, number: Errno.ioError) }
     }
 
