@@ -51,11 +51,7 @@ extension SystemCalls {
 
     private func synchronizeParent(of path: FilePath, _ parent: FileHandle?) throws(SystemError) {
         do {
-            if let parent {
-                try synchronizeDirectory(".", in: parent)
-            } else {
-                try synchronizeDirectory(path.directory)
-            }
+            try synchronizeDirectory(parent == nil ? path.directory : ".", in: parent)
         } catch  where error.number == EACCES {
             // The process may enter the parent but not read it, so it cannot synchronize it.
         }

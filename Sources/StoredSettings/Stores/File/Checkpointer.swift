@@ -189,7 +189,7 @@ extension Checkpointer {
         var copy = CopyReplacement(for: draft, plan.journal.page)
         do {
             guard let (reading, isOverwritten) = try place(draft, &copy, plan) else {
-                file.discard(draft)
+                draft.directory.discardDraft(draft.name)
                 copy.discard()
                 return false
             }
@@ -200,7 +200,7 @@ extension Checkpointer {
             if try isOverwritten || !draft.directory.synchronize() { try file.synchronize(reading) }
             noteProgress()
         } catch {
-            file.discard(draft)
+            draft.directory.discardDraft(draft.name)
             copy.discard()
             throw error
         }

@@ -326,7 +326,7 @@ extension SettingsFile {
             try system.rewrite(handle, with: before)
             throw error
         }
-        discard(draft)
+        draft.directory.discardDraft(draft.name)
         var reading = draft.reading
         (reading.handle, reading.isCertain) = (handle, false)
         do {
@@ -341,11 +341,6 @@ extension SettingsFile {
     func synchronize(_ reading: Reading) throws {
         try system.synchronize(reading.handle)
         try directory().synchronize()
-    }
-
-    /// Removes a draft that is not used.
-    func discard(_ draft: Draft) {
-        draft.directory.discardDraft(draft.name)
     }
 }
 
