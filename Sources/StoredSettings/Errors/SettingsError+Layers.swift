@@ -34,9 +34,9 @@ extension SettingsError {
         case let error as SystemError:
             return SettingsError(
                 .readFailed,
-                fact: "the file cannot be read: \(error.reason)",
+                fact: "the file cannot be read: \(error.readingReason)",
                 consequence: consequence,
-                remedy: "put a text of at most 1 MiB there that this user may read",
+                remedy: "use a regular file with a text of at most 1 MiB that this user may read",
                 location: location,
                 underlying: error
             )

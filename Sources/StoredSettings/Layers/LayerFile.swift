@@ -58,7 +58,7 @@ struct LayerFile<Contents: Equatable & Sendable>: Sendable {
             // A lack of resources ends without an event.
             let isTransient = (error as? SystemError)?.isTransient == true
             guard isAccepted(isOpened && problem == nil) else { return }
-            (problem, known) = (makeProblem(error, contents != nil), nil)
+            problem = makeProblem(error, contents != nil)
             isUnsettled = isTransient
         }
     }
@@ -82,15 +82,20 @@ struct LayerFile<Contents: Equatable & Sendable>: Sendable {
 }
 
 extension LayerFile<[String: StoredValue]> {
+    /// Whether the file is a drop-in without values, which masks those of the same name.
+    var isMask: Bool { known?.status.isNullOrEmpty == true }
+
     /// Looks at a file of JSON.
-    mutating func look(at file: SettingsFile, isManaged: Bool) {
+    mutating func look(at file: SettingsFile, isManaged: Bool = false, isDropIn: Bool = false) {
         look {
             try file.status()
-        } isSuspect: { _ in
-            // An empty file is not valid.
-            false
+        } isSuspect: {
+            $0.isEmpty
         } read: {
-            try file.read().map { Reading(contents: $0.contents, status: $0.status, isCertain: $0.isCertain) }
+            if isDropIn, let status = try file.status(), status.isNullOrEmpty {
+                return Reading(contents: [:], status: status, isCertain: SettingsFile.isCertain(status))
+            }
+            return try file.read().map { Reading(contents: $0.contents, status: $0.status, isCertain: $0.isCertain) }
         } makeProblem: { error, hasContents in
             .unreadableLayer(file, because: error, hasContents: hasContents, isManaged: isManaged)
         }
@@ -116,10 +121,8 @@ extension LayerFile<String> {
 
     /// Reads a file of text; `nil` if there is none, or a directory has the name.
     private static func read(_ path: FilePath, _ system: SystemCalls) throws -> Reading? {
-        let target = try SettingsPath.target(of: path, system)
-        // A FIFO must not block this process, and a link that has just replaced the file is not followed without a check.
-        let flags = OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow
-        guard let handle = try system.openIfPresent(target, flags) else { return nil }
+        let file = try SettingsPath.open(path, system) { try system.openIfPresent($0, $1) }
+        guard let handle = file else { return nil }
         let status = try system.status(of: handle)
         guard !status.isDirectory else { return nil }
         guard status.isRegular else { throw SystemError(call: .open, path: path, number: Errno.invalidArgument) }

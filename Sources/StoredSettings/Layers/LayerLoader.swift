@@ -36,7 +36,7 @@ struct LayerLoader {
         for source in sources {
             switch source {
             case .managed(let path): look(at: path, isManaged: true)
-            case .base(let path): look(at: path, isManaged: false)
+            case .base(let path): look(at: path)
             case .baseDirectory(let path): look(atDirectory: path)
             case .secretDirectory, .secretVariables, .suite: break
             }
@@ -59,8 +59,9 @@ struct LayerLoader {
         return isNew
     }
 
-    private mutating func look(at path: FilePath, isManaged: Bool) {
-        documents[path, default: LayerFile()].look(at: SettingsFile(path: path, system: system), isManaged: isManaged)
+    private mutating func look(at path: FilePath, isManaged: Bool = false, isDropIn: Bool = false) {
+        let file = SettingsFile(path: path, system: system)
+        documents[path, default: LayerFile()].look(at: file, isManaged: isManaged, isDropIn: isDropIn)
         if documents[path]?.isUnsettled == true { isUnsettled = true }
     }
 
@@ -86,7 +87,7 @@ struct LayerLoader {
                 .unreadableLayer(file, because: error, hasContents: hasContents, isManaged: false)
             if error.isTransient { isUnsettled = true }
         }
-        for name in dropIns[path, default: []] { look(at: path.appending(name), isManaged: false) }
+        for name in dropIns[path, default: []] { look(at: path.appending(name), isDropIn: true) }
     }
 }
 
@@ -100,6 +101,7 @@ extension LayerLoader {
     /// Returns the contents, as of the last look.
     mutating func makeSnapshot() -> LayerSnapshot {
         lastNumber += 1
+        var masked: Set<FilePath> = []
         return LayerSnapshot(
             number: lastNumber,
             managed: sources.flatMap { source -> [LayerDocument] in
@@ -107,11 +109,14 @@ extension LayerLoader {
             },
             bases: sources.flatMap { source -> [LayerDocument] in
                 switch source {
-                case .base(let path): documents(at: [path])
-                case .suite(let suite): [LayerDocument(suite, contents: suites[suite, default: [:]])]
-                // The last one takes precedence.
-                case .baseDirectory(let path): documents(at: dropIns[path, default: []].reversed().map(path.appending))
-                default: []
+                case .base(let path): return documents(at: [path])
+                case .suite(let suite): return [LayerDocument(suite, contents: suites[suite, default: [:]])]
+                case .baseDirectory(let path):
+                    let names = dropIns[path, default: []].filter { !masked.contains($0) }
+                    masked.formUnion(names.filter { documents[path.appending($0)]?.isMask == true })
+                    // The last one takes precedence.
+                    return documents(at: names.reversed().map(path.appending))
+                default: return []
                 }
             },
             secrets: secrets.compactMapValues { file in

@@ -52,6 +52,8 @@ package struct FileStatus: Hashable, Sendable {
     package var isRegular: Bool { mode & S_IFMT == S_IFREG }
     package var isDirectory: Bool { mode & S_IFMT == S_IFDIR }
     package var isLink: Bool { mode & S_IFMT == S_IFLNK }
+    /// Whether the file is empty, or a character device: systemd does not distinguish `/dev/null` either.
+    var isNullOrEmpty: Bool { isRegular ? size == 0 : mode & S_IFMT == S_IFCHR }
     package var permissions: FileMode { mode & 0o7777 }
 
     init(_ status: stat) {

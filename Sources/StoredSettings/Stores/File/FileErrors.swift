@@ -26,9 +26,9 @@ extension SettingsFile {
             if error.isUntrustedLink { return untrustedLinkError(error, consequence: consequence) }
             return SettingsError(
                 .readFailed,
-                fact: "the file cannot be read: \(error.reason)",
+                fact: "the file cannot be read: \(error.readingReason)",
                 consequence: consequence,
-                remedy: readingRemedy(for: error.number) ?? "put a readable regular file at this path",
+                remedy: readingRemedy(for: error.number) ?? "use the path of a readable regular file",
                 location: SettingsError.Location(file: error.path.description),
                 underlying: error
             )
@@ -144,6 +144,7 @@ extension SettingsFile {
             "close files, or raise the limit of open files; it is then read again automatically"
         case Errno.noMemory: "free memory, or raise the memory limit; it is then read again automatically"
         case Errno.ioError: "check the disk; it is read again automatically"
+        case Errno.notDirectory: "correct its path, a part of which is not a directory"
         case Errno.tooManySymbolicLinkLevels: "correct the symbolic links in its path"
         case Errno.fileNameTooLong: "give the suite or its file a shorter name"
         case Errno.fileTooLarge: "replace it with a file of at most \(Self.longestFile >> 20) MiB"
@@ -180,5 +181,11 @@ extension SystemError {
     /// Whether a file system cannot map a file into shared memory.
     var isAboutSharing: Bool {
         call == .map && [Errno.noDevice, Errno.invalidArgument, Errno.notSupported].contains(number)
+    }
+
+    /// The reason why a file cannot be read: opening a file of a wrong kind has numbers that say nothing of it.
+    var readingReason: String {
+        let isOfKind = call == .open && path.isValid && [Errno.invalidArgument, Errno.openedSocket].contains(number)
+        return isOfKind ? "it is a pipe, a socket, a device or a removed file" : reason
     }
 }

@@ -163,35 +163,18 @@ package struct SettingsFile: Sendable {
         system.unmap(try system.mapShared(draft.file, SharedPage.size, isWritable: true), SharedPage.size)
     }
 
-    /// How often a link may be replaced while the file is opened.
-    private static let mostReplacements = 16
-
-    /// Opens the file that the path leads to.
-    ///
-    /// Several calls follow the path. When a link of it is replaced and its old target removed in between, they find nothing,
-    /// although the path leads to a file all the time.
     private func openFile() throws -> FileHandle? {
-        for _ in 0..<Self.mostReplacements {
-            if let handle = try openTarget() { return handle }
-            guard try status() != nil else { return nil }
-        }
-        throw SystemError(call: .open, path: path, number: Errno.noSuchFileOrDirectory)
-    }
-
-    private func openTarget() throws -> FileHandle? {
-        let target = try SettingsPath.target(of: path, system)
-        // A FIFO at the path must not block this process until there is a writer. A link that has just replaced the
-        // file is not followed without a check.
-        let flags = OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow
-        guard SystemCalls.currentUser() == 0 else { return try system.openIfPresent(target, flags) }
-        // Root must not read a file of another directory, whose values would be written into this one.
-        do {
-            let directory = try SettingsDirectory(of: target, system)
-            return try system.openIfPresent(directory.name, in: directory.handle, flags)
-        } catch  where error.number == Errno.noSuchFileOrDirectory {
-            return nil
-        } catch  where error.call == .open {
-            throw SystemError(call: .open, path: target, number: error.number)
+        try SettingsPath.open(path, system) { target, flags in
+            guard SystemCalls.currentUser() == 0 else { return try system.openIfPresent(target, flags) }
+            // Root must not read a file of another directory, whose values would be written into this one.
+            do {
+                let directory = try SettingsDirectory(of: target, system)
+                return try system.openIfPresent(directory.name, in: directory.handle, flags)
+            } catch let error as SystemError where error.number == Errno.noSuchFileOrDirectory {
+                return nil
+            } catch let error as SystemError where error.call == .open {
+                throw SystemError(call: .open, path: target, number: error.number)
+            }
         }
     }
 
@@ -209,7 +192,7 @@ package struct SettingsFile: Sendable {
         guard status.isRegular else {
             throw SystemError(
                 call: .open,
-                path: handle.path,
+                path: path,
                 number: status.isDirectory ? Errno.isDirectory : Errno.invalidArgument
             )
         }

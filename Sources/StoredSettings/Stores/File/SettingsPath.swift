@@ -19,6 +19,32 @@ package enum SettingsPath {
         throw SystemError(call: .open, path: path, number: Errno.tooManySymbolicLinkLevels)
     }
 
+    /// Opens the file that a path leads to.
+    ///
+    /// Several calls follow the path. When a link of it is replaced and its old target removed in between, they find nothing,
+    /// although the path leads to a file all the time.
+    ///
+    /// - Returns: The file, which need not be a regular one; `nil` if there is none.
+    /// - Throws: ``SystemError``, with `EINVAL` for what has no path, or ``SettingsError`` if a link must not be followed.
+    static func open(
+        _ path: FilePath,
+        _ system: SystemCalls,
+        _ openTarget: (_ target: FilePath, _ flags: CInt) throws -> FileHandle?
+    ) throws -> FileHandle? {
+        // A FIFO at the path must not block this process until there is a writer. A link that has just replaced the
+        // file is not followed without a check.
+        let flags = OpenFlags.readOnly | OpenFlags.nonBlocking | OpenFlags.noFollow
+        for _ in 0..<mostLinks {
+            if let handle = try openTarget(target(of: path, system), flags) { return handle }
+            guard let status = try system.status(at: path) else { return nil }
+            // The links in /dev/fd lead to pipes, sockets and removed files, too.
+            guard status.isRegular, status.linkCount > 0 else {
+                throw SystemError(call: .open, path: path, number: Errno.invalidArgument)
+            }
+        }
+        throw SystemError(call: .open, path: path, number: Errno.noSuchFileOrDirectory)
+    }
+
     /// Throws unless a link may be followed.
     ///
     /// A user must not be able to redirect another user's writes, and those of root in particular, to a file or

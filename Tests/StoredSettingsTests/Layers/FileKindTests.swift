@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import ProcessSupport
+import StoredSettingsTesting
+import TestSupport
+import Testing
+
+@testable import StoredSettings
+
+@Suite("Kinds of files in layers", .deadlockLimit)
+struct FileKindTests {
+    private let reporter = RecordingReporter()
+
+    /// Calls a closure with the path of an open pipe, as a shell passes `<(command)`.
+    private func withPipe(_ text: String, _ body: (String) throws -> Void) throws {
+        let pipe = Pipe()
+        try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+        try pipe.fileHandleForWriting.close()
+        try body("/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)")
+        try pipe.fileHandleForReading.close()
+    }
+
+    @Test("a pipe without a name is reported with its path, as a base, a managed file and a secret")
+    func pipes() throws {
+        for kind in 0..<3 {
+            reporter.removeAll()
+            try withPipe(kind == 2 ? "9" : #"{ "port": 9 }"#) { path in
+                let variables = kind == 2 ? ["ACME_PORT_FILE": path] : [:]
+                let suite = SettingsSuite.inMemory(
+                    overrides: [.environment(variables, prefix: "ACME_", files: true)]
+                        + (kind == 1 ? [.managed(path)] : []),
+                    bases: kind == 0 ? [.file(path)] : [],
+                    reporter: reporter
+                )
+                #expect(Setting("port", default: 80, suite: suite).value == 80)
+                let error = try #require(reporter.errors.first)
+                #expect(reporter.errors.count == 1)
+                #expect(error.code == .readFailed && error.location?.file == path)
+                #expect(error.fact.hasSuffix("it is a pipe, a socket, a device or a removed file"))
+                #expect(error.remedy.contains("regular file"))
+            }
+        }
+    }
+
+    @Test("a FIFO, a device, a socket and a removed file are reported with their paths, and block no read")
+    func specialFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(mkfifo("\(directory)/fifo", 0o600) == 0)
+            #expect(symlink("/dev/null", "\(directory)/null") == 0)
+            let socket = try makeSocket(at: "\(directory)/socket")
+            defer { close(socket) }
+            try "\(directory)/removed".writeLayer(#"{ "port": 9 }"#)
+            let removed = open("\(directory)/removed", O_RDONLY)
+            defer { close(removed) }
+            try FileManager.default.removeItem(atPath: "\(directory)/removed")
+            let paths = ["\(directory)/fifo", "\(directory)/null", "\(directory)/socket", "/dev/fd/\(removed)"]
+            for path in paths {
+                for isSecret in [false, true] {
+                    reporter.removeAll()
+                    let variables = isSecret ? ["ACME_PORT_FILE": path] : [:]
+                    let suite = SettingsSuite.inMemory(
+                        overrides: [.environment(variables, prefix: "ACME_", files: true)],
+                        bases: isSecret ? [] : [.file(path)],
+                        reporter: reporter
+                    )
+                    #expect(Setting("port", default: 80, suite: suite).value == 80)
+                    #expect(reporter.errors.map { $0.location?.file } == [path])
+                    #expect(reporter.errors.first?.remedy.contains("regular file") == true)
+                }
+            }
+        }
+    }
+
+    /// Creates a socket with a name in the file system.
+    private func makeSocket(at path: String) throws -> CInt {
+        // The path of a socket has about 100 bytes at most, so the socket is moved to its directory.
+        let name = "/tmp/StoredSettings-\(UUID().uuidString)"
+        let descriptor = socket(AF_UNIX, CLibrary.streamSocket, 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.utf8) }
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(result == 0)
+        try #require(rename(name, path) == 0)
+        return descriptor
+    }
+
+    @Test("a link in a circle, and a file in place of the directory of drop-ins, are reported with a fix that fits")
+    func otherPaths() async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(symlink("circle", "\(directory)/circle") == 0)
+            try "\(directory)/file".writeLayer("{}")
+            let suite = SettingsSuite.inMemory(
+                bases: [.file("\(directory)/circle"), .directory("\(directory)/file")],
+                reporter: reporter
+            )
+            #expect(Setting("port", default: 80, suite: suite).value == 80)
+            #expect(
+                Set(reporter.errors.map(\.remedy)) == [
+                    "correct the symbolic links in its path", "correct its path, a part of which is not a directory",
+                ]
+            )
+        }
+    }
+
+    @Test(
+        "an empty drop-in, and a link to /dev/null, mask the same name in later directories, and validate",
+        arguments: ["", nil]
+    )
+    func masks(_ text: String?) async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/vendor/10.json".writeLayer(#"{ "port": 1, "unknown": 1 }"#)
+            try "\(directory)/vendor/20.json".writeLayer(#"{ "host": "vendor" }"#)
+            try "\(directory)/local/30.json".writeLayer("{}")
+            let mask = "\(directory)/local/10.json"
+            if let text { try mask.writeLayer(text) } else { #expect(symlink("/dev/null", mask) == 0) }
+            let suite = SettingsSuite.inMemory(
+                bases: [.directory("\(directory)/local"), .directory("\(directory)/vendor")],
+                reporter: reporter
+            )
+            let port = Setting("port", default: 80, suite: suite)
+            let host = Setting("host", default: "none", suite: suite)
+            #expect(port.value == 80)
+            #expect(host.value == "vendor")
+            let problems = SettingsCatalog(port, host).findProblems()
+            #expect(problems.errors.isEmpty && problems.warnings.isEmpty)
+            try FileManager.default.removeItem(atPath: mask)
+            await eventually("the file of the vendor counts without the mask") { port.value == 1 }
+            try mask.replaceFile(with: #"{ "other": 1 }"#)
+            let other = Setting("other", default: 0, suite: suite)
+            await eventually("the new file is read") { other.value == 1 }
+            #expect(port.value == 1, "a file with values masks nothing")
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
+    @Test("a drop-in that is emptied while the program runs counts as a mask after it has settled, and is not reported")
+    func emptied() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/vendor/10.json".writeLayer(#"{ "port": 1 }"#)
+            try "\(directory)/local/10.json".writeLayer(#"{ "port": 2 }"#)
+            let suite = SettingsSuite.inMemory(
+                bases: [.directory("\(directory)/local"), .directory("\(directory)/vendor")],
+                reporter: reporter
+            )
+            let port = Setting("port", default: 80, suite: suite)
+            #expect(port.value == 2)
+            try "\(directory)/local/10.json".overwriteFile(with: "")
+            await eventually("the mask is used") { port.value == 80 }
+            try "\(directory)/local/10.json".overwriteFile(with: "{")
+            await eventually("the broken file is reported") { !reporter.errors.isEmpty }
+            #expect(reporter.errors.map(\.consequence) == ["its last good values are used"])
+            #expect(port.value == 80, "the file masks as long as it cannot be read")
+        }
+    }
+
+    @Test("an empty base and an empty managed file are malformed")
+    func emptyFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/empty".writeLayer("")
+            let base = SettingsSuite.inMemory(bases: [.file("\(directory)/empty")], reporter: reporter)
+            #expect(Setting("port", default: 80, suite: base).value == 80)
+            let managed = SettingsSuite.inMemory(overrides: [.managed("\(directory)/empty")], reporter: reporter)
+            #expect(Setting("port", default: 80, suite: managed).value == 80)
+            #expect(reporter.errors.map(\.code) == [.malformedFile, .malformedFile])
+        }
+    }
+}
