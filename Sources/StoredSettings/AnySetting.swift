@@ -207,8 +207,8 @@ package protocol CatalogSetting: Sendable {
     var storedKeys: StoredKeys { get }
     /// The flags, variables and files that give the setting a value above the store, or try to.
     var overrideNames: [String] { get }
-    /// The warnings of flags and variables that follow from old keys.
-    var oldNameWarnings: [SettingsError] { get }
+    /// The warnings of flags and variables that follow from old keys, and of variables that belong to other settings.
+    var nameWarnings: [SettingsError] { get }
     /// The files that give the setting a value beneath the store, or try to.
     var baseNames: [String] { get }
     /// The layer of the value, and the explanation.

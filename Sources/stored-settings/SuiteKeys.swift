@@ -32,7 +32,7 @@ struct StoredKey: CatalogSetting {
     var overrideNames: [String] { [] }
     var baseNames: [String] { [] }
     var current: CurrentValue { CurrentValue(value: currentStoredValue) }
-    var oldNameWarnings: [SettingsError] { [] }
+    var nameWarnings: [SettingsError] { [] }
     var isBoolean: Bool { false }
 
     var summary: (layer: SettingsLayer, text: String) {

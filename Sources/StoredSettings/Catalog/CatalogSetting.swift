@@ -100,7 +100,7 @@ extension Setting: CatalogSetting {
         Value.self is StoredValue.Type || Value.self is StoredValue?.Type ? value.jsonText : value.text
     }
 
-    package var oldNameWarnings: [SettingsError] { box.oldNameWarnings(of: box.quietOverrideReadings) }
+    package var nameWarnings: [SettingsError] { box.nameWarnings(of: box.quietOverrideReadings, box.secretNames) }
 
     package func findProblems() -> [SettingsError] {
         var problems = (box.quietOverrideReadings + box.quietBaseReadings)

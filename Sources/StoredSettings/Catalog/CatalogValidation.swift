@@ -47,6 +47,8 @@ extension SettingsCatalog {
         let problems = check(unknownKeys)
         // The read that finds a missing file has reported that.
         for (suite, warning) in problems.warnings where !warning.isCorrectedByCheckpoint {
+            // A read does not report it again.
+            _ = suite.layers?.isFirst(warning)
             suite.reporter.report(warning)
         }
         guard problems.errors.isEmpty else { throw SettingsValidationError(problems: problems.errors) }
@@ -183,7 +185,7 @@ extension AnySetting {
                 warnings.append(.deprecated(key, setBy: source, deprecation))
             }
         }
-        return (warnings + base.oldNameWarnings).map(suite.naming)
+        return warnings.map(suite.naming) + base.nameWarnings
     }
 }
 

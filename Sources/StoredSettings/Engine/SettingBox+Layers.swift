@@ -58,7 +58,8 @@ extension SettingBox {
         readings += layers.overrides.compactMap(reading)
         readings += names.named.compactMap { reading(ofSecretIn: $0.path, snapshot, namedBy: $0) }
         readings += names.possible.compactMap { reading(ofSecretIn: $0, snapshot, namedBy: nil) }
-        store(readings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
+        let warnings = nameWarnings(of: readings, names)
+        store(readings, warnings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
         return readings
     }
 
@@ -75,19 +76,20 @@ extension SettingBox {
         let snapshot = layers.snapshot
         if let known = cache.readings(in: snapshot, isReporting: isReporting) { return known }
         let readings = snapshot.bases.compactMap { reading(of: $0, .base) }
-        store(readings, from: snapshot, in: cache, of: layers, isReporting: isReporting)
+        store(readings, [], from: snapshot, in: cache, of: layers, isReporting: isReporting)
         return readings
     }
 
-    /// Stores readings, and reports the problems that are new.
+    /// Stores readings, and reports the problems and warnings that are new.
     private func store(
         _ readings: [LayerReading<Value>],
+        _ warnings: [SettingsError],
         from snapshot: LayerSnapshot,
         in cache: LayerCache<Value>,
         of layers: LayerList,
         isReporting: Bool
     ) {
-        let problems = readings.problems() + oldNameWarnings(of: readings)
+        let problems = readings.problems() + warnings
         guard let old = cache.store(readings, from: snapshot, reporting: isReporting ? problems : nil) else { return }
         let messages = Set(problems.map(\.message))
         let settled = layers.forget(old.filter { !messages.contains($0.message) })
@@ -112,12 +114,13 @@ extension SettingBox {
     }
 
     /// The files in which the secret of this setting may be.
-    private var secretNames: SecretNames {
+    var secretNames: SecretNames {
         SecretNames(
             of: key.storedKeys,
             variable: key.metadata.traits.environmentVariable,
             in: layers?.files?.sources ?? [],
-            prefixes: layers?.prefixes ?? []
+            prefixes: layers?.prefixes ?? [],
+            owners: layers?.files?.variableOwners ?? [:]
         )
     }
 

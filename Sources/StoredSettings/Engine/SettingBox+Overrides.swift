@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingBox {
-    /// The warnings of overrides whose names follow from old keys.
-    func oldNameWarnings(of readings: [LayerReading<Value>]) -> [SettingsError] {
-        readings.compactMap { reading in
-            guard let new = reading.newSource else { return nil }
-            var error = SettingsError.oldName(reading.source, of: new, key: key.name)
-            error.suite = suiteName
-            return error
+    /// The warnings of overrides whose names follow from old keys, and of variables that belong to other settings.
+    func nameWarnings(of readings: [LayerReading<Value>], _ names: SecretNames) -> [SettingsError] {
+        var warnings = readings.compactMap { reading in
+            reading.newSource.map { SettingsError.oldName(reading.source, of: $0, key: key.name) }
         }
+        warnings += names.taken.filter { $0.owner != key.name }
+            .map { .takenVariable($0.variable, by: $0.owner, key: key.name) }
+        for index in warnings.indices { warnings[index].suite = suiteName }
+        return warnings
     }
 
     /// Reads flags or a variable; `nil` if they have no value for the setting, or for an override of files.

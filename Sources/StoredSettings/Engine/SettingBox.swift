@@ -93,6 +93,7 @@ final class SettingBox<Value: Sendable>: AnySettingBox, @unchecked Sendable {
         observedValue = suite.isObservable && suite.layers?.files != nil ? ObservedValue() : nil
         startValue = key.metadata.traits.requiresRestart ? suite.engine.startValue(forKey: key.name) : nil
         if key.metadata.traits.isSecret { suite.engine.secretKeys.withLock { $0.formUnion(key.storedKeys.all) } }
+        suite.layers?.addVariables(of: key.storedKeys, key.metadata.traits)
         super.init(suite, ObjectIdentifier(Value.self), key, key.fingerprint, key.metadata)
     }
 

@@ -28,35 +28,19 @@ extension SettingsError {
 
     /// The error of a file with a secret that cannot be read.
     static func unreadableSecret(_ path: FilePath, because error: any Error, hasContents: Bool) -> SettingsError {
-        let consequence = hasContents ? "its last good value is used" : "it is skipped, and the next layer is used"
-        let location = Location(file: path.description)
-        switch error {
-        case let error as SystemError:
-            return SettingsError(
+        var problem = wrapping(error, as: .readFailed)
+        if let error = error as? SystemError {
+            problem = SettingsError(
                 .readFailed,
                 fact: "the file cannot be read: \(error.readingReason)",
-                consequence: consequence,
                 remedy: "use a regular file with a text of at most 1 MiB that this user may read",
-                location: location,
                 underlying: error
             )
-        case let error as SettingsError:
-            return SettingsError(
-                error.code,
-                fact: error.fact,
-                consequence: consequence,
-                remedy: error.remedy.isEmpty
-                    ? "write the value as text in UTF-8, without null characters" : error.remedy,
-                location: location
-            )
-        default:
-            return SettingsError(
-                .readFailed,
-                fact: "the file cannot be read",
-                consequence: consequence,
-                location: location
-            )
         }
+        problem.consequence = hasContents ? "its last good value is used" : "it is skipped, and the next layer is used"
+        if problem.remedy.isEmpty { problem.remedy = "write the value as text in UTF-8, without null characters" }
+        problem.location = Location(file: path.description)
+        return problem
     }
 
     /// The error of a file that a variable names, and that does not exist, or is a directory.
@@ -67,6 +51,17 @@ extension SettingsError {
             consequence: "it is ignored, and the next layer is used",
             remedy: "create the file, or unset \(file.variable)",
             location: Location(file: file.path.description)
+        )
+    }
+
+    /// The warning of a variable that would name a file for a setting, and belongs to another one.
+    static func takenVariable(_ variable: String, by owner: String, key: String) -> SettingsError {
+        SettingsError(
+            .conflictingDeclarations,
+            fact: "\(variable) is the variable of the setting '\(owner)'",
+            consequence: "it names no file for '\(key)'",
+            remedy: "rename one of the settings, or give one another variable with the trait .environment",
+            key: key
         )
     }
 

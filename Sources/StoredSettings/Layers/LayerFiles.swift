@@ -26,6 +26,8 @@ final class LayerFiles: Sendable {
     private let arming = Locked<Void>(())
     private let isLookScheduled = ScheduledFlag()
     private let isSuiteLookScheduled = ScheduledFlag()
+    /// The keys of the settings that have variables with names like those that name files, by the names.
+    private let owners = Locked<[String: String]>([:])
     /// The suites among the layers; set once, by the initializer.
     private let suites = Locked<[BaseSuite]>([])
     /// The engine whose caches and subscribers depend on the files.
@@ -64,6 +66,24 @@ final class LayerFiles: Sendable {
         if WorkScheduler.shared.isStarved, TransactionScope.current == nil { look() }
         return state.withLock { $0.snapshot } ?? open()
     }
+
+    /// Records the variables of a setting, which name no files for other settings.
+    func addVariables(_ names: [String], ofKey key: String) {
+        let isNew = owners.withLock { owners in
+            let count = owners.count
+            for name in names where name.hasSuffix(SecretNames.suffix) { owners[name] = key }
+            return owners.count > count
+        }
+        // Another setting may have been read from such a file.
+        guard isNew, state.withLock({ $0.snapshot != nil }) else { return }
+        loader.withLock { loader in
+            let new = loader.makeSnapshot()
+            state.withLock { $0.snapshot = new }
+            engine()?.layersChanged(ofKeys: [])
+        }
+    }
+
+    var variableOwners: [String: String] { owners.withLock(\.self) }
 
     /// Returns the newest snapshot, with the secret of a setting.
     func snapshot(including names: SecretNames, ofKey key: String) -> LayerSnapshot {

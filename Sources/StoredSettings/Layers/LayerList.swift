@@ -44,6 +44,11 @@ final class LayerList: Sendable {
         files?.snapshot(including: names(), ofKey: key) ?? .empty
     }
 
+    /// Records the variables of a setting, which name no files for other settings.
+    func addVariables(of keys: StoredKeys, _ traits: SettingTraits) {
+        files?.addVariables(overrides.flatMap { OverrideNames(of: keys, traits, in: $0).all }, ofKey: keys.current)
+    }
+
     /// The prefixes of the variables of the suite.
     var prefixes: [String] {
         overrides.compactMap { override in

@@ -101,6 +101,8 @@ struct SecretNames: Sendable {
     private(set) var named: [Named] = []
     /// The files in directories, which need not exist.
     private(set) var possible: [FilePath] = []
+    /// The variables that would name files, and belong to other settings, with the keys of those.
+    private(set) var taken: [(variable: String, owner: String)] = []
 
     /// All files, those that take precedence first.
     var paths: [FilePath] { named.map(\.path) + possible }
@@ -110,7 +112,14 @@ struct SecretNames: Sendable {
     ///   - variable: The name of its variable according to its traits; `nil` for the one that is derived from the key.
     ///   - sources: The sources of the suite.
     ///   - prefixes: The prefixes of the variables of the suite.
-    init(of keys: StoredKeys, variable: String?, in sources: [LayerSource], prefixes: [String]) {
+    ///   - owners: The keys of the settings that variables belong to.
+    init(
+        of keys: StoredKeys,
+        variable: String?,
+        in sources: [LayerSource],
+        prefixes: [String],
+        owners: [String: String]
+    ) {
         var names: [String] = []
         func add(_ name: String?) {
             guard let name, !names.contains(name), FilePath(name).isFileName else { return }
@@ -136,7 +145,11 @@ struct SecretNames: Sendable {
                 for case let name? in [current] + old {
                     let name = Self.variable(forFileOf: name)
                     guard let path = FilePath.variable(name, in: variables), !path.isEmpty else { continue }
-                    named.append(Named(path: SettingsLocation.absolute(path), variable: name))
+                    if let owner = owners[name] {
+                        taken.append((name, owner))
+                    } else {
+                        named.append(Named(path: SettingsLocation.absolute(path), variable: name))
+                    }
                 }
             default:
                 break
@@ -145,7 +158,9 @@ struct SecretNames: Sendable {
     }
 
     /// The variable with the path of a file that has the value of another variable.
-    static func variable(forFileOf name: String) -> String { name + "_FILE" }
+    static func variable(forFileOf name: String) -> String { name + suffix }
+
+    static let suffix = "_FILE"
 }
 
 extension FilePath {

@@ -76,8 +76,8 @@ extension SettingsOverride {
     ///
     /// - Parameters:
     ///   - prefix: The prefix of the names of all variables, such as `ACME_`. It is used unchanged.
-    ///   - files: Whether a variable may name a file with the value instead: `ACME_TOKEN_FILE` for `ACME_TOKEN`. The file is
-    ///     read like that of a secret, in the layer ``SettingsLayer/secretFile``.
+    ///   - files: Whether a variable may name a file with the value instead: `ACME_TOKEN_FILE` for `ACME_TOKEN`, unless it
+    ///     belongs to another setting. The file is read like that of a secret, in the layer ``SettingsLayer/secretFile``.
     /// - Returns: The override. A variable is read once, when its setting is first read.
     public static func environment(prefix: String, files: Bool = false) -> SettingsOverride {
         SettingsOverride(source: .environment(nil, prefix: prefix, hasFiles: files))

@@ -301,3 +301,81 @@ struct SecretFileTests {
         }
     }
 }
+
+@Suite("Variables that belong to a setting and look like those that name files")
+struct TakenVariableTests {
+    private let reporter = RecordingReporter()
+
+    private func suite(_ variables: [String: String], _ prefix: String = "ACME_") -> SettingsSuite {
+        .inMemory(overrides: [.environment(variables, prefix: prefix, files: true)], reporter: reporter)
+    }
+
+    @Test(
+        "name no file for another setting, and the pair is reported once",
+        arguments: [
+            ("log", "log.file", []), ("log", "logFile", []), ("log", "other", .environment("ACME_LOG_FILE")),
+            ("log", "new", .renamed(from: "log_file")), ("a.log", "a.log.file", []),
+        ] as [(String, String, SettingTraits)]
+    )
+    func taken(_ key: String, _ owner: String, _ traits: SettingTraits) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/log"
+            try path.writeLayer("s3cret")
+            let variable = key == "log" ? "ACME_LOG_FILE" : "ACME_A_LOG_FILE"
+            let suite = suite([variable: path])
+            let log = Setting(key, default: "none", suite: suite)
+            let file = Setting(owner, default: "none", suite: suite, traits: traits)
+            for _ in 0..<2 {
+                #expect(log.value == "none")
+                #expect(Setting(key, default: "other", suite: suite).value == "other")
+                #expect(file.value == path)
+            }
+            let errors = reporter.errors.filter { $0.code == .conflictingDeclarations }
+            #expect(errors.map(\.key) == [key])
+            #expect(errors.first?.fact == "\(variable) is the variable of the setting '\(owner)'")
+            #expect(errors.first?.message.contains("s3cret") == false)
+        }
+    }
+
+    @Test("are found by validation as a warning, which a later read does not repeat")
+    func validation() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/log".writeLayer("text")
+            let suite = suite(["ACME_LOG_FILE": "\(directory)/log"])
+            let log = Setting("log", default: 1, suite: suite)
+            let catalog = SettingsCatalog(log, Setting("log.file", default: "none", suite: suite))
+            #expect(catalog.findProblems().errors.isEmpty)
+            #expect(catalog.findProblems().warnings.map(\.key) == ["log"])
+            try catalog.validate()
+            #expect(log.value == 1)
+            #expect(reporter.errors.map(\.code) == [.conflictingDeclarations])
+        }
+    }
+
+    @Test("count from the declaration of their setting on, also after the other one was read")
+    func later() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/log"
+            try path.writeLayer("text")
+            let suite = suite(["ACME_LOG_FILE": path])
+            let log = Setting("log", default: "none", suite: suite)
+            #expect(log.value == "text")
+            #expect(Setting("log.file", default: "none", suite: suite).value == path)
+            #expect(log.value == "none")
+        }
+    }
+
+    @Test("are reported for no other setting, and a setting that has only a file is read from it")
+    func others() async throws {
+        try await withTemporaryDirectory { directory in
+            try "\(directory)/token".writeLayer("text")
+            let suite = suite(["ACME_TOKEN_FILE": "\(directory)/token", "ACME_LOG_FILE": ""])
+            #expect(Setting("log.file", default: "none", suite: suite).value == "")
+            #expect(Setting("log", default: "none", suite: suite).value == "none")
+            #expect(Setting("token", default: "none", suite: suite).value == "text")
+            let other = self.suite(["OTHER_TOKEN_FILE": "\(directory)/token"], "OTHER_")
+            #expect(Setting("token", default: "none", suite: other).value == "text")
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+}
