@@ -145,7 +145,9 @@ extension SettingsCatalog {
                 let own = filter { $0.suite == suite }.flatMap { $0.names(in: override).all }
                 known.formUnion(own + (hasFiles ? own.map(SecretNames.variable) : []))
                 guard !prefix.isEmpty else { continue }
-                sources.append((suite, prefix, variables.map { Array($0.keys) } ?? SystemCalls.environmentNames()))
+                let environment = variables ?? SystemCalls.environment()
+                let names = Set(environment.keys).subtracting(ServiceVariables.names(in: environment))
+                sources.append((suite, prefix, Array(names)))
             }
         }
         // A variable belongs to the longest prefix.

@@ -118,9 +118,8 @@ extension SettingBox {
         SecretNames(
             of: key.storedKeys,
             variable: key.metadata.traits.environmentVariable,
-            in: layers?.files?.sources ?? [],
-            prefixes: layers?.prefixes ?? [],
-            owners: layers?.files?.variableOwners ?? [:]
+            in: layers?.files,
+            prefixes: layers?.prefixes ?? []
         )
     }
 

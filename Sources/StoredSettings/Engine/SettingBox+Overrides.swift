@@ -30,7 +30,9 @@ extension SettingBox {
         case .environment(let variables, _, _):
             let names = names(in: override)
             for name in names.all {
-                guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name) else { continue }
+                guard let text = variables.map({ $0[name] }) ?? SystemCalls.environmentVariable(name),
+                    !ServiceVariables.contains(name, in: variables)
+                else { continue }
                 var reading = reading(from: name, .environment) { try value(ofText: text) }
                 if name != names.current { reading.newSource = names.current }
                 return reading

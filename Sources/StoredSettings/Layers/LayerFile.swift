@@ -82,8 +82,8 @@ struct LayerFile<Contents: Equatable & Sendable>: Sendable {
 }
 
 extension LayerFile<[String: StoredValue]> {
-    /// Whether the file is a drop-in without values, which masks those of the same name.
-    var isMask: Bool { known?.status.isNullOrEmpty == true }
+    /// Whether the file is a drop-in without values, which hides those of the same name.
+    var isHiding: Bool { known?.status.isNullOrEmpty == true }
 
     /// Looks at a file of JSON.
     mutating func look(at file: SettingsFile, isManaged: Bool = false, isDropIn: Bool = false) {

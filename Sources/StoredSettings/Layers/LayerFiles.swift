@@ -27,7 +27,7 @@ final class LayerFiles: Sendable {
     private let isLookScheduled = ScheduledFlag()
     private let isSuiteLookScheduled = ScheduledFlag()
     /// The keys of the settings that have variables with names like those that name files, by the names.
-    private let owners = Locked<[String: String]>([:])
+    let owners = Locked<[String: String]>([:])
     /// The suites among the layers; set once, by the initializer.
     private let suites = Locked<[BaseSuite]>([])
     /// The engine whose caches and subscribers depend on the files.
@@ -71,7 +71,7 @@ final class LayerFiles: Sendable {
     func addVariables(_ names: [String], ofKey key: String) {
         let isNew = owners.withLock { owners in
             let count = owners.count
-            for name in names where name.hasSuffix(SecretNames.suffix) { owners[name] = key }
+            for name in names where name.hasSuffix(SecretNames.variable(forFileOf: "")) { owners[name] = key }
             return owners.count > count
         }
         // Another setting may have been read from such a file.
@@ -82,8 +82,6 @@ final class LayerFiles: Sendable {
             engine()?.layersChanged(ofKeys: [])
         }
     }
-
-    var variableOwners: [String: String] { owners.withLock(\.self) }
 
     /// Returns the newest snapshot, with the secret of a setting.
     func snapshot(including names: SecretNames, ofKey key: String) -> LayerSnapshot {

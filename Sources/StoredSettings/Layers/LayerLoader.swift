@@ -101,7 +101,7 @@ extension LayerLoader {
     /// Returns the contents, as of the last look.
     mutating func makeSnapshot() -> LayerSnapshot {
         lastNumber += 1
-        var masked: Set<FilePath> = []
+        var hidden: Set<FilePath> = []
         return LayerSnapshot(
             number: lastNumber,
             managed: sources.flatMap { source -> [LayerDocument] in
@@ -112,8 +112,8 @@ extension LayerLoader {
                 case .base(let path): return documents(at: [path])
                 case .suite(let suite): return [LayerDocument(suite, contents: suites[suite, default: [:]])]
                 case .baseDirectory(let path):
-                    let names = dropIns[path, default: []].filter { !masked.contains($0) }
-                    masked.formUnion(names.filter { documents[path.appending($0)]?.isMask == true })
+                    let names = dropIns[path, default: []].filter { !hidden.contains($0) }
+                    hidden.formUnion(names.filter { documents[path.appending($0)]?.isHiding == true })
                     // The last one takes precedence.
                     return documents(at: names.reversed().map(path.appending))
                 default: return []

@@ -110,16 +110,9 @@ struct SecretNames: Sendable {
     /// - Parameters:
     ///   - keys: The keys of the setting: the names that follow from old ones come after those of the current one.
     ///   - variable: The name of its variable according to its traits; `nil` for the one that is derived from the key.
-    ///   - sources: The sources of the suite.
+    ///   - files: The files of the suite.
     ///   - prefixes: The prefixes of the variables of the suite.
-    ///   - owners: The keys of the settings that variables belong to.
-    init(
-        of keys: StoredKeys,
-        variable: String?,
-        in sources: [LayerSource],
-        prefixes: [String],
-        owners: [String: String]
-    ) {
+    init(of keys: StoredKeys, variable: String?, in files: LayerFiles?, prefixes: [String]) {
         var names: [String] = []
         func add(_ name: String?) {
             guard let name, !names.contains(name), FilePath(name).isFileName else { return }
@@ -135,7 +128,8 @@ struct SecretNames: Sendable {
             }
             add(OverrideName.flag(forKey: key))
         }
-        for source in sources {
+        let owners = files.map { files in files.owners.withLock { $0 } } ?? [:]
+        for source in files?.sources ?? [] {
             switch source {
             case .secretDirectory(let directory):
                 possible += names.map { directory.appending(FilePath($0)) }
@@ -144,12 +138,11 @@ struct SecretNames: Sendable {
                 let old = keys.old.map { OverrideName.variable(forKey: $0, prefix: prefix) }
                 for case let name? in [current] + old {
                     let name = Self.variable(forFileOf: name)
-                    guard let path = FilePath.variable(name, in: variables), !path.isEmpty else { continue }
-                    if let owner = owners[name] {
-                        taken.append((name, owner))
-                    } else {
-                        named.append(Named(path: SettingsLocation.absolute(path), variable: name))
-                    }
+                    guard let path = FilePath.variable(name, in: variables), !path.isEmpty,
+                        !ServiceVariables.contains(name, in: variables)
+                    else { continue }
+                    let file = Named(path: SettingsLocation.absolute(path), variable: name)
+                    if let owner = owners[name] { taken.append((name, owner)) } else { named.append(file) }
                 }
             default:
                 break
@@ -158,9 +151,7 @@ struct SecretNames: Sendable {
     }
 
     /// The variable with the path of a file that has the value of another variable.
-    static func variable(forFileOf name: String) -> String { name + suffix }
-
-    static let suffix = "_FILE"
+    static func variable(forFileOf name: String) -> String { name + "_FILE" }
 }
 
 extension FilePath {

@@ -51,7 +51,7 @@ public struct SettingsBase: Sendable, Hashable {
     /// Reads values from the files of a directory whose names end with `.json` and do not start with a dot.
     ///
     /// The files are read in the order of their names, compared byte by byte. For each key, the last file that has a value
-    /// takes precedence. A file that is empty, or a link to `/dev/null`, masks the files of its name in later directories.
+    /// takes precedence. A file that is empty, or a link to `/dev/null`, hides the files of its name in later directories.
     ///
     /// - Parameter path: The path of the directory, such as `/etc/acme/settings.d`.
     /// - Returns: The base. The files are read with the first setting.

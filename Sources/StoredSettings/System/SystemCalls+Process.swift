@@ -20,10 +20,8 @@ extension SystemCalls {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// Returns the names of all variables of the process's environment.
-    static func environmentNames() -> [String] {
-        Array(ProcessInfo.processInfo.environment.keys)
-    }
+    /// Returns all variables of the process's environment.
+    static func environment() -> [String: String] { ProcessInfo.processInfo.environment }
 
     /// Returns the path in a variable of the process's environment, which need not be valid UTF-8.
     static func environmentPath(_ name: String) -> FilePath? {

@@ -109,16 +109,16 @@ struct FileKindTests {
     }
 
     @Test(
-        "an empty drop-in, and a link to /dev/null, mask the same name in later directories, and validate",
+        "an empty drop-in, and a link to /dev/null, hide the same name in later directories, and validate",
         arguments: ["", nil]
     )
-    func masks(_ text: String?) async throws {
+    func hiding(_ text: String?) async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/vendor/10.json".writeLayer(#"{ "port": 1, "unknown": 1 }"#)
             try "\(directory)/vendor/20.json".writeLayer(#"{ "host": "vendor" }"#)
             try "\(directory)/local/30.json".writeLayer("{}")
-            let mask = "\(directory)/local/10.json"
-            if let text { try mask.writeLayer(text) } else { #expect(symlink("/dev/null", mask) == 0) }
+            let local = "\(directory)/local/10.json"
+            if let text { try local.writeLayer(text) } else { #expect(symlink("/dev/null", local) == 0) }
             let suite = SettingsSuite.inMemory(
                 bases: [.directory("\(directory)/local"), .directory("\(directory)/vendor")],
                 reporter: reporter
@@ -129,17 +129,17 @@ struct FileKindTests {
             #expect(host.value == "vendor")
             let problems = SettingsCatalog(port, host).findProblems()
             #expect(problems.errors.isEmpty && problems.warnings.isEmpty)
-            try FileManager.default.removeItem(atPath: mask)
-            await eventually("the file of the vendor counts without the mask") { port.value == 1 }
-            try mask.replaceFile(with: #"{ "other": 1 }"#)
+            try FileManager.default.removeItem(atPath: local)
+            await eventually("the file of the vendor counts without it") { port.value == 1 }
+            try local.replaceFile(with: #"{ "other": 1 }"#)
             let other = Setting("other", default: 0, suite: suite)
             await eventually("the new file is read") { other.value == 1 }
-            #expect(port.value == 1, "a file with values masks nothing")
+            #expect(port.value == 1, "a file with values hides no other")
             #expect(reporter.errors.isEmpty)
         }
     }
 
-    @Test("a drop-in that is emptied while the program runs counts as a mask after it has settled, and is not reported")
+    @Test("a drop-in that is emptied while the program runs hides others after it has settled, and is not reported")
     func emptied() async throws {
         try await withTemporaryDirectory { directory in
             try "\(directory)/vendor/10.json".writeLayer(#"{ "port": 1 }"#)
@@ -151,11 +151,11 @@ struct FileKindTests {
             let port = Setting("port", default: 80, suite: suite)
             #expect(port.value == 2)
             try "\(directory)/local/10.json".overwriteFile(with: "")
-            await eventually("the mask is used") { port.value == 80 }
+            await eventually("the empty file is used") { port.value == 80 }
             try "\(directory)/local/10.json".overwriteFile(with: "{")
             await eventually("the broken file is reported") { !reporter.errors.isEmpty }
             #expect(reporter.errors.map(\.consequence) == ["its last good values are used"])
-            #expect(port.value == 80, "the file masks as long as it cannot be read")
+            #expect(port.value == 80, "the file hides the other while it cannot be read")
         }
     }
 
