@@ -27,9 +27,10 @@ struct FileKindTests {
             reporter.removeAll()
             try withPipe(kind == 2 ? "9" : #"{ "port": 9 }"#) { path in
                 let variables = kind == 2 ? ["ACME_PORT_FILE": path] : [:]
+                var overrides: [SettingsOverride] = [.environment(variables, prefix: "ACME_", files: true)]
+                if kind == 1 { overrides.append(.managed(path)) }
                 let suite = SettingsSuite.inMemory(
-                    overrides: [.environment(variables, prefix: "ACME_", files: true)]
-                        + (kind == 1 ? [.managed(path)] : []),
+                    overrides: overrides,
                     bases: kind == 0 ? [.file(path)] : [],
                     reporter: reporter
                 )
