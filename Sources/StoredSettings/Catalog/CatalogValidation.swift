@@ -108,14 +108,13 @@ extension SettingsCatalog {
                 continue
             }
             if let problem { warnings.append((suite, suite.naming(problem))) }
-            let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
-            unknown += suite.unknownStoredKeys(in: contents, among: keys).map { (suite, $0) }
+            unknown += suite.unknownStoredKeys(in: contents, among: settings(of: suite)).map { (suite, $0) }
         }
         for suite in suites {
             guard let snapshot = suite.layers?.snapshot else { continue }
             errors += snapshot.problems.map { suite.naming($0.ifContinued) }
-            let keys = settings(of: suite).flatMap(\.base.storedKeys.all)
-            unknown += snapshot.documents.flatMap { suite.unknownKeys(in: $0, among: keys) }.map { (suite, $0) }
+            let own = settings(of: suite)
+            unknown += snapshot.documents.flatMap { suite.unknownKeys(in: $0, among: own) }.map { (suite, $0) }
         }
         unknown += unknownVariables
         switch unknownKeys {
@@ -138,12 +137,19 @@ extension SettingsCatalog {
     /// The errors of environment variables that have the prefix of a suite and belong to no setting of the catalog.
     private var unknownVariables: [Warning] {
         var sources: [(suite: SettingsSuite, prefix: String, names: [String])] = []
-        var known: Set<String> = []
+        // The present name for each name.
+        var known: [String: String] = [:]
         for suite in suites {
             for override in suite.layers?.overrides ?? [] {
                 guard case .environment(let variables, let prefix, let hasFiles) = override.source else { continue }
-                let own = filter { $0.suite == suite }.flatMap { $0.names(in: override).all }
-                known.formUnion(own + (hasFiles ? own.map(SecretNames.variable) : []))
+                for names in filter({ $0.suite == suite }).map({ $0.names(in: override) }) {
+                    for name in names.all {
+                        let present = names.current ?? name
+                        known[name] = present
+                        guard hasFiles else { continue }
+                        known[SecretNames.variable(forFileOf: name)] = SecretNames.variable(forFileOf: present)
+                    }
+                }
                 guard !prefix.isEmpty else { continue }
                 let environment = variables ?? SystemCalls.environment()
                 let names = Set(environment.keys).subtracting(ServiceVariables.names(in: environment))
@@ -154,10 +160,10 @@ extension SettingsCatalog {
         sources.sort { $0.prefix.count > $1.prefix.count }
         var found: Set<String> = []
         return sources.flatMap { suite, prefix, names in
-            names.filter { $0.hasPrefix(prefix) && !known.contains($0) && found.insert($0).inserted }.sorted()
+            names.filter { $0.hasPrefix(prefix) && known[$0] == nil && found.insert($0).inserted }.sorted()
                 .map { name in
-                    let similar = Similarity.best(for: name, among: known.filter { $0.hasPrefix(prefix) })
-                    var error = SettingsError.unknownVariable(name, similar: similar)
+                    let similar = Similarity.best(for: name, among: known.keys.filter { $0.hasPrefix(prefix) })
+                    var error = SettingsError.unknownVariable(name, similar: similar.flatMap { known[$0] })
                     error.suite = suite.name
                     return (suite, error)
                 }
@@ -193,28 +199,30 @@ extension AnySetting {
 
 extension SettingsSuite {
     /// The errors of keys in a file or a suite of a layer that no declaration has.
-    fileprivate func unknownKeys(in document: LayerDocument, among known: [String]) -> [SettingsError] {
-        unknownKeys(in: document.contents, among: known, except: document.recordKeys) {
+    fileprivate func unknownKeys(in document: LayerDocument, among own: [AnySetting]) -> [SettingsError] {
+        unknownKeys(in: document.contents, among: own, except: document.recordKeys) {
             document.location(ofValueForKey: $0)
         }
     }
 
     /// The errors of stored keys that no declaration has.
-    fileprivate func unknownStoredKeys(in contents: [String: StoredValue], among known: [String]) -> [SettingsError] {
-        unknownKeys(in: contents, among: known, except: engine.recordKeys.withLock(\.self)) {
+    fileprivate func unknownStoredKeys(in contents: [String: StoredValue], among own: [AnySetting]) -> [SettingsError] {
+        unknownKeys(in: contents, among: own, except: engine.recordKeys.withLock(\.self)) {
             (engine.store as? any LocatingStore)?.location(ofValueForKey: $0)
         }
     }
 
     private func unknownKeys(
         in contents: [String: StoredValue],
-        among known: [String],
+        among own: [AnySetting],
         except records: Set<String>,
         location: (String) -> SettingsError.Location?
     ) -> [SettingsError] {
-        // A key that has a value is not the one that was meant.
-        let candidates = known.filter { contents[$0] == nil }
-        return contents.keys.filter { !known.contains($0) && !records.contains($0) }.sorted()
+        let known = own.map(\.base.storedKeys)
+        // A setting that has a value is not the one that was meant.
+        let candidates = known.filter { keys in !keys.all.contains { contents[$0] != nil } }
+        let names = Set(known.flatMap(\.all)).union(records)
+        return contents.keys.filter { !names.contains($0) }.sorted()
             .map { key in
                 var error = SettingsError.unknownKey(key, similar: Similarity.best(for: key, among: candidates))
                 error.location = location(key)

@@ -136,7 +136,7 @@ package struct CommandSettings: Sendable {
             return .usage("the setting '\(key)' is now called '\(renamed.key)'", fix: "Use '\(renamed.key)'")
         }
         let keys = all.map(\.key)
-        let similar = Similarity.best(for: key, among: keys).map { "Did you mean '\($0)'?" }
+        let similar = Similarity.best(for: key, among: all.map(\.base.storedKeys)).map { "Did you mean '\($0)'?" }
         guard let undeclared else {
             return .usage(
                 "there is no setting '\(key)'",

@@ -150,7 +150,8 @@ extension CommandInvocation {
                         try value.checkStorable(forKey: key)
                         edits.add([(key, value)], in: suite)
                     } else {
-                        throw SettingsError.notImported(key, similar: Similarity.best(for: key, among: own.map(\.key)))
+                        let similar = Similarity.best(for: key, among: own.map(\.base.storedKeys))
+                        throw SettingsError.notImported(key, similar: similar)
                     }
                 } catch {
                     var error = SettingsError.wrapping(error, as: .invalidValue)

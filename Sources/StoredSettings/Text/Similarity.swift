@@ -24,6 +24,12 @@ enum Similarity {
         return best?.name
     }
 
+    /// Returns the present key of the setting whose present or old key is the most similar one.
+    static func best(for key: String, among settings: [StoredKeys]) -> String? {
+        let similar = best(for: key, among: settings.flatMap(\.all))
+        return settings.first { keys in keys.all.contains { $0 == similar } }?.current
+    }
+
     /// The number of characters to insert, remove or replace, and of neighbors to exchange, until both are equal.
     ///
     /// It is the optimal string alignment distance.

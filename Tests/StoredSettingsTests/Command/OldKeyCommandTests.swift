@@ -39,6 +39,17 @@ struct OldKeyCommandTests {
         #expect(await !CommandHarness(["max_limit": 81]).run("explain", "limit").output.contains("old key"))
     }
 
+    @Test("a misspelled old key suggests the present key")
+    func misspelled() async throws {
+        let harness = CommandHarness()
+        #expect(await harness.run("get", "max_limt").errors.hasSuffix("Did you mean 'limit'?\n"))
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/new.json"
+            try path.replaceFile(with: #"{"max_limt": 1}"#)
+            #expect(await harness.run("import", path).errors.contains("Rename it to 'limit' if that is meant"))
+        }
+    }
+
     @Test("the other commands say what the setting is called now")
     func renamed() async {
         let harness = CommandHarness(["max_limit": 81])

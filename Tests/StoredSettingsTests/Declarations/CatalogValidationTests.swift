@@ -90,6 +90,26 @@ struct CatalogValidationTests {
         #expect(try await problems("{}", ["ACME_PORT": "0"], "--port", "3").count == 1)
     }
 
+    @Test("suggests the present name of a renamed setting, also if the old name is the similar one")
+    func renamed() async throws {
+        let key = try await problems(#"{"maxx": 1, "limti": 2}"#)
+        #expect(key.count == 2)
+        for message in key { #expect(message.contains("Rename it to 'limit' if that is meant")) }
+        #expect(try await problems(#"{"maxx": 1, "max": 2}"#).first?.hasSuffix("Remove it.") == true)
+        let variable = try await problems("{}", ["ACME_MAXX": "1"])
+        #expect(variable.count == 1)
+        #expect(variable.first?.contains("Set ACME_LIMIT if that is meant") == true)
+    }
+
+    @Test("suggests the file of the present variable of a renamed setting")
+    func renamedFile() {
+        let variables = ["ACME_MAXX_FILE": "/x"]
+        let suite = SettingsSuite.inMemory(overrides: [.environment(variables, prefix: "ACME_", files: true)])
+        let setting = Setting("limit", default: 1, suite: suite, traits: .renamed(from: "max"))
+        let errors = SettingsCatalog(setting).findProblems().errors
+        #expect(errors.map(\.remedy) == ["set ACME_LIMIT_FILE if that is meant, or unset ACME_MAXX_FILE"])
+    }
+
     @Test("reports a file that cannot be read once, with its line")
     func broken() async throws {
         let found = try await problems("{\n  \"port\": }")
