@@ -55,6 +55,19 @@ struct SettingsLocationTests {
         #expect(directory(["STORED_SETTINGS_HOME": "/home"], name: name) == "/home/" + expected)
     }
 
+    @Test(
+        "the error of a missing location says whether HOME is unset",
+        arguments: [
+            ([:], "HOME is not set"), (["HOME": "home"], "HOME is not an absolute path"),
+        ] as [([String: String], String)]
+    )
+    func missingHome(variables: [String: String], fact: String) {
+        let error = #expect(throws: SettingsError.self) {
+            try SettingsLocation.directory(forSuite: "s", in: environment(variables, user: nil)).get()
+        }
+        #expect(error?.fact.contains(fact) == true)
+    }
+
     @Test("suites with one name and no location share memory for the lifetime of the process")
     func sharedMemory() {
         func setting() -> Setting<Int> {

@@ -63,8 +63,8 @@ package enum SettingsLocation {
             return .failure(unavailable(fact, remedy: remedy))
         }
         guard let base = baseDirectory(in: environment) else {
-            let fact =
-                "there is no directory for settings: HOME is not an absolute path, and the user has no home directory"
+            let state = environment.variable("HOME") == nil ? "not set" : "not an absolute path"
+            let fact = "there is no directory for settings: HOME is \(state), and the user has no home directory"
             return .failure(unavailable(fact, remedy: "set STORED_SETTINGS_HOME to a directory"))
         }
         return .success(base.appending(FilePath(component)))
