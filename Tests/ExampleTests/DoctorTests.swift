@@ -299,6 +299,28 @@ struct DoctorTests {
     }
 
     @Test(
+        "it names an attribute with which the system refuses changes, also by root, and how to remove it",
+        .enabled(if: geteuid() == 0, "only root changes attributes"),
+        arguments: ["settings.json", "settings.json.journal", "settings.json.last-good", "acme"],
+        ["i", "a"]
+    )
+    func attributes(name: String, letter: String) async throws {
+        try await withSuite { home, _ in
+            let path = name == "acme" ? "\(home)/acme" : "\(home)/acme/\(name)"
+            // Not every file system has attributes.
+            guard changeAttribute("+" + letter, of: path) else { return }
+            defer { _ = changeAttribute("-" + letter, of: path) }
+            let result = try await doctor(["acme"], home: home)
+            #expect(result.code == 78)
+            let found = result.findings.filter { $0["topic"] == "attributes" }
+            #expect(found.map { $0["place"] } == [path], "\(result.findings)")
+            #expect(found.first?["fact"]?.contains(letter == "i" ? "immutable" : "append-only") == true)
+            #expect(found.first?["remedy"]?.contains("chattr -\(letter) \(path)") == true)
+            #expect(!result.findings.contains { $0["fact"]?.contains("may not write") == true }, "\(result.findings)")
+        }
+    }
+
+    @Test(
         "a full disk and few watches are found",
         .enabled(
             if: geteuid() == 0 && FileManager.default.fileExists(atPath: "/usr/bin/unshare"),
@@ -420,6 +442,16 @@ private func leaveInJournal(_ change: String, _ file: String, home: String) asyn
     defer { probe.end() }
     try probe.write("\(change)\n")
     await eventually("the change is stored") { probe.lines.contains("done") }
+}
+
+/// Changes an attribute, such as `+i`; returns whether the file system and the rights of this process permit that.
+private func changeAttribute(_ change: String, of path: String) -> Bool {
+    do {
+        let words = ["/bin/sh", "-c", "chattr \"$1\" \"$2\"", "sh", change, path]
+        return try ChildProcess(words).waitUntilEnd() == .exit(0)
+    } catch {
+        return false
+    }
 }
 
 /// The output of the doctor.

@@ -203,6 +203,14 @@ extension SystemCalls {
             freeFiles: status[5] == 0 ? nil : status[6]
         )
     }
+
+    /// Returns whether not even root can change a file, or only append to it: see chattr(1).
+    package func attributes(of file: FileHandle) throws(SystemError) -> (isImmutable: Bool, isAppendOnly: Bool) {
+        var flags = 0
+        // `FS_IOC_GETFLAGS`, which is the same number on all supported processors, fills at most the machine word.
+        _ = try call(.status, file.path) { ioctl(file.descriptor, 0x8008_6601, &flags) }
+        return (flags & 0x10 != 0, flags & 0x20 != 0)
+    }
     #endif
 
     /// The name of the file system of a directory, if it is one of those that may refuse to map files into shared memory.

@@ -10,6 +10,30 @@ extension Examination {
     /// The least space for drafts of small files.
     private static let leastSpace = 1 << 20
 
+    /// Finds attributes with which the system keeps even root from replacing or changing a file.
+    mutating func examineAttributes(_ directory: SettingsDirectory) {
+        #if os(Linux)
+        let noCheckpoint = "checkpoints fail, and values are stored only in the journal"
+        examineAttributes(of: directory.handle, "no file in it can be replaced, so \(noCheckpoint)")
+        let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
+        for (suffix, consequence) in [
+            ("", noCheckpoint), (SettingsFile.journalSuffix, "no value can be stored"),
+            (SettingsFile.lockSuffix, noCheckpoint),
+            (SettingsFile.lastGoodSuffix, "it keeps values that are replaced or removed later"),
+        ] {
+            let name = directory.name.adding(suffix)
+            do {
+                guard try system.status(at: name, in: directory.handle, followingLinks: false)?.isRegular ?? false,
+                    let file = try system.openIfPresent(name, in: directory.handle, flags)
+                else { continue }
+                examineAttributes(of: file, consequence)
+            } catch {
+                // What keeps the file from being opened is a finding of its own.
+            }
+        }
+        #endif
+    }
+
     mutating func examineSystem(_ directory: SettingsDirectory) {
         #if os(Linux)
         examineWatches()
@@ -22,6 +46,29 @@ extension Examination {
     }
 
     #if os(Linux)
+    private mutating func examineAttributes(of file: FileHandle, _ consequence: String) {
+        let (name, letter): (String, String)
+        do {
+            let attributes = try system.attributes(of: file)
+            guard attributes.isImmutable || attributes.isAppendOnly else { return }
+            (name, letter) = attributes.isImmutable ? ("immutable", "i") : ("append-only", "a")
+        } catch {
+            // The file system has no attributes.
+            return
+        }
+        add(
+            Finding(
+                .attributes,
+                isError: true,
+                file.path,
+                "it is \(name): it has an attribute with which the system refuses changes, also by root",
+                consequence: consequence,
+                remedy: "as root, run chattr -\(letter) \(file.path)",
+                code: .readOnly
+            )
+        )
+    }
+
     private mutating func examineWatches() {
         let instances = ProcessTable.limit(
             "/proc/sys/fs/inotify/max_user_instances",

@@ -57,6 +57,7 @@ struct Examination {
 
     private mutating func examine(_ directory: SettingsDirectory) throws {
         let status = try system.status(of: directory.handle)
+        examineAttributes(directory)
         examineDirectory(directory, status)
         let settings = examineFile(directory, status)
         let journal = examineJournal(directory, settings?.status)
@@ -157,6 +158,8 @@ extension Examination {
                     code: .readOnly
                 )
             )
+        } catch  where error.number == Errno.notPermitted && findings.contains(where: { $0.topic == .attributes }) {
+            // The attribute is the reason.
         } catch {
             add(Finding(.permissions, error, at: path))
         }

@@ -6,7 +6,7 @@ import StoredSettings
 struct Finding: Sendable {
     /// What the finding is about.
     enum Topic: String {
-        case directory, permissions, links
+        case directory, permissions, attributes, links
         case file = "settings file"
         case journal, lock
         case copy = "last good copy"
