@@ -184,9 +184,10 @@ enum ToolCommands {
                 name: "edit",
                 summary: "Edit the values in an editor",
                 discussion: """
-                    Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read. The result is \
-                    checked as a whole, and only the differences are stored, in one transaction. A removed member is unset. If \
-                    another process has changed a value that was edited, nothing is stored. A result that cannot be stored can be \
+                    Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read. The \
+                    editor must not end before the file is closed (code --wait). The result is checked as a whole, and \
+                    only the differences are stored, in one transaction. A removed member is unset. If another process \
+                    has changed a value that was edited, nothing is stored. A result that cannot be stored can be \
                     edited again, or is left in the file, whose path is printed.
                     """,
                 body: .suspending { invocation in

@@ -38,6 +38,24 @@ struct StoredSettingsToolTests {
         }
     }
 
+    @Test("edit works, and learns the exit code of the editor, if the process was started with SIGCHLD ignored")
+    func ignoredChildren() async throws {
+        try await withTemporaryDirectory { home in
+            try await run(["acme", "set", "port=80"], home: home)
+            let tool = try Surroundings.program("stored-settings")
+            for (editor, code) in [("sed -i s/80/81/", Int32(0)), ("false", 69)] {
+                let edit = try ExampleProgram(
+                    at: "/bin/bash",
+                    ["-c", "trap '' CHLD; exec \"$0\" acme edit", tool],
+                    home: home,
+                    variables: ["EDITOR": editor, "PATH": "/usr/bin:/bin"]
+                )
+                #expect(await edit.exitCode() == code, "\(edit.errors)")
+            }
+            #expect(try await run(["acme", "get", "port"], home: home) == ["81"])
+        }
+    }
+
     @Test("an assignment with further words stores nothing, and a key that contains = can be changed")
     func assignments() async throws {
         try await withTemporaryDirectory { home in

@@ -22,6 +22,8 @@ package struct CommandConsole: Sendable {
     package var isInputTerminal = false
     /// The number of columns of the terminal; `nil` if it is unknown.
     package var terminalColumns: @Sendable () -> Int? = { nil }
+    /// Returns a monotonic time in nanoseconds.
+    package var time: @Sendable () -> UInt64 = { SystemCalls.coarseTime() }
     package var system = SystemCalls()
 
     package init(write: @escaping @Sendable (String) throws -> Void, writeError: @escaping @Sendable (String) -> Void) {

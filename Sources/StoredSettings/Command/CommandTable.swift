@@ -144,10 +144,11 @@ extension CommandDefinition {
             name: "edit",
             summary: "Edit the stored values in an editor",
             discussion: """
-                Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read, with the help \
-                as comments. The result is checked as a whole, and only the differences are stored, in one transaction for \
-                each suite. A removed member is unset. If another process has changed a value that was edited, nothing is stored. \
-                A result that cannot be stored can be edited again, or is left in the file, whose path is printed.
+                Opens the output of export in $VISUAL, $EDITOR or vi, in a file that only this user can read, with the \
+                help as comments. The editor must not end before the file is closed (code --wait). The result is \
+                checked as a whole, and only the differences are stored, in one transaction for each suite. A removed \
+                member is unset. If another process has changed a value that was edited, nothing is stored. A result \
+                that cannot be stored can be edited again, or is left in the file, whose path is printed.
                 """,
             options: [.reveal, .force],
             body: .suspending { try await $0.edit() }

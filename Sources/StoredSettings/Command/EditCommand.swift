@@ -19,14 +19,17 @@ extension CommandInvocation {
         }
         try write(text, to: file)
         while true {
+            let start = console.time()
             try await runEditor(on: file)
+            let isQuick = console.time() < start + Self.shortestEdit
             let bytes = try readFile(file)
             isUnsaved = bytes != text
             do {
                 let after = try values(in: bytes, file: "the edited file")
                 let edits = try differences(from: before.map(\.values), to: after, bytes)
                 if edits.isEmpty {
-                    console.show(message: "\(program): No value was edited. Nothing is changed.")
+                    let hint = isQuick && !isUnsaved ? Self.hint(editor) : ""
+                    console.show(message: "\(program): No value was edited. Nothing is changed.\(hint)")
                 } else {
                     try await edits.store(ifUnchangedSince: contents, settings.suites)
                 }
@@ -180,10 +183,24 @@ extension CommandInvocation {
         return "trap : INT QUIT; \(editor) \"$1\""
     }
 
+    /// The shortest time in which a person edits a file, in nanoseconds.
+    private static let shortestEdit: UInt64 = 1_000_000_000
+
+    private static func hint(_ editor: String) -> String {
+        """
+         The editor '\(editor)' ended at once. If its window is still open, what is typed there is lost. Set EDITOR to \
+        a command that waits, such as 'code --wait', and run the command again.
+        """
+    }
+
+    /// The editor of the user, as a command of the shell; with a blank one, the shell would execute the file.
+    private var editor: String {
+        ["VISUAL", "EDITOR"].compactMap { console.variable($0) }.first { !$0.allSatisfy(\.isWhitespace) } ?? "vi"
+    }
+
     /// Runs the editor of the user.
     private func runEditor(on file: FilePath) async throws {
-        let names = ["VISUAL", "EDITOR"].compactMap { console.variable($0) }
-        let editor = names.first { !$0.isEmpty } ?? "vi"
+        let editor = editor
         let (system, isInteractive) = (console.system, console.isInputTerminal)
         let code = try await WaitingExecutor.run {
             try system.runShell(Self.command(editor), [file], isInteractive: isInteractive)

@@ -39,6 +39,8 @@ extension SystemCalls {
         var ignoredHere = sigset_t()
         sigemptyset(&ignoredHere)
         for number in handlers.numbers { sigaddset(&ignoredHere, number) }
+        // While this process ignores it, or handles it by waiting for any process, the exit code is lost.
+        handlers.install(SIG_DFL, for: [SIGCHLD], evenIfIgnored: true)
         ForwardedSignals.begin(&handlers, for: SignalHandlers.ending.filter { !ignored.contains($0) })
 
         #if canImport(Darwin)

@@ -20,14 +20,18 @@ struct SignalHandlers {
     /// The signals that are handled.
     var numbers: [CInt] { previous.map(\.number) }
 
-    /// Installs a handler for some signals, except for those that the process ignores.
-    mutating func install(_ handler: (@convention(c) (CInt) -> Void)?, for numbers: [CInt]) {
+    /// Installs a handler for some signals, by default except for those that the process ignores.
+    mutating func install(
+        _ handler: (@convention(c) (CInt) -> Void)?,
+        for numbers: [CInt],
+        evenIfIgnored: Bool = false
+    ) {
         for number in numbers {
             var old = sigaction()
             // The call fills the structure, and does not retain the pointer.
             guard sigaction(number, nil, &old) == 0 else { continue }
             let before = signal(number, handler)
-            if unsafeBitCast(before, to: UInt.self) == unsafeBitCast(SIG_IGN, to: UInt.self) {
+            if !evenIfIgnored, unsafeBitCast(before, to: UInt.self) == unsafeBitCast(SIG_IGN, to: UInt.self) {
                 _ = sigaction(number, &old, nil)
             } else {
                 previous.append((number, old))

@@ -119,6 +119,39 @@ struct EditCommandTests {
         #expect(harness.suite.snapshot() == ["port": 81, "ratio": 1.5])
     }
 
+    @Test("an editor that ends at once without a change may be one that does not wait, and a hint says so")
+    func quickEditor() async throws {
+        let harness = CommandHarness(["port": 81])
+        let quick = try await edit(harness, editor: "true") { $0.time = { 0 } }
+        #expect(quick.code == 0)
+        #expect(quick.errors.contains("The editor 'true' ended at once"))
+        #expect(quick.errors.contains("--wait"))
+        let changed = try await edit(harness, editor: "sed -i s/81/82/") { $0.time = { 0 } }
+        #expect(changed.code == 0)
+        #expect(!changed.errors.contains("ended at once"))
+        let slow = try await edit(harness, editor: "true") { console in
+            let time = Mutex<UInt64>(0)
+            console.time = {
+                time.withLock { time in
+                    time += 2_000_000_000
+                    return time
+                }
+            }
+        }
+        #expect(slow.errors.hasSuffix("Nothing is changed.\n"))
+    }
+
+    @Test("a blank variable names no editor, and the edited file is not executed", arguments: ["", "  ", "\t\n"])
+    func blankEditor(blank: String) async throws {
+        let harness = CommandHarness(["port": 81])
+        let result = try await edit(harness, editor: "sed -i s/81/82/") { console in
+            let variable = console.variable
+            console.variable = { $0 == "VISUAL" ? blank : variable($0) }
+        }
+        #expect(result.code == 0, "\(result.errors)")
+        #expect(harness.suite.snapshot() == ["port": 82])
+    }
+
     @Test("on a terminal, a wrong result can be edited again or given up")
     func again() async throws {
         let harness = CommandHarness(["port": 81])
