@@ -37,7 +37,8 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Parameters:
     ///   - transport: The connection to the servers.
     ///   - prefix: The prefix of all keys in etcd that the store reads and writes. A slash is added if it does not end with
-    ///     one.
+    ///     one. If another store of this process has the same servers, and one of the prefixes begins with the other,
+    ///     each change and ``refresh()`` throws, and ``problem`` is that error.
     ///   - configuration: The user, the file of the replica, and the timeouts.
     public init(_ transport: any EtcdTransport, prefix: String, configuration: Configuration = Configuration()) {
         replica = Replica(ReplicaLayout(prefix: prefix), transport, configuration)
@@ -55,7 +56,11 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     public func setObserver(_ observer: any StoreObserver) {
         let previous = replica.peek { $0.observer }
         var effects = ReplicaState.Effects()
-        replica.withState(&effects) { $0.observer = observer }
+        replica.withState(&effects) { state in
+            state.observer = observer
+            // A store that begins closed, because another suite has some of its keys.
+            if state.isClosed, let problem = state.problem { state.effects.errors.append(problem) }
+        }
         _ = consume previous
         replica.perform(effects)
         replica.start()
@@ -144,6 +149,7 @@ public final class EtcdStore: SettingsStore, VersionedStore {
     /// - Throws: `SettingsError` if etcd never accepts the values.
     public func writeLater(_ edits: [String: StoredValue?]) throws -> Bool {
         guard !replica.isInherited else { return false }
+        try replica.checkOwner()
         replica.start()
         var stored: [String: StoredValue?] = [:]
         var size = 0

@@ -26,6 +26,8 @@ final class Replica: Sendable {
     /// Held while a batch is changed in the state and on the disk, in this order.
     private let queue = Locked<Void>(())
     private let state: Locked<ReplicaState>
+    /// The keys of the store; a failure if another suite has some of them, so that nothing is read or written.
+    private let keys: Result<KeySpace, SettingsError>
     private let linkTask = Locked<Task<Void, Never>?>(nil)
     private let senderTask = Locked<Task<Void, Never>?>(nil)
     private let isStarted = Atomic(false)
@@ -52,7 +54,10 @@ final class Replica: Sendable {
             credentials: configuration.credentials?.read,
             executor: thread
         )
-        state = Locked(ReplicaState(layout, versionStamp))
+        keys = Result { () throws(SettingsError) in try KeySpace.reserve(layout.prefix, transport) }
+        var state = ReplicaState(layout, versionStamp)
+        if case .failure(let error) = keys { (state.isClosed, state.problem) = (true, error) }
+        self.state = Locked(state)
         let prefix = String(decoding: layout.prefix, as: UTF8.self)
         local = configuration.replicaFile.map { path in
             LocalReplica(configuration.openReplicaFile(path), prefix: prefix)
@@ -124,16 +129,18 @@ final class Replica: Sendable {
     /// Whether this object belongs to the process that this one was forked from, whose threads do not exist here.
     var isInherited: Bool { forks != Forks.count }
 
-    /// - Throws: `SettingsError` if this object belongs to the process that this one was forked from.
+    /// - Throws: `SettingsError` if this object belongs to the process that this one was forked from, or if another
+    ///   suite has some of the keys.
     func checkOwner() throws {
         if isInherited { throw SettingsError.storeInherited }
+        _ = try keys.get()
     }
 
     /// Connects, unless that has happened before.
     ///
     /// Afterward, the assignments in the file are in the queue, whichever thread has read them.
     func start() {
-        guard !isStarted.load(ordering: .acquiring), !isInherited else { return }
+        guard !isStarted.load(ordering: .acquiring), !isInherited, case .success = keys else { return }
         var effects = ReplicaState.Effects()
         let isFirst = starting.withLock { _ in
             guard !isStarted.load(ordering: .acquiring) else { return false }
@@ -155,7 +162,8 @@ final class Replica: Sendable {
     ///
     /// In a forked child, the tasks and the assignments remain those of its parent.
     func close() {
-        guard !isInherited else { return }
+        guard !isInherited, case .success(let keys) = self.keys else { return }
+        keys.release()
         var effects = ReplicaState.Effects()
         withState(&effects) { $0.isClosed = true }
         perform(effects)

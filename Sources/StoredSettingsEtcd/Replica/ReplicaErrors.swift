@@ -11,6 +11,8 @@ extension SettingsError.Code {
     public static let outcomeUnknown = Self("outcomeUnknown")
     /// A transaction has more changes, or more bytes, than etcd accepts.
     public static let transactionTooLarge = Self("transactionTooLarge")
+    /// The prefix of a suite begins with that of another one, so that they have keys in common.
+    public static let overlappingPrefix = Self("overlappingPrefix")
 }
 
 extension SettingsError {
@@ -106,6 +108,19 @@ extension SettingsError {
             fact: "the store belongs to the process that this one was forked from",
             consequence: EtcdConsequence.nothingChanged.rawValue,
             remedy: "create a store, with a transport of its own, after the fork"
+        )
+    }
+
+    /// The error of a store one of whose keys another store would use.
+    static func overlappingPrefix(_ prefix: [UInt8], _ other: [UInt8]) -> SettingsError {
+        let (inner, outer) = prefix.count > other.count ? (prefix, other) : (other, prefix)
+        func text(_ prefix: [UInt8]) -> String { "'\(String(decoding: prefix, as: UTF8.self))'" }
+        return SettingsError(
+            .overlappingPrefix,
+            fact: "the keys of the suite with the prefix \(text(inner)) are among those of the suite with the prefix "
+                + text(outer),
+            consequence: "the suite with the prefix \(text(prefix)) is not read, and nothing is changed",
+            remedy: "give the suites names or prefixes of which none continues the other after a slash"
         )
     }
 

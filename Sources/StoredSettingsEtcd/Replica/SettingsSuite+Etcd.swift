@@ -17,12 +17,14 @@ extension SettingsSuite {
     /// - Parameters:
     ///   - name: The name of the suite.
     ///   - endpoints: The servers, as described by ``EtcdEndpoint/init(_:)``; the preferred one first.
-    ///   - prefix: The prefix of all keys in etcd; `nil` for `settings/NAME/`.
+    ///   - prefix: The prefix of all keys in etcd; `nil` for `settings/NAME/`. It must not begin with that of another
+    ///     suite.
     ///   - configuration: The user, the file of the replica, and the timeouts.
     ///   - overrides: The sources whose values win over stored values.
     ///   - reporter: Receives failures that cannot be thrown.
     /// - Returns: The suite, which connects when it is first used.
-    /// - Throws: ``EtcdTransportError`` if the address of a server is invalid.
+    /// - Throws: ``EtcdTransportError`` if the address of a server is invalid; `SettingsError` if a suite of this process on
+    ///   the same servers has some of the keys.
     public static func etcd(
         _ name: String,
         endpoints: [String],
@@ -38,6 +40,7 @@ extension SettingsSuite {
         }
         let transport = try SocketTransport(endpoints)
         let store = EtcdStore(transport, prefix: prefix ?? "settings/\(name)/", configuration: configuration)
+        try store.replica.checkOwner()
         return SettingsSuite(store: store, name: name, overrides: overrides, reporter: reporter)
     }
 }

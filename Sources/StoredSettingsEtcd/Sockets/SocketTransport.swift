@@ -61,6 +61,7 @@ public final class SocketTransport: EtcdTransport {
         }
     }
 
+    let endpoints: Set<EtcdEndpoint>
     private let loop: SocketLoop
 
     /// Creates a transport.
@@ -71,6 +72,7 @@ public final class SocketTransport: EtcdTransport {
     ///   - endpoints: The servers, all members of one cluster; the preferred one first.
     ///   - configuration: The limits and timeouts.
     public init(endpoints: [EtcdEndpoint], configuration: Configuration = Configuration()) {
+        self.endpoints = Set(endpoints)
         loop = SocketLoop(endpoints, configuration)
     }
 
