@@ -25,6 +25,20 @@ private struct Label: RawRepresentable, Codable, Hashable, StoredValueConvertibl
     var rawValue: String
 }
 
+/// A collection that is not `Codable`.
+private struct Pile<Element: StoredValueConvertible & Equatable>: Collection, Equatable {
+    var items: [Element]
+
+    var startIndex: Int { items.startIndex }
+    var endIndex: Int { items.endIndex }
+    func index(after index: Int) -> Int { items.index(after: index) }
+    subscript(index: Int) -> Element { items[index] }
+}
+
+extension Pile: StoredCollection {
+    init(stored elements: [Element]) { items = elements }
+}
+
 extension UserDefaultsTests {
     @Suite("Values of older libraries in UserDefaults")
     struct Legacy {
@@ -78,6 +92,13 @@ extension UserDefaultsTests {
                 try check(defaults, SettingKey("set 4", default: [], as: LegacyJSON()), is: Set(["a", "b"]))
                 try check(defaults, SettingKey("counts 4", default: [:], as: LegacyJSON()), is: ["a": 1])
                 try check(defaults, SettingKey("numbers 4", default: [], as: LegacyJSON()), is: [0.5, 1])
+                defaults.set(["2.5": Self.json], forKey: "by number")
+                defaults.set([Self.json], forKey: "pile")
+                defaults.set(["true": [Self.json]], forKey: "piles")
+                let pile = Pile(items: [Self.limits])
+                try check(defaults, SettingKey("by number", default: [:], as: LegacyJSON()), is: [2.5: Self.limits])
+                try check(defaults, SettingKey("pile", default: Pile(items: []), as: LegacyJSON()), is: pile)
+                try check(defaults, SettingKey("piles", default: [:], as: LegacyJSON()), is: [true: pile])
                 let pink = Color(red: 0.5, name: "pink")
                 defaults.set(
                     try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: true),
@@ -178,6 +199,7 @@ extension UserDefaultsTests {
                 defaults.set(["low", "high"], forKey: "levels")
                 defaults.set(json, forKey: "limits")
                 defaults.set(["low": json], forKey: "by level")
+                defaults.set(["low": json, "high": json], forKey: "by enum")
                 defaults.set(["x", "y"], forKey: "names")
                 defaults.set(
                     try NSKeyedArchiver.archivedData(withRootObject: pink, requiringSecureCoding: false),
@@ -194,6 +216,11 @@ extension UserDefaultsTests {
                 try check(defaults, SettingKey("levels", default: []), is: [Level.low, .high])
                 try check(defaults, SettingKey("limits", default: Limits(), as: LegacyJSON()), is: Self.limits)
                 try check(defaults, SettingKey("by level", default: [:], as: LegacyJSON()), is: ["low": Self.limits])
+                try check(
+                    defaults,
+                    SettingKey("by enum", default: [:], as: LegacyJSON()),
+                    is: [Level.low: Self.limits, Level.high: Self.limits]
+                )
                 try check(defaults, SettingKey("names", default: []), is: Set(["x", "y"]))
                 try check(defaults, SettingKey("color", default: Color(red: 1, name: "red")), is: pink)
                 try check(defaults, SettingKey<Int?>("count", default: 42, as: LegacyOptional()), is: 5)
@@ -240,11 +267,16 @@ extension UserDefaultsTests {
 
         @Test("a value that resembles JSON is preserved", arguments: [#""a""#, "5", "null", "a", #""""#])
         func looks(_ text: String) throws {
-            let bridge = LegacyJSON<Label>()
             let label = Label(rawValue: text)
-            #expect(try bridge.value(from: bridge.storedValue(from: label)) == label)
-            let list = LegacyJSON<[Label]>()
-            #expect(try list.value(from: list.storedValue(from: [label])) == [label])
+            func check<Value: StoredValueConvertible & Equatable>(_ value: Value) throws {
+                let bridge = LegacyJSON<Value>()
+                #expect(try bridge.value(from: bridge.storedValue(from: value)) == value)
+            }
+            try check(label)
+            try check([label])
+            try check(Label?.some(label))
+            try check([2.5: label])
+            try check(Pile(items: [label]))
         }
 
         @Test("JSON that does not match is an error with its place, and stays stored")

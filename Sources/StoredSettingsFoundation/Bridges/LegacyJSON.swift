@@ -12,55 +12,60 @@ public import StoredSettings
 /// ```
 ///
 /// Defaults 4 and 5 store JSON as a string; SwiftyUserDefaults 5, Foil 6 and UserDefault 1.3 store it as data. The
-/// elements of an array or a dictionary may each be JSON. Dates are read with the default strategy of `JSONDecoder`.
-/// The bridge also reads values that this library stored, so each value changes its format with its first set, and the
-/// old library cannot read it anymore.
+/// elements of an array, a set, a dictionary with any type of keys, or a `StoredCollection`, which need not be
+/// `Codable` itself, may each be JSON. Dates are read with the default strategy of `JSONDecoder`. The bridge also reads values
+/// that this library stored, so each value changes its format with its first set, and the old library cannot read it
+/// anymore.
 ///
 /// Raw values, numbers, plain strings and similar values have the same format in all of these libraries and need no
 /// bridge.
-public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBridge {
+public struct LegacyJSON<Value: StoredValueConvertible>: StoredValueBridge {
     /// Creates the bridge.
     public init() {}
 
     /// Reads JSON or a value that this library stored.
     public func value(from storedValue: StoredValue) throws -> Value {
-        switch decoded(storedValue) {
-        case .success(let value)?: return value
-        case nil: return try new(storedValue)
-        case .failure(let error)?:
-            do {
-                return try Value(storedValue: storedValue)
-            } catch {
-                // Neither format is valid. The error describes the old format, which is the likelier one.
-            }
-            throw error
-        }
-    }
-
-    /// Decodes a value that is not JSON in the format of this library.
-    private func new(_ storedValue: StoredValue) throws -> Value {
+        let old = decoded(storedValue)
+        if case .success(let value)? = old { return value }
         do {
-            return try Value(storedValue: storedValue)
+            return try parts?.value(from: storedValue) ?? Value(storedValue: storedValue)
         } catch {
+            // Neither format is valid. The error describes the old format, which is the likelier one.
+            if case .failure(let error)? = old { throw error }
             guard case .data = storedValue else { throw error }
             throw SettingsError.invalidValue("the bytes are neither JSON nor a value that this library stored")
         }
     }
 
-    /// Returns the stored value of the type itself, or a JSON string if it would be mistaken for JSON.
+    /// Returns the stored value of the type itself, or a JSON string if it, or an element, would be mistaken for JSON.
     public func storedValue(from value: Value) throws -> StoredValue {
-        let new = try value.storedValue()
-        guard case .success(let mistaken)? = decoded(new), try mistaken.storedValue() != new else { return new }
+        let own = try value.storedValue()
+        let new = try parts?.storedValue(from: value) ?? own
+        guard case .success(let mistaken)? = decoded(new), try mistaken.storedValue() != own,
+            let value = value as? any Encodable
+        else { return new }
         return .string(String(decoding: try JSONEncoder().encode(value), as: UTF8.self))
+    }
+
+    /// The bridge that reads each element by itself; `nil` for a type without elements.
+    private var parts: (any StoredValueBridge<Value>)? {
+        func bridge<Represented: StoredRepresentable>(_ type: Represented.Type) -> Any {
+            LegacyRepresentation<Represented>()
+        }
+        let parts: Any? =
+            (Value.self as? any LegacyElements.Type)?.bridge
+            ?? (Value.self as? any StoredRepresentable.Type).map { bridge($0) }
+        return parts as? any StoredValueBridge<Value>
     }
 
     /// Decodes a value as JSON.
     ///
     /// - Returns: `nil` if the value is not JSON.
     private func decoded(_ storedValue: StoredValue) -> Result<Value, SettingsError>? {
-        guard holdsJSON(storedValue), let text = json(storedValue) else { return nil }
+        guard let decodable = Value.self as? any Decodable.Type, holdsJSON(storedValue), let text = json(storedValue)
+        else { return nil }
         do {
-            return .success(try JSONDecoder().decode(Value.self, from: Data(text.utf8)))
+            return (try JSONDecoder().decode(decodable, from: Data(text.utf8)) as? Value).map { .success($0) }
         } catch let error as DecodingError {
             return isJSON(text) ? .failure(.invalidValue(error.fact)) : nil
         } catch {
@@ -117,6 +122,39 @@ public struct LegacyJSON<Value: Codable & StoredValueConvertible>: StoredValueBr
             // A string always has a JSON form; the fallback is never read as one.
             return name
         }
+    }
+}
+
+/// A type whose elements older libraries stored one by one.
+private protocol LegacyElements {
+    /// A `StoredValueBridge` for the type.
+    static var bridge: Any { get }
+}
+
+extension Array: LegacyElements where Element: StoredValueConvertible {
+    fileprivate static var bridge: Any { LegacyJSON<Element>().array }
+}
+
+extension Set: LegacyElements where Element: StoredValueConvertible {
+    fileprivate static var bridge: Any { LegacyJSON<Element>().set }
+}
+
+extension Dictionary: LegacyElements where Key: StoredValueConvertible, Value: StoredValueConvertible {
+    fileprivate static var bridge: Any { LegacyJSON<Value>().dictionary(keyedBy: Key.self) }
+}
+
+extension Optional: LegacyElements where Wrapped: StoredValueConvertible {
+    fileprivate static var bridge: Any { LegacyJSON<Wrapped>().optional }
+}
+
+/// Reads a custom collection, or another type that is stored as a value of another type.
+private struct LegacyRepresentation<Value: StoredRepresentable>: StoredValueBridge {
+    func value(from storedValue: StoredValue) throws -> Value {
+        try Value(stored: LegacyJSON<Value.Stored>().value(from: storedValue))
+    }
+
+    func storedValue(from value: Value) throws -> StoredValue {
+        try LegacyJSON<Value.Stored>().storedValue(from: value.stored)
     }
 }
 
