@@ -22,14 +22,13 @@ protocol ToolPlace: Sendable {
 /// A suite in files.
 ///
 /// A person names it by a name, as a program passes it to `SettingsSuite("name")`, or a path with a slash: that of a settings file, or of the
-/// directory that contains it.
+/// directory that contains it. A directory without one needs a slash at its end.
 struct SuitePlace: ToolPlace {
     /// The name or the path.
     let word: String
     /// The path of the settings file, which may be a link and need not exist.
     let file: FilePath
     let suite: SettingsSuite
-    private let system = SystemCalls()
 
     /// Finds the place of a suite, without opening or creating a file.
     ///
@@ -42,34 +41,24 @@ struct SuitePlace: ToolPlace {
             suite = SettingsSuite(word)
             return
         }
-        var path = SettingsLocation.absolute(FilePath(word))
-        if word.hasSuffix("/") || Self.isDirectory(path, system) {
-            path = path.withoutTrailingSlashes.appending(SettingsLocation.fileName)
-        }
-        if let problem = SettingsLocation.problem(with: path) { throw problem }
-        file = path
-        suite = SettingsSuite(fileAt: path.description)
-    }
-
-    private static func isDirectory(_ path: FilePath, _ system: SystemCalls) -> Bool {
-        do {
-            return try system.status(at: path)?.isDirectory ?? false
-        } catch {
-            // A path that cannot be examined is used as it is. Using it throws the error.
-            return false
-        }
+        let path = SettingsLocation.absolute(FilePath(word))
+        let directory = path.withoutTrailingSlashes
+        let inner = directory.appending(SettingsLocation.fileName)
+        // A directory can be in the place of a settings file, as Docker creates it for the mount of a missing file.
+        let isDirectory = directory.name != SettingsLocation.fileName && (word.hasSuffix("/") || Self.isThere(inner))
+        file = isDirectory ? inner : path
+        if let problem = SettingsLocation.problem(with: file) { throw problem }
+        suite = SettingsSuite(fileAt: file.description)
     }
 
     /// The suffixes of the files that show that values were stored once.
     private static let evidence = ["", SettingsFile.journalSuffix, SettingsFile.lastGoodSuffix]
 
-    /// Whether there is a suite, even one that cannot be read.
-    var isThere: Bool {
+    /// Whether there is a suite with a settings file, even one that cannot be read.
+    private static func isThere(_ file: FilePath) -> Bool {
         do {
-            if try system.status(at: file, followingLinks: false) != nil { return true }
-            return try Self.evidence.contains {
-                try system.status(at: file.adding($0), followingLinks: false) != nil
-            }
+            let system = SystemCalls()
+            return try evidence.contains { try system.status(at: file.adding($0), followingLinks: false) != nil }
         } catch {
             return [Errno.permissionDenied, Errno.notPermitted].contains((error as? SystemError)?.number)
         }
@@ -80,7 +69,7 @@ struct SuitePlace: ToolPlace {
 
     /// Throws ``CommandFailure`` if there is no suite.
     func checkIsThere() throws {
-        guard !isThere else { return }
+        guard !Self.isThere(file) else { return }
         throw CommandFailure(
             CommandExit.noInput,
             "there is no \(file). Nothing is created. Check the name or the path ('stored-settings suites' prints all names), "

@@ -7,11 +7,11 @@ enum ToolCommands {
     static let introduction = [
         "Shows, changes and checks the settings of any program that uses StoredSettings, without the program.",
         """
-        SUITE is the name of a suite, as in SettingsSuite("com.acme.server"), or a path with a slash: that of a settings file \
-        or of its directory. A name is looked up as in a program with the same environment: in $STORED_SETTINGS_HOME, \
-        $STATE_DIRECTORY, $XDG_CONFIG_HOME or ~/.config. For the settings of another user, run the command as that user \
-        (sudo -u USER), and for those of a service, use the path (/var/lib/acme/com.acme.server/). After --, a suite can have \
-        the name of a command.
+        SUITE is the name of a suite, as in SettingsSuite("com.acme.server"), or a path with a slash: that of a \
+        settings file or of its directory, with a slash at its end if there is no such file yet. A name is looked up \
+        as in a program with the same environment: in $STORED_SETTINGS_HOME, $STATE_DIRECTORY, $XDG_CONFIG_HOME or \
+        ~/.config. For the settings of another user, run the command as that user (sudo -u USER), and for those of a \
+        service, use the path (/var/lib/acme/com.acme.server/). After --, a suite can have the name of a command.
         """,
         """
         The files are used as by the program itself, with its locks and its journal, and a running program sees each change at \

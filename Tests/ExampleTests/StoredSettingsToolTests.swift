@@ -89,6 +89,27 @@ struct StoredSettingsToolTests {
     }
 
     @Test(
+        "a directory in the place of a settings file is an error with a fix, and nothing is written into it",
+        arguments: ["settings.json", "settings.json/", "acme.json"]
+    )
+    func directoryInPlace(name: String) async throws {
+        try await withTemporaryDirectory { home in
+            let directory = "\(home)/acme/\(name)"
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            let words = [directory] + (name == "settings.json" ? ["acme"] : [])
+            for word in words {
+                for command in [["set", "port", "80"], ["list"], ["doctor", "--repair", "--restore"]] {
+                    let program = try ExampleProgram("stored-settings", [word] + command, home: home)
+                    #expect(await program.exitCode() != 0, "\(command)")
+                    #expect((program.errors + program.lines.joined()).contains("directory"), "\(program.errors)")
+                }
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: "\(home)/acme").count == 1)
+        }
+    }
+
+    @Test(
         "a new value has the type of the old one, or else that of the text, unless a type is given",
         arguments: [
             // The old value as JSON, the arguments, and the new value as JSON; nil if it is rejected.

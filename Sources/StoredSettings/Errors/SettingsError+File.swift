@@ -114,12 +114,13 @@ extension SettingsError {
         )
     }
 
-    static func notAFile(_ path: FilePath) -> SettingsError {
+    static func notAFile(_ path: FilePath, isDirectory: Bool) -> SettingsError {
         SettingsError(
             .writeFailed,
-            fact: "the path of the settings leads to a directory or device, not to a regular file",
+            fact: "the path of the settings leads to a \(isDirectory ? "directory" : "device"), not to a regular file",
             consequence: "nothing is changed",
-            remedy: "use a path that leads to a regular file or to nothing, such as \(path)/settings.json",
+            remedy: isDirectory
+                ? SettingsFile.remedyForDirectory : "use a path that leads to a regular file or to nothing",
             location: Location(file: path.description)
         )
     }

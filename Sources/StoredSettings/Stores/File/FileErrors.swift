@@ -137,8 +137,15 @@ extension SettingsFile {
         )
     }
 
+    /// How to put a settings file in the place of a directory.
+    static let remedyForDirectory = """
+        remove the directory if it is empty. If a container mounts the file, create it before the container starts: \
+        Docker creates a directory for a missing file
+        """
+
     private func readingRemedy(for number: CInt) -> String? {
         switch number {
+        case Errno.isDirectory: Self.remedyForDirectory
         case Errno.permissionDenied, Errno.notPermitted: "allow this user to read it"
         case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem:
             "close files, or raise the limit of open files; it is then read again automatically"
@@ -163,6 +170,7 @@ extension SettingsFile {
         case Errno.permissionDenied, Errno.notPermitted: "allow this user to write there, or \(elsewhere)"
         case Errno.tooManyOpenFiles, Errno.tooManyOpenFilesInSystem: "close files, or raise the limit of open files"
         case Errno.noMemory: "free memory, or raise the memory limit"
+        case Errno.isDirectory: Self.remedyForDirectory
         case Errno.noSuchFileOrDirectory, Errno.notDirectory:
             "make sure that the directory can be created, or \(elsewhere)"
         case Errno.fileNameTooLong: "give the suite or its file a shorter name"

@@ -139,7 +139,7 @@ package struct SettingsFile: Sendable {
         guard let status = try status(), !status.isRegular,
             try system.status(at: journal, followingLinks: false) == nil
         else { return }
-        throw SettingsError.notAFile(path)
+        throw SettingsError.notAFile(path, isDirectory: status.isDirectory)
     }
 
     /// Throws ``SystemError`` or ``SettingsError`` if no commit can succeed.
