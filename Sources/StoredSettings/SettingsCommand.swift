@@ -89,11 +89,12 @@ public struct SettingsCommand: Sendable {
     ///   - arguments: The arguments of the process, with the name of the program.
     ///   - isolation: The actor of the caller.
     /// - Returns: The exit code for the process, as ``run(_:isolation:)`` returns it; `nil` if the arguments do not name this
-    ///   command.
+    ///   command. If the system reports no arguments, as Linux without `/proc`, an error is written to standard error.
     public func runIfNamed(
         _ arguments: [String] = CommandLine.arguments,
         isolation: isolated (any Actor)? = #isolation
     ) async -> Int32? {
+        if arguments.isEmpty { StandardErrorReporter.shared.report(.unknownArguments) }
         guard arguments.dropFirst().first == program.name else { return nil }
         return await run(Array(arguments.dropFirst(2)), isolation: isolation)
     }

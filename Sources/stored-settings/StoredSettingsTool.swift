@@ -16,7 +16,9 @@ import Darwin
 struct StoredSettingsTool {
     static func main() async {
         let tool = StoredSettingsTool(console: .process)
-        exit(await tool.run(Array(CommandLine.arguments.dropFirst())))
+        let arguments = SystemCalls.arguments()
+        if arguments == nil { StandardErrorReporter.shared.report(.unknownArguments) }
+        exit(await tool.run(arguments ?? []))
     }
 
     private let console: CommandConsole

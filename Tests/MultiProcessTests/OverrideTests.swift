@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import ProcessSupport
 import StoredSettings
 import TestSupport
 import Testing
@@ -35,6 +37,25 @@ struct OverrideTests {
                 try await plain.expect("keys", prints: "2")
             }
         }
+    }
+
+    @Test(
+        "without /proc, the standard suite has the name of the program, and the unknown flags are reported once",
+        .enabled(
+            if: geteuid() == 0 && FileManager.default.fileExists(atPath: "/usr/bin/unshare"),
+            "namespaces are needed"
+        )
+    )
+    func withoutProcesses() throws {
+        let process = try ChildProcess([
+            "/usr/bin/unshare", "--mount", "/bin/sh", "-c", "umount -l /proc && exec \"$0\" --suite x --port=9",
+            Surroundings.program("settings-probe"),
+        ])
+        // The system may not let this process create namespaces.
+        guard try process.waitUntilEnd() == .exit(0) else { return }
+        #expect(process.output.text == "settings-probe 1 2\n")
+        #expect(process.errors.text.split(separator: "\n").count == 1, "\(process)")
+        #expect(process.errors.text.contains("because /proc cannot be read"))
     }
 
     @Test("the overrides of the bootstrapped standard suite are used")

@@ -8,6 +8,8 @@ import StoredSettings
 ///     settings-probe (--file PATH | --suite NAME) [FLAG...]
 ///     settings-probe schema cases
 ///
+/// If the system does not report the arguments, it prints the name of the standard suite, and a setting with flags.
+///
 /// Flags override the settings, and so do environment variables that begin with `PROBE_`.
 ///
 /// The probe prints `ready` first and answers every command with one line; an error's description follows its code. A test
@@ -16,6 +18,12 @@ import StoredSettings
 @MainActor
 struct SettingsProbe {
     static func main() async {
+        if CommandLine.arguments.isEmpty {
+            let suite = SettingsSuite.inMemory(overrides: [.commandLine()])
+            let (port, other) = (Setting("port", default: 1, suite: suite), Setting("other", default: 2, suite: suite))
+            printLine("\(SettingsSuite.standard.name) \(port.value) \(other.value)")
+            return
+        }
         let arguments = CommandLine.arguments.dropFirst()
         guard arguments.count >= 2, let kind = arguments.first, let place = arguments.dropFirst().first else {
             printLine("usage: settings-probe (--file PATH | --suite NAME) [FLAG...]")

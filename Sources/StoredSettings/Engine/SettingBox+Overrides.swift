@@ -17,8 +17,12 @@ extension SettingBox {
         switch override.source {
         case .managed, .secrets:
             return nil
-        case .commandLine(let arguments):
-            let options = CommandLineOptions(arguments: arguments ?? SystemCalls.arguments())
+        case .commandLine(let given):
+            guard let arguments = given ?? SystemCalls.arguments() else {
+                let problem = SettingsError.unknownArguments
+                return LayerReading(layer: .commandLine, source: "the command line", result: .failure(problem))
+            }
+            let options = CommandLineOptions(arguments: arguments)
             for name in key.storedKeys.all {
                 let flag = name == key.name ? key.metadata.traits.flag : nil
                 let occurrences = relevant(options.occurrences(ofKey: name, flag: flag))

@@ -80,6 +80,14 @@ extension SettingsError {
         return error
     }
 
+    /// The error of a command line that the system does not report.
+    package static let unknownArguments = SettingsError(
+        .readFailed,
+        fact: "the arguments of this process are unknown, because /proc cannot be read",
+        consequence: "its flags and commands are ignored",
+        remedy: "mount /proc in the container or the root directory of the program"
+    )
+
     /// The error of a change of a managed key.
     static func managed(_ key: String?, at location: Location) -> SettingsError {
         SettingsError(

@@ -28,9 +28,11 @@ extension SystemCalls {
         getenv(name).map { FilePath(cString: $0) }
     }
 
-    /// Returns the command-line arguments, without the name of the program.
-    static func arguments() -> [String] {
-        Array(CommandLine.arguments.dropFirst())
+    /// Returns the command-line arguments, without the name of the program; `nil` when the system does not report them.
+    ///
+    /// On Linux, Swift reads them from `/proc`.
+    package static func arguments(_ all: [String] = CommandLine.arguments) -> [String]? {
+        all.isEmpty ? nil : Array(all.dropFirst())
     }
 
     /// Returns the home directory of the process's user from the user database.
@@ -56,23 +58,28 @@ extension SystemCalls {
         return FilePath(cString: directory)
     }
 
-    /// Returns the path of the executable, or the first command-line argument if the system does not report it.
-    static func executablePath() -> FilePath? {
-        #if os(Linux) || os(Android)
+    /// Returns the path of the executable, or the one that it was started with if the system does not report it.
+    static func executablePath(_ link: FilePath = "/proc/self/exe") -> FilePath? {
+        #if os(Linux)
         do {
-            let path = try SystemCalls().target(ofLink: "/proc/self/exe")
+            let path = try SystemCalls().target(ofLink: link)
             // The system adds this suffix if the file was replaced or removed after the program started.
             guard let original = path.removing(" (deleted)"), try SystemCalls().status(at: path) == nil else {
                 return path
             }
             return original
         } catch {
-            return CommandLine.arguments.first.map { FilePath($0) }
+            // `AT_EXECFN`, whose string exists as long as the process.
+            guard let start = UnsafePointer<CChar>(bitPattern: auxiliaryValue(31)) else { return nil }
+            let path = FilePath(cString: start)
+            do {
+                return try SystemCalls().resolved(path) ?? path
+            } catch {
+                return path
+            }
         }
-        #elseif canImport(Darwin)
-        return Bundle.main.executableURL.map { FilePath($0.resolvingSymlinksInPath().path) }
         #else
-        return CommandLine.arguments.first.map { FilePath($0) }
+        return Bundle.main.executableURL.map { FilePath($0.resolvingSymlinksInPath().path) }
         #endif
     }
 
@@ -173,6 +180,10 @@ extension SystemCalls {
 }
 
 #if os(Linux)
+// Swift does not import the header of getauxval(3).
+@_silgen_name("getauxval")
+private func auxiliaryValue(_ type: UInt) -> UInt
+
 /// Returns the time of a clock in nanoseconds.
 private func nanoseconds(of clock: clockid_t) -> UInt64 {
     // A `timespec` consists of two words on every 64-bit system (see `FileTime`).

@@ -122,6 +122,11 @@ struct SettingsLocationTests {
         #expect(environment.standardSuiteName == name)
     }
 
+    @Test("the name of the executable is known without /proc")
+    func executable() {
+        #expect(SystemCalls.executablePath("/nonexistent/exe")?.name == SystemCalls.executablePath()?.name)
+    }
+
     @Test("the first absolute path of the state directories is used")
     func stateDirectories() {
         #expect(directory(["STATE_DIRECTORY": "two::/three:/four", "HOME": "/five"]) == "/three/s")
