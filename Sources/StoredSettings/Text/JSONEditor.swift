@@ -172,17 +172,23 @@ extension JSONEditor {
         JSONWriter.Layout(lineBreak: lineBreak + indentation, unit: unit)
     }
 
-    /// Removes a member with its comments and its comma, and with its line if nothing else is on it.
+    /// Removes a member with its comma and the comments behind it, and with its line if nothing else is on it.
     private mutating func remove(_ member: JSONMembers.Member, isFirst: Bool) {
         let region = member.region
         switch (member.lineBreak, member.endsLine) {
-        case (let lineBreak?, true): replace(lineBreak..<member.endOfBlanks)
+        case (let lineBreak?, true): replace(member, in: lineBreak..<member.endOfBlanks)
         // The line break may end a comment on the line before.
-        case (_?, false): replace(region.lowerBound..<member.endOfBlanks)
-        case (nil, true): replace(member.space.lowerBound..<region.upperBound)
-        case (nil, false) where isFirst: replace(region.lowerBound..<member.endOfBlanks)
-        case (nil, false): replace(member.space.lowerBound..<region.upperBound)
+        case (_?, false): replace(member, in: region.lowerBound..<member.endOfBlanks)
+        case (nil, false) where isFirst: replace(member, in: region.lowerBound..<member.endOfBlanks)
+        case (nil, _): replace(member, in: member.space.lowerBound..<region.upperBound)
         }
+    }
+
+    /// Replaces the range of a member, in which comments on lines of their own stay.
+    private mutating func replace(_ member: JSONMembers.Member, in range: Range<Int>, with text: [UInt8] = []) {
+        guard let comma = member.detachedComma else { return replace(range, with: text) }
+        replace(member.nameRange.lowerBound..<member.value.upperBound, with: text)
+        replace(comma..<comma + 1)
     }
 
     /// Adds or removes the comma after the last member that remains.
@@ -258,8 +264,9 @@ extension JSONEditor {
             indentation = object.indentationOfComments(of: member)
         case .after(let member):
             colon = object.colon(of: member)
-            let isMultiline = member.lineBreak != nil && member.endsLine || member.endsInLineComment
-            if isMultiline { indentation = object.indentation(of: member) ?? object.indentation + unit }
+            let own = object.indentation(of: member)
+            let isMultiline = own != nil && member.endsLine || member.endsInLineComment
+            if isMultiline { indentation = own ?? object.indentation + unit }
         case .inside:
             indentation = object.indentation + unit
         }
@@ -274,13 +281,12 @@ extension JSONEditor {
         let end = isLast && !hasTrailingComma ? [] : comma
         switch place {
         case .before(let member):
-            let start = member.region.lowerBound
-            replace(start..<start, with: text + comma + separator)
+            replace(member.start..<member.start, with: text + comma + separator)
         case .after(let member):
             let start = member.region.upperBound
             replace(start..<start, with: separator + text + end)
         case .insteadOf(let member):
-            replace(member.region, with: text + end)
+            replace(member, in: member.region, with: text + end)
         case .inside:
             insert(separator + text, in: object)
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Settings-file.md, "A checkpoint edits the text of the file".
 
-/// The places of an object's members in the text of a settings file, with the comments that belong to each.
+/// The places of an object's members in the text of a settings file, with the comments beside each.
 struct JSONMembers {
     let tokens: JSONTokens
     /// Where the object begins and ends, with its braces.
@@ -16,13 +16,15 @@ struct JSONMembers {
         let value: Range<Int>
         /// Where the comma after the member is, if there is one.
         let comma: Int?
-        /// The member with its comma and the comments that belong to it.
-        ///
-        /// These are the comments directly before it, without a blank line in between, and those behind it on its line.
+        /// The comma, if comments on lines of their own are between the value and it.
+        let detachedComma: Int?
+        /// Where the comments directly before the member begin, without a blank line in between.
+        let start: Int
+        /// The member with its comma and the comments behind it on its line.
         let region: Range<Int>
-        /// The white space before the region.
+        /// The white space before the member.
         let space: Range<Int>
-        /// Where the line break before the region begins; `nil` if something else is before it on its line.
+        /// Where the line break before the member begins; `nil` if something else is before it on its line.
         let lineBreak: Int?
         /// The end of the blanks behind the region.
         let endOfBlanks: Int
@@ -56,7 +58,7 @@ struct JSONMembers {
         self.members = members
     }
 
-    /// - Returns: The start of the comments that belong to the next member, and of its name.
+    /// - Returns: The start of the comments directly before the next member, and of its name.
     private static func nextName(from offset: Int, in tokens: JSONTokens) -> (start: Int, name: Int) {
         var start: Int?
         var position = offset
@@ -81,8 +83,10 @@ struct JSONMembers {
         let value = valueStart..<tokens.endOfValue(at: valueStart)
         let next = tokens.endOfSpace(from: value.upperBound)
         let comma = tokens.byte(at: next) == JSONByte.comma ? next : nil
+        let gap = value.upperBound..<next
+        let isDetached = tokens.lineBreaks(in: gap) > 0 && !tokens.isWhitespace(gap)
         let (end, endsInLineComment) = endOfLineComments(from: comma.map { $0 + 1 } ?? value.upperBound, in: tokens)
-        var firstSpace = start
+        var firstSpace = name
         while firstSpace > previous, tokens.isWhitespace(at: firstSpace - 1) { firstSpace -= 1 }
         let endOfBlanks = tokens.endOfBlanks(from: end)
         return Member(
@@ -90,9 +94,11 @@ struct JSONMembers {
             nameRange: nameRange,
             value: value,
             comma: comma,
-            region: start..<end,
-            space: firstSpace..<start,
-            lineBreak: tokens.lastLineBreak(in: firstSpace..<start),
+            detachedComma: isDetached ? comma : nil,
+            start: start,
+            region: name..<end,
+            space: firstSpace..<name,
+            lineBreak: tokens.lastLineBreak(in: firstSpace..<name),
             endOfBlanks: endOfBlanks,
             endsLine: tokens.isLineBreak(at: endOfBlanks),
             endsInLineComment: endsInLineComment
@@ -133,7 +139,7 @@ extension JSONMembers {
     var isBlankAroundMembers: Bool {
         var end = inside.lowerBound
         for member in members {
-            guard tokens.isWhitespace(end..<member.region.lowerBound) else { return false }
+            guard member.detachedComma == nil, tokens.isWhitespace(end..<member.region.lowerBound) else { return false }
             end = member.region.upperBound
         }
         return tokens.isWhitespace(end..<inside.upperBound)
@@ -141,14 +147,12 @@ extension JSONMembers {
 
     /// The indentation of a member's line, or of the line on which its comments begin; `nil` if it begins no line.
     func indentation(of member: Member) -> [UInt8]? {
-        guard member.lineBreak != nil else { return nil }
-        return indentation(before: member.nameRange.lowerBound) ?? indentationOfComments(of: member)
+        indentation(before: member.region.lowerBound) ?? indentationOfComments(of: member)
     }
 
     /// The indentation of the line on which a member or its comments begin; `nil` if they begin no line.
     func indentationOfComments(of member: Member) -> [UInt8]? {
-        guard member.lineBreak != nil else { return nil }
-        return indentation(before: member.region.lowerBound)
+        indentation(before: member.start)
     }
 
     private func indentation(before offset: Int) -> [UInt8]? {

@@ -54,6 +54,34 @@ struct CommentedFileTests {
         }
     }
 
+    @Test(
+        "keys that are set and unset leave a file as it was",
+        arguments: [
+            "{ // nothing yet\n}\n", "{\n  // nothing yet\n}\n", "{\n  // The heading.\n\n  // \"a\": 1\n}\n",
+            "{\n  // About b.\n  \"b\": 1 // \"b\": 2\n  // \"c\": 3\n}\n", "{ \"b\": 1 /* one */ }",
+            "{ /* one */ \"b\": 1 }", "{\r\n\t\"b\": 1, // one\r\n\r\n\t/* two */\r\n}",
+            "{\n  \"b\": 1\n  // next\n  , \"d\": 2\n}\n",
+        ]
+    )
+    func settingAndUnsetting(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            try path.overwriteFile(with: text)
+            let suite = SettingsSuite(fileAt: path, reporter: reporter)
+            for key in ["a", "c"] {
+                try suite.setStoredValue(1, forKey: key)
+                try suite.checkpoint()
+            }
+            for key in ["a", "c"] {
+                try suite.setStoredValue(nil, forKey: key)
+                try suite.checkpoint()
+            }
+            #expect(try path.fileContents == text)
+            suite.finish()
+            #expect(reporter.errors.isEmpty)
+        }
+    }
+
     @Test("a checkpoint of a process that has not read the file preserves its comments")
     func adoptedFile() async throws {
         try await withTemporaryDirectory { directory in

@@ -141,12 +141,13 @@ extension CommentedFile.Object {
                 result.append(item)
                 continue
             }
+            let value = new[member.name]
+            let isRemoved = value == nil && !isReserved(member.name)
+            // Only the comments behind a removed member are removed with it.
+            if isRemoved { result += member.before.map(Item.comment) }
             if index == firstMember { start = result.count }
-            if let value = new[member.name] {
-                try member.value.change(to: value)
-            } else if !isReserved(member.name) {
-                continue
-            }
+            guard !isRemoved else { continue }
+            if let value { try member.value.change(to: value) }
             if result.allSatisfy({ if case .member = $0 { false } else { true } }) {
                 start = result.count + (isReserved(member.name) ? 1 : 0)
             }

@@ -132,10 +132,28 @@ struct JSONEditorTests {
 
     static let removals = [
         Case(
-            "a member is removed with its comments, and no others",
+            "a member is removed with the comments behind it on its line, and no others",
             "{\n  // section\n\n  // a\n  /* a */\n  \"a\": 1, // a\n  // b\n  \"b\": 2\n  // end\n}",
             removing("a"),
-            "{\n  // section\n\n  // b\n  \"b\": 2\n  // end\n}"
+            "{\n  // section\n\n  // a\n  /* a */\n  // b\n  \"b\": 2\n  // end\n}"
+        ),
+        Case(
+            "a comment before a member on its line stays",
+            "{ /* a */ \"a\": 1, /* b */ \"b\": 2 }",
+            removing("a", "b"),
+            "{ /* a */ /* b */ }"
+        ),
+        Case(
+            "comments on lines between a value and its comma stay",
+            "{\n  \"a\": 1\n  // b\n  , \"b\": 2\n}",
+            removing("a"),
+            "{\n  \n  // b\n   \"b\": 2\n}"
+        ),
+        Case(
+            "a comment on a line between a value and its comma stays when another name replaces the member",
+            "{\n  \"a\": 1\n  // a\n  ,\n}",
+            ["b": 2, "a": .none],
+            "{\n  \"b\": 2,\n  // a\n  \n}"
         ),
         Case(
             "the comma before a removed last member is removed",
@@ -162,13 +180,13 @@ struct JSONEditorTests {
             "all members can be removed",
             "{ // top\n  \"$schema\": \"x\",\n  // a\n  \"a\": 1,\n\n  // end\n}",
             removing("a"),
-            "{ // top\n  \"$schema\": \"x\",\n\n  // end\n}"
+            "{ // top\n  \"$schema\": \"x\",\n  // a\n\n  // end\n}"
         ),
         Case(
             "a name can be replaced by another",
             "{\n  // old\n  \"old\": 1\n}",
             ["new": 2, "old": .none],
-            "{\n  \"new\": 2\n}"
+            "{\n  // old\n  \"new\": 2\n}"
         ),
         Case(
             "a member can be replaced by others on its line",

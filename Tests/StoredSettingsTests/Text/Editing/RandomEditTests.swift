@@ -60,6 +60,47 @@ struct RandomEditTests {
         return nil
     }
 
+    @Test("keys that are set and unset again leave all comments, names and values as they were", arguments: 0..<10)
+    func settingAndUnsetting(part: UInt64) throws {
+        for seed in Array(part * 1_000..<(part + 1) * 1_000).sampled(30, salt: Int(part)) {
+            var random = SeededGenerator(seed: seed &+ 0x5E7)
+            let (file, bytes) = try CommentedFileWriter.file(seed: seed)
+            let objects = file.contents.filter { $0.value.kind == .dictionary }.keys.sorted()
+            let paths = ["0", "bb", "x y", "~"].flatMap { name in [[name]] + objects.map { [$0, name] } }
+            var (text, contents) = (bytes, file.contents)
+            for value: StoredValue? in [.integer(1), .none] {
+                for path in paths.shuffled(using: &random) {
+                    contents = Self.setting(path, to: value, in: contents)
+                    text = try SettingsFileText(text).changed(to: contents, path: Self.path)
+                }
+            }
+            guard TextTokens(text).tokens != TextTokens(bytes).tokens else { continue }
+            Issue.record(
+                """
+                seed \(seed):
+                \(String(decoding: bytes, as: UTF8.self))
+                \(String(decoding: text, as: UTF8.self))
+                """
+            )
+        }
+    }
+
+    /// Returns entries with another value of a member: of the outermost object, or of an object in it.
+    private static func setting(
+        _ path: [String],
+        to value: StoredValue?,
+        in entries: [String: StoredValue]
+    ) -> [String: StoredValue] {
+        var entries = entries
+        if path.count == 2, case .dictionary(var members)? = entries[path[0]] {
+            members[path[1]] = value
+            entries[path[0]] = .dictionary(members)
+        } else {
+            entries[path[0]] = value
+        }
+        return entries
+    }
+
     @Test(
         "an edit of a file that the library has written has the same result as writing the file anew",
         arguments: 0..<4
