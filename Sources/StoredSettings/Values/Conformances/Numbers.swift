@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FixedWidthInteger {
-    /// Reads an integer in the range of the type, stored as an integer or as a number without a fraction.
+    /// Reads an integer in the range of the type, stored as an integer or as a double that is certainly one.
     fileprivate static func exactly(_ storedValue: StoredValue) throws -> Self {
         let result: Self?
         switch storedValue {
         case .integer(let value): result = Self(exactly: value)
         case .double(let value) where value.rounded(.towardZero) == value && value.isFinite:
+            // From 2^53 on, the double may be another integer that was rounded.
+            guard value.magnitude < 0x1p53 else { throw inexact }
             result = Self(exactly: value)
         default: throw SettingsError.typeMismatch(expected: "an integer", found: storedValue)
         }
@@ -17,7 +19,7 @@ extension FixedWidthInteger {
     /// Reads an integer like `exactly`, or a decimal string, for types that are wider than some stores support.
     fileprivate static func exactlyOrText(_ storedValue: StoredValue) throws -> Self {
         guard case .string(let text) = storedValue else { return try exactly(storedValue) }
-        guard let decimal = DecimalText(text), decimal.exponent >= 0 else {
+        guard DecimalText(text) != nil, !text.contains(where: { ".eE".contains($0) }) else {
             throw SettingsError.typeMismatch(expected: "an integer", found: storedValue)
         }
         guard let result = Self(text) else { throw outOfRange }
@@ -26,6 +28,14 @@ extension FixedWidthInteger {
 
     private static var outOfRange: SettingsError {
         .invalidValue("the integer is outside \(min)...\(max)")
+    }
+
+    private static var inexact: SettingsError {
+        SettingsError(
+            .invalidValue,
+            fact: "a number with a point or an exponent is not exact as an integer from 9007199254740992 on",
+            remedy: "write the integer with all its digits, without a point and an exponent"
+        )
     }
 }
 

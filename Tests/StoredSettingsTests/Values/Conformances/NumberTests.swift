@@ -15,8 +15,24 @@ struct NumberTests {
     func integral() throws {
         #expect(try Int(storedValue: -3.0) == -3)
         #expect(try Int(storedValue: -0.0) == 0)
-        #expect(try Int64(storedValue: .double(-0x1p63)) == .min)
-        #expect(try UInt64(storedValue: .double(0x1p63)) == 1 << 63)
+        #expect(try JSONReader.read(Array("-9007199254740991.0".utf8)).as(Int64.self) == -9_007_199_254_740_991)
+        #expect(try JSONReader.read(Array("9007199254740993".utf8)).as(UInt64.self) == 9_007_199_254_740_993)
+    }
+
+    @Test(
+        "a number with a point or an exponent that may be a rounded integer is not read as one",
+        arguments: [
+            "9007199254740993.0", "9007199254740993e0", "90071992547409930e-1", "-9007199254740993.0",
+            "9007199254740992.0", "1.8446744073709552e+19", "1e18",
+        ]
+    )
+    func rounded(text: String) throws {
+        let value = try JSONReader.read(Array(text.utf8))
+        #expect(settingsError { try value.as(Int.self) }?.code == .invalidValue)
+        let error = try #require(settingsError { try value.as(Int128.self) })
+        #expect(error.code == .invalidValue)
+        #expect(error.message.contains("Write the integer with all its digits"))
+        #expect(try value.as(Double.self) == Double(text))
     }
 
     @Test(
@@ -40,7 +56,7 @@ struct NumberTests {
         #expect(settingsError { try UInt128(storedValue: beyond) }?.code == .invalidValue)
     }
 
-    @Test("only 128-bit integers are read from strings", arguments: ["", "x", "1.5", " 1", "0x10", "-"])
+    @Test("only 128-bit integers are read from strings", arguments: ["", "x", "1.5", "1.0", "1e3", " 1", "0x10", "-"])
     func text(_ text: String) throws {
         #expect(settingsError { try Int(storedValue: "1") }?.code == .typeMismatch)
         #expect(try Int128(storedValue: "-1") == -1)
