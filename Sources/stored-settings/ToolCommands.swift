@@ -136,11 +136,12 @@ enum ToolCommands {
                 summary: "Store values",
                 discussion: """
                     A new value has the type of the value that it replaces: a string stays a string, even 5 or true. If there is \
-                    none, a text that is valid JSON is read as JSON (5, true, [1, 2]), and any other text is a string. --type \
-                    chooses another type. Elements of an array can be a list with commas. A date is ISO 8601, and data is \
+                    none, a text that is valid JSON is read as JSON (5, true, [1, 2]), and any other text is a string. A number \
+                    that would be stored as another text is a string, too (1.10, 1e3, 007). --type chooses another type. What \
+                    was stored is printed, with its type. Elements of an array can be a list with commas. A date is ISO 8601, and data is \
                     base64; both are stored as strings. All values are checked first, and stored in one transaction. If there is \
-                    no suite, it is created. With --stdin, the value is standard input without its last line feed; on a \
-                    terminal, it is one line, which is not shown.
+                    no suite, it is created. With --stdin, the value is standard input without the line break at its end and \
+                    without a byte order mark, and it is not printed; on a terminal, it is one line, which is not shown.
                     """,
                 options: [.type, .standardInput],
                 operands: .values,

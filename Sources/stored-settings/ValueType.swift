@@ -37,7 +37,7 @@ enum ValueType: String, CaseIterable {
         case .int:
             if let number = Int128(text) { return .integer(number) }
         case .double:
-            if let number = Double(text) { return .double(number) }
+            if let number = OverrideText.number(text) { return .double(try number.as(Double.self)) }
         case .bool:
             switch text.lowercased() {
             case "true", "yes", "on", "1": return .bool(true)
@@ -66,7 +66,7 @@ enum ValueType: String, CaseIterable {
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - stored: The other value. If it is `nil` or null, JSON is read as JSON, and any other text is a string.
+    ///   - stored: The other value. If it is `nil` or null, the text is interpreted by `OverrideText.anything`.
     /// - Returns: The value.
     /// - Throws: ``SettingsError`` if the text is no value of that type.
     static func value(ofText text: String, replacing stored: StoredValue?) throws -> StoredValue {
@@ -90,9 +90,16 @@ enum ValueType: String, CaseIterable {
             guard case .array(let elements) = list else { return false }
             return elements.allSatisfy { $0.kind == kind || kind == .double && $0.kind == .integer }
         }
-        let kinds = kind.map { [$0] } ?? [.integer, .double, .bool, .string]
-        for kind in kinds {
-            if let list = readings.first(where: { isUniform($0, kind) }) { return list }
+        func texts(_ list: StoredValue) -> [String] {
+            guard case .array(let elements) = list else { return [] }
+            return elements.map(\.text)
+        }
+        for candidate in kind.map({ [$0] }) ?? [.integer, .double, .bool, .string] {
+            // A guess must not change a text, such as 1.10 or 007. The first reading consists of the texts.
+            let list = readings.first {
+                isUniform($0, candidate) && (kind != nil || texts($0) == readings.first.map(texts))
+            }
+            if let list { return list }
         }
         throw SettingsError(
             .invalidValue,

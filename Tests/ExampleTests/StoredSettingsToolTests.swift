@@ -126,7 +126,10 @@ struct StoredSettingsToolTests {
             (nil, ["%", "--type", "data"], nil), (nil, ["a,b", "--type", "array"], "[\"a\",\"b\"]"),
             (nil, ["[1]", "--type", "object"], nil), (nil, ["{\"a\":[]}", "--type", "object"], "{\"a\":[]}"),
             (nil, ["\"x\"", "--type", "json"], "\"x\""), (nil, ["x", "--type", "json"], nil),
-            (nil, ["5", "--type", "word"], nil),
+            (nil, ["5", "--type", "word"], nil), (nil, ["1.10"], "\"1.10\""), ("null", ["1e3"], "\"1e3\""),
+            (nil, ["123e45"], "\"123e45\""), (nil, ["007"], "\"007\""), (nil, ["[1.10]"], "[1.1]"),
+            ("[]", ["1.10,2"], "[\"1.10\",\"2\"]"), ("[]", ["1.5,2"], "[1.5,2]"),
+            ("[]", ["on,007"], "[\"on\",\"007\"]"), ("0.5", ["1.10"], "1.1"), ("0.5", ["0x10"], nil), ("0.5", ["1e400"], nil),
         ] as [(String?, [String], String?)]
     )
     func types(old: String?, arguments: [String], new: String?) async throws {
@@ -142,6 +145,19 @@ struct StoredSettingsToolTests {
             if code == 65, let text = arguments.first, text.count > 3 { #expect(!set.errors.contains(text)) }
             guard let expected = new ?? old else { return }
             #expect(try await run(["acme", "get", "key", "--json"], home: home) == [expected])
+        }
+    }
+
+    @Test("set prints what was stored, with its type")
+    func printing() async throws {
+        try await withTemporaryDirectory { home in
+            let path = "\(home)/acme/settings.json"
+            #expect(
+                try await run(["acme", "set", "a=1.10", "b=1.5", "c=\u{1B}[2J"], home: home) == [
+                    "a = 1.10 (string), stored in \(path)", "b = 1.5 (double), stored in \(path)",
+                    #"c = \u{1B}[2J (string), stored in "# + path,
+                ]
+            )
         }
     }
 

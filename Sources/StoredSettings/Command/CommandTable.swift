@@ -98,9 +98,9 @@ extension CommandDefinition {
             summary: "Store values",
             discussion: """
                 All values are checked first. Those of one suite are stored in one transaction, so either all of them are \
-                stored or none. With --stdin, the value is standard input without its last line feed, so a secret is not \
-                visible in the list of processes or in the history of the shell. On a terminal, it is one line, and \
-                that of a secret is not shown. Of a structure, some members are enough: limits=burst=5 keeps the others.
+                stored or none. With --stdin, the value is standard input without the line break at its end and without a \
+                byte order mark, so a secret is not visible in the list of processes or in the history of the shell. On a \
+                terminal, it is one line, and that of a secret is not shown. Of a structure, some members are enough: limits=burst=5 keeps the others.
                 """,
             options: [.standardInput],
             operands: .values,

@@ -16,6 +16,10 @@ extension CommandInvocation {
         }
         if let first = failures.first { throw CommandFailure(first.code, messages: failures.flatMap(\.messages)) }
         try await edits.store()
+        if !settings.isDeclared, !has(.standardInput) {
+            // The type was guessed, if there was no value.
+            try console.show(lines: assignments.map { TerminalText.escaped($0.setting.explain()) })
+        }
         for (setting, _) in assignments { showEffect(on: setting) }
     }
 
@@ -90,10 +94,9 @@ extension CommandInvocation {
             if let text = try console.readLine(prompt, isHidden) { return text }
             throw CommandFailure(CommandExit.data, "there is no value. Nothing is changed. Type one.")
         }
-        var bytes = try console.read()
-        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CommandFailure(CommandExit.data, "standard input is not UTF-8. Nothing is changed. Use UTF-8.")
+        guard let text = String(valueIn: try console.read()) else {
+            let fact = "standard input is not text in UTF-8, without null characters"
+            throw CommandFailure(CommandExit.data, "\(fact). Nothing is changed. Use UTF-8.")
         }
         return text
     }

@@ -126,12 +126,22 @@ extension LayerFile<String> {
         let status = try system.status(of: handle)
         guard !status.isDirectory else { return nil }
         guard status.isRegular else { throw SystemError(call: .open, path: path, number: Errno.invalidArgument) }
-        var bytes = try system.contents(of: handle, limit: limit)
-        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
-        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.unicodeScalars.contains("\0") else {
+        guard let text = String(valueIn: try system.contents(of: handle, limit: limit)) else {
             throw SettingsError.invalidValue("the file is not text in UTF-8")
         }
         return Reading(contents: text, status: status, isCertain: SettingsFile.isCertain(status))
+    }
+}
+
+extension String {
+    /// Creates the value in a file or a stream, without a byte order mark and without one line break at the end.
+    ///
+    /// It is `nil` unless the bytes are UTF-8 without null characters, which text in UTF-16 contains.
+    package init?(valueIn bytes: [UInt8]) {
+        var bytes = bytes.withUnsafeBufferPointer { $0.startsWithByteOrderMark } ? bytes.dropFirst(3) : bytes[...]
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        guard !bytes.contains(0) else { return nil }
+        self.init(validating: bytes, as: UTF8.self)
     }
 }

@@ -35,11 +35,13 @@ package enum OverrideText {
 
     /// Returns the interpretation of one string for a setting of any stored value: JSON, or otherwise the string.
     ///
+    /// A version such as 1.10 is a string: as a number, it would be stored as another text.
+    ///
     /// - Throws: ``SettingsError`` when the string begins like JSON and is not valid JSON.
     package static func anything(_ text: String) throws -> StoredValue {
-        if let json = json(text) { return json }
         try checkIsNotBrokenJSON(text)
-        return .string(text)
+        guard let json = json(text) else { return .string(text) }
+        return [.string, .array, .dictionary].contains(json.kind) || json.text == text ? json : .string(text)
     }
 }
 
@@ -94,9 +96,11 @@ extension OverrideText {
         return pairs
     }
 
-    private static func number(_ text: String) -> StoredValue? {
+    /// Returns the number that a string is; `nil` when it is none, or is too large.
+    package static func number(_ text: String) -> StoredValue? {
         let text = trimmed(text)
-        if let integer = Int128(text) { return .integer(integer) }
+        // An integer has no negative zero.
+        if let integer = Int128(text), integer != 0 || !text.hasPrefix("-") { return .integer(integer) }
         guard let number = Double(storedText: text), number.isFinite || Double(nonFiniteText: text) != nil else {
             return nil
         }

@@ -103,7 +103,7 @@ extension SettingsOverride {
     ///
     /// A file has the name of a key (`db.password`), or of its variable in capital or small letters, with or without the
     /// prefix (`ACME_DB_PASSWORD`, `db_password`), or of its flag (`db-password`). Its contents are the value, without a
-    /// line break at the end.
+    /// byte order mark and a line break at the end.
     ///
     /// - Parameter environment: The variables to use instead of those of the process: for tests.
     /// - Returns: The override. The file of a setting is read with the setting, and again when it changes.

@@ -147,7 +147,18 @@ extension JSONReader {
 }
 
 extension JSONReader {
+    /// What is wrong with text in another encoding, as its first bytes show.
+    private var encodingProblem: String? {
+        guard bytes.count > 1 else { return nil }
+        return switch (byte(at: 0), byte(at: 1)) {
+        case (0, 0): "the file begins with null characters instead of text"
+        case (0, _), (_, 0), (0xFE, 0xFF), (0xFF, 0xFE): "the file is not in UTF-8, perhaps in UTF-16; save it in UTF-8"
+        default: nil
+        }
+    }
+
     private mutating func readDocument(isObject: Bool) throws(JSONSyntaxError) -> StoredValue {
+        if let encodingProblem { throw failure(encodingProblem, at: 0) }
         try skipWhitespace()
         guard position < bytes.count else {
             // Nothing but white space and comments has been read.

@@ -46,6 +46,7 @@ extension EtcdStore {
     /// The files with the user and the password.
     ///
     /// They are regular files, and are read whenever a token is requested, so a changed password is used without a restart.
+    /// They contain text in UTF-8, of which a byte order mark and one line break at the end are ignored.
     public struct Credentials: Sendable, Hashable {
         /// The path of the file with the name of the user.
         public var userFile: String
@@ -80,8 +81,8 @@ extension EtcdStore.Credentials {
             throw unreadable("\(error)")
         }
         guard let bytes else { throw unreadable("\(path) is not a regular file") }
-        let line = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
-        return String(decoding: line, as: UTF8.self)
+        guard let text = String(valueIn: bytes) else { throw unreadable("\(path) is not text in UTF-8") }
+        return text
     }
 
     private static func unreadable(_ reason: String) -> EtcdError {

@@ -28,6 +28,21 @@ struct EtcdCredentialsTests {
         }
     }
 
+    @Test("A byte order mark and a carriage return before the newline are ignored, and text in UTF-16 is refused")
+    func encodings() async throws {
+        try await withTemporaryDirectory { directory in
+            let (user, password) = ("\(directory)/user", "\(directory)/password")
+            try Data("\u{FEFF}me\r\n".utf8).write(to: URL(fileURLWithPath: user))
+            try Data("\u{FEFF}s\r\n".utf8).write(to: URL(fileURLWithPath: password))
+            let credentials = try await EtcdStore.Credentials(userFile: user, passwordFile: password).read()
+            #expect(credentials.user == "me")
+            #expect(credentials.password == "s")
+            try Data([0x73, 0, 0x0A, 0]).write(to: URL(fileURLWithPath: password))
+            let error = try await Self.error(user: user, password: password)
+            #expect(error.reason.contains("\(password) is not text in UTF-8"))
+        }
+    }
+
     @Test("A named pipe is refused at once, with an error that says so")
     func namedPipe() async throws {
         try await withTemporaryDirectory { directory in

@@ -92,16 +92,21 @@ struct WritingCommandTests {
         }
     }
 
-    @Test("set --stdin stores standard input without its last line feed")
+    @Test("set --stdin stores standard input without a byte order mark and one line break at the end")
     func standardInput() async {
         let harness = CommandHarness()
         #expect(await harness.with(input: "s3cret\n\n").run("set", "token", "--stdin").code == 0)
         #expect(harness.suite.storedValue(forKey: "token") == "s3cret\n")
+        #expect(await harness.with(input: "\u{FEFF}s3cret\r\n").run("set", "token", "--stdin").code == 0)
+        #expect(harness.suite.storedValue(forKey: "token") == "s3cret")
         #expect(await harness.with(input: "x").run("set", "token", "y", "--stdin").code == 64)
         var binary = harness
-        binary.console.read = { [0xFF] }
-        #expect(await binary.run("set", "token", "--stdin").code == 65)
-        #expect(harness.suite.storedValue(forKey: "token") == "s3cret\n")
+        // The second one is UTF-16.
+        for bytes in [[0xFF], [0x78, 0], [0xFF, 0xFE, 0x78, 0]] as [[UInt8]] {
+            binary.console.read = { bytes }
+            #expect(await binary.run("set", "token", "--stdin").code == 65)
+        }
+        #expect(harness.suite.storedValue(forKey: "token") == "s3cret")
     }
 
     @Test("set and unset name a layer that hides the change, and a restart that is necessary")

@@ -80,10 +80,10 @@ struct SecretFileTests {
     }
 
     @Test(
-        "one line break at the end is removed, and the rest is the value",
+        "a byte order mark and one line break at the end are removed, and the rest is the value",
         arguments: [
             ("a", "a"), ("a\n", "a"), ("a\r\n", "a"), ("a\n\n", "a\n"), (" a ", " a "), ("", ""), ("\n", ""),
-            ("a\nb\n", "a\nb"),
+            ("a\nb\n", "a\nb"), ("\u{FEFF}a\r\n", "a"), ("\u{FEFF}", ""), ("a\u{FEFF}", "a\u{FEFF}"),
         ]
     )
     func contents(_ text: String, _ value: String) async throws {

@@ -46,6 +46,36 @@ struct OverrideTextTests {
     }
 
     @Test(
+        "a number in another form than the stored one is a string for a setting of any value",
+        arguments: [
+            "1.10", "1.", "007", "+5", "1e3", "1E3", "123e45", "0x10", "1_000", "NaN", "inf", "-0", "-0.00", " 5",
+            "5\n", "9007199254740993.0", "\u{FEFF}5",
+        ]
+    )
+    func otherForms(text: String) {
+        #expect(read(text, default: StoredValue.null) == .string(text))
+        #expect(nothingReported)
+    }
+
+    @Test(
+        "a number that may be a rounded integer is refused for an integer",
+        arguments: ["9007199254740993.0", "9007199254740993e0", "90071992547409930e-1", "1e18"]
+    )
+    func roundedIntegers(text: String) {
+        #expect(read(text, default: 1) == 1)
+        let variables = SettingsSuite.inMemory(overrides: [.environment(["KEY": text], prefix: "")], reporter: reporter)
+        #expect(Setting("key", default: Int128(1), suite: variables).value == 1)
+        #expect(reporter.errors.map(\.code) == [.invalidValue, .invalidValue])
+    }
+
+    @Test("the text of minus zero is minus zero for a number with a fraction, and zero for an integer")
+    func minusZero() {
+        #expect(read("-0", default: 1.0).sign == .minus)
+        #expect(read("-0", default: 1) == 0)
+        #expect(nothingReported)
+    }
+
+    @Test(
         "several names are true",
         arguments: ["true", "yes", "on", "1", "YES", "True", " true\n", "y", "Y", "t"]
     )
@@ -183,6 +213,7 @@ struct OverrideTextTests {
         #expect(read("5", default: StoredValue.null) == 5)
         #expect(read("x", default: StoredValue.null) == "x")
         #expect(read(#""5""#, default: StoredValue.null) == "5")
+        #expect(read("-1.5", default: StoredValue.null) == -1.5)
         #expect(read("[1, {}]", default: StoredValue.null) == [1, [:]])
         #expect(read(#"{"a": 1}"#, default: [String: StoredValue]()) == ["a": 1])
         #expect(nothingReported)

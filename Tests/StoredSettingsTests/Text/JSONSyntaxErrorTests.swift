@@ -62,6 +62,14 @@ struct JSONSyntaxErrorTests {
         Case("{\"\(longName)\": 1, \"\(longName)\": 1}", 1, 110, "an object contains a name twice"),
     ]
 
+    private static let encoding = "the file is not in UTF-8, perhaps in UTF-16; save it in UTF-8"
+
+    static let encodings: [Case] = [
+        Case([0xFF, 0xFE, 0x7B, 0, 0x7D, 0], 1, 1, encoding), Case([0xFE, 0xFF, 0, 0x7B, 0, 0x7D], 1, 1, encoding),
+        Case([0x7B, 0, 0x7D, 0], 1, 1, encoding), Case([0, 0x7B, 0, 0x7D], 1, 1, encoding),
+        Case([0, 0, 0, 0], 1, 1, "the file begins with null characters instead of text"),
+    ]
+
     static let strings: [Case] = [
         Case("\"a", 1, 3, "unexpected end of input in a string"),
         Case("\"a\\", 1, 4, "unexpected end of input in a string"),
@@ -121,7 +129,7 @@ struct JSONSyntaxErrorTests {
         Case("[-1.5e99999999999999999999]", 1, 2, "a number is too large to be stored; write it as a string"),
     ]
 
-    @Test("an error contains the position and the problem", arguments: structure + strings + numbers)
+    @Test("an error contains the position and the problem", arguments: structure + encodings + strings + numbers)
     func positions(example: Case) throws {
         let error = #expect(throws: JSONSyntaxError.self) { try JSONReader.read(example.bytes) }
         #expect(error?.problem == example.problem)
