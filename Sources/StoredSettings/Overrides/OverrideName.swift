@@ -18,7 +18,8 @@ enum OverrideName {
     /// Returns the words of a key.
     ///
     /// A word ends before an uppercase letter, and at any character that is neither a letter nor a digit. Consecutive
-    /// uppercase letters form one word: `maxURLLength` is max, URL, Length.
+    /// uppercase letters form one word, with an s of their plural: `maxURLLength` is max, URL, Length, and `userIDs` is
+    /// user, IDs.
     private static func words(of key: String) -> [String] {
         let characters = Array(key)
         var words: [String] = []
@@ -37,7 +38,8 @@ enum OverrideName {
     private static func beginsWord(at index: Int, in characters: [Character]) -> Bool {
         guard index > 0, characters[index].isUppercase else { return false }
         if !characters[index - 1].isUppercase { return true }
-        return index + 1 < characters.count && characters[index + 1].isLowercase
+        let rest = characters[(index + 1)...].prefix { $0.isLowercase }
+        return !rest.isEmpty && rest != ["s"]
     }
 }
 
