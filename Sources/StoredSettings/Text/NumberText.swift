@@ -111,12 +111,9 @@ extension Double {
 
     /// Parses the output of ``storedText``, and any other decimal number.
     init?(storedText text: String) {
-        if let value = Double(nonFiniteText: text) {
-            self = value
-        } else {
-            // The standard library also accepts hexadecimal numbers and "infinity".
-            guard DecimalText(text) != nil, let value = Double(text) else { return nil }
-            self = value
-        }
+        // The standard library also accepts hexadecimal numbers and "infinity".
+        let number = DecimalText(text) == nil ? nil : Double(text)
+        guard let value = Double(nonFiniteText: text) ?? number else { return nil }
+        self = value
     }
 }

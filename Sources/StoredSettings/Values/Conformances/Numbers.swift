@@ -31,11 +31,7 @@ extension FixedWidthInteger {
     }
 
     private static var inexact: SettingsError {
-        SettingsError(
-            .invalidValue,
-            fact: "a number with a point or an exponent is not exact as an integer from 9007199254740992 on",
-            remedy: "write the integer with all its digits, without a point and an exponent"
-        )
+        .invalidValue("the number may be a rounded integer; write all its digits, without a point and an exponent")
     }
 }
 

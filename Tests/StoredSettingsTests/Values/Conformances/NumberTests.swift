@@ -31,7 +31,7 @@ struct NumberTests {
         #expect(settingsError { try value.as(Int.self) }?.code == .invalidValue)
         let error = try #require(settingsError { try value.as(Int128.self) })
         #expect(error.code == .invalidValue)
-        #expect(error.message.contains("Write the integer with all its digits"))
+        #expect(error.message.contains("write all its digits, without a point"))
         #expect(try value.as(Double.self) == Double(text))
     }
 
