@@ -42,6 +42,18 @@ struct TerminalTests {
         }
     }
 
+    @Test("suites escapes the characters of names that control the terminal")
+    func names() async throws {
+        try await withTemporaryDirectory { home in
+            let set = try ExampleProgram("stored-settings", ["a\u{1B}[2J\u{202E}", "set", "key", "x"], home: home)
+            #expect(await set.exitCode() == 0)
+            let terminal = try PseudoTerminal(columns: 80)
+            let suites = try ExampleProgram("stored-settings", ["suites"], home: home, output: terminal.device)
+            #expect(await suites.exitCode() == 0)
+            #expect(try terminal.lines() == [#"a\u{1B}[2J\u{202E}"#])
+        }
+    }
+
     @Test(
         "a signal during a hidden line restores the terminal and stores nothing",
         arguments: [SIGINT, SIGTERM, SIGHUP]

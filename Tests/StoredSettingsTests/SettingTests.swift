@@ -202,11 +202,12 @@ struct SettingTests {
 
     @Test("a message stays on one line, whatever the names in it")
     func singleLineMessages() throws {
-        let setting = Setting("a\nb\u{1b}", default: ["x": 1], suite: suite)
-        try suite.setStoredValue(["evil\n\u{2028}line": "text"], forKey: "a\nb\u{1b}")
+        let setting = Setting("a\nb\u{1b}\u{202E}", default: ["x": 1], suite: suite)
+        try suite.setStoredValue(["evil\n\u{2028}line": "text"], forKey: "a\nb\u{1b}\u{202E}")
         _ = setting.value
         let message = try #require(reporter.errors.first?.message)
         #expect(message.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control && $0 != "\u{2028}" })
+        #expect(!message.contains("\u{202E}"))
         #expect(message.contains("evil\\n"))
     }
 

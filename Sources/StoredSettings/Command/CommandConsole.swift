@@ -63,15 +63,16 @@ extension CommandConsole {
         return terminalColumns() ?? 80
     }
 
-    /// Writes lines to standard output.
+    /// Writes lines to standard output; the characters that control a terminal are escaped on one, except in styled lines.
     ///
     /// Lines are one write, so that those of concurrent tasks are not mixed.
-    package func show(lines: [String]) throws {
+    package func show(lines: [String], areStyled: Bool = false) throws {
         guard !lines.isEmpty else { return }
-        try write(lines.map { $0 + "\n" }.joined())
+        let shown = isOutputTerminal && !areStyled ? lines.map(TerminalText.escaped) : lines
+        try write(shown.map { $0 + "\n" }.joined())
     }
 
-    /// Writes JSON to standard output; the characters that control a terminal are escaped on a terminal.
+    /// Writes JSON or another text to standard output; the characters that control a terminal are escaped on one.
     package func show(json: String) throws {
         try write((isOutputTerminal ? TerminalText.escapedJSON(json) : json) + (json.hasSuffix("\n") ? "" : "\n"))
     }

@@ -70,7 +70,7 @@ extension CommandDefinition {
             name: "schema",
             summary: "Print a JSON Schema of the settings file",
             discussion: "An editor completes and checks a file that names the schema in its member \"$schema\".",
-            body: .immediate { try $0.show(generated: $0.settings.catalog.jsonSchema(for: $0.onlySuite())) }
+            body: .immediate { try $0.console.show(json: $0.settings.catalog.jsonSchema(for: $0.onlySuite())) }
         ),
         CommandDefinition(
             name: "sample",
@@ -81,13 +81,13 @@ extension CommandDefinition {
                 let hasComments = !invocation.has(.json)
                 let catalog = invocation.settings.catalog
                 let suite = try invocation.onlySuite()
-                try invocation.show(generated: catalog.sampleFile(for: suite, hasComments: hasComments))
+                try invocation.console.show(json: catalog.sampleFile(for: suite, hasComments: hasComments))
             }
         ),
         CommandDefinition(
             name: "markdown",
             summary: "Print a table of all settings in Markdown",
-            body: .immediate { try $0.show(generated: $0.settings.catalog.markdown()) }
+            body: .immediate { try $0.console.show(json: $0.settings.catalog.markdown()) }
         ),
     ]
 

@@ -8,7 +8,7 @@ extension CommandInvocation {
             guard !has(.json) else {
                 return try console.show(json: StoredValue.array(keys.map(StoredValue.string)).prettyJSON)
             }
-            return try console.show(lines: keys.map(shown))
+            return try console.show(lines: keys)
         }
         if has(.json) { return try console.show(json: StoredValue.array(settings.all.map(\.jsonObject)).prettyJSON) }
         var table = TerminalTable(
@@ -23,12 +23,8 @@ extension CommandInvocation {
             table.rows.append([setting.key, setting.text ?? "nil", layer.description, setting.help.summary])
             if layer == .default { table.faint.insert(index) }
         }
-        try console.show(lines: table.lines(columns: console.columns, isColored: console.isColored))
-    }
-
-    /// A string as it is, or for a terminal without characters that control it.
-    private func shown(_ text: String) -> String {
-        console.isOutputTerminal ? TerminalText.escaped(text) : text
+        let lines = table.lines(columns: console.columns, isColored: console.isColored)
+        try console.show(lines: lines, areStyled: true)
     }
 
     /// Prints one value.
@@ -42,7 +38,7 @@ extension CommandInvocation {
         if has(.json) {
             try console.show(json: (value ?? .null).jsonText)
         } else if let text = value.map(setting.base.text) {
-            try console.show(lines: [shown(text)])
+            try console.show(lines: [text])
         }
         if value == nil { throw CommandFailure(CommandExit.noValue) }
     }
@@ -53,11 +49,6 @@ extension CommandInvocation {
         let text = isAll ? settings.catalog.explain().split(separator: "\n").map(String.init) : nil
         let lines = try text ?? settings.settings(forKeys: operands).map { $0.explain() }
         try console.show(lines: lines.map(TerminalText.escaped))
-    }
-
-    /// Prints what a catalog has generated, which contains only declarations.
-    func show(generated text: String) throws {
-        try console.write(text.hasSuffix("\n") ? text : text + "\n")
     }
 
     /// Returns the suite for output that is about one.
@@ -109,7 +100,7 @@ extension CommandInvocation {
                 .compactMap { name, file in
                     file.map { suites.count == 1 ? $0 : "\(TerminalText.escaped(name))\t\($0)" }
                 }
-            try console.show(lines: console.isOutputTerminal ? lines.map(TerminalText.escaped) : lines)
+            try console.show(lines: lines)
         }
         let ephemeral = zip(suites, files).filter { $1 == nil }.map(\.0)
         guard !ephemeral.isEmpty else { return }

@@ -113,11 +113,13 @@ extension SettingsError {
 extension SettingsError: CustomStringConvertible {
     /// The fact, the consequence and the fix on one line, with the setting, the suite and the place.
     public var message: String {
-        [headline, consequence.asSentence, remedy.asSentence]
-            .filter { !$0.isEmpty }
-            .map { $0.hasSuffix(".") ? $0 : $0 + "." }
-            .joined(separator: " ")
-            .onOneLine
+        // No name in it can imitate another line of a log.
+        TerminalText.escaped(
+            [headline, consequence.asSentence, remedy.asSentence]
+                .filter { !$0.isEmpty }
+                .map { $0.hasSuffix(".") ? $0 : $0 + "." }
+                .joined(separator: " ")
+        )
     }
 
     /// The ``message``.
@@ -177,13 +179,5 @@ extension String {
     /// The string with a capital first letter.
     fileprivate var asSentence: String {
         prefix(1).uppercased() + dropFirst()
-    }
-
-    /// The string with control characters escaped, so that no name in it can imitate another line of a log.
-    fileprivate var onOneLine: String {
-        unicodeScalars.reduce(into: "") { text, scalar in
-            let isControl = scalar.properties.generalCategory == .control || ["\u{2028}", "\u{2029}"].contains(scalar)
-            text += isControl ? scalar.escaped(asASCII: true) : String(scalar)
-        }
     }
 }

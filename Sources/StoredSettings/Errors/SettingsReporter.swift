@@ -53,7 +53,7 @@ public final class StandardErrorReporter: SettingsReporter {
         guard written.withLock({ $0.remove(error.message) }) != nil else { return }
         let names = [error.key.map { "'\($0)'" }, error.suite.map { "suite '\($0)'" }].compactMap { $0 }
         let subject = names.isEmpty ? error.location.map(\.file) ?? "the settings" : names.joined(separator: " of ")
-        write("StoredSettings: \(subject): the problem is settled: \(error.fact)\n")
+        write("StoredSettings: \(TerminalText.escaped("\(subject): the problem is settled: \(error.fact)"))\n")
     }
 
     /// Writes the error's message, unless the same message has been written before.

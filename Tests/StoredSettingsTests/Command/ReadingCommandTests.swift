@@ -100,6 +100,24 @@ struct ReadingCommandTests {
         #expect(await harness.run("list").lines.count == 9)
     }
 
+    @Test("keys on a terminal contain no character that controls it, whichever command prints them")
+    func controlCharactersOfKeys() async {
+        let suite = SettingsSuite.inMemory()
+        let key = "a\u{1B}[2J\u{202E}\u{9B}"
+        let catalog = SettingsCatalog(Setting(key, default: "x", suite: suite))
+        let harness = CommandHarness(suite, catalog).onTerminal(["NO_COLOR": "1"])
+        for arguments in [
+            ["list"], ["list", "--keys"], ["list", "--keys", "--json"], ["explain"], ["export", "--all"],
+            ["watch", "x"], ["schema"], ["sample"], ["markdown"], ["completion", "bash"], ["get", key + "x"],
+            ["set", key + "=y"],
+        ] {
+            let result = await harness.run(arguments)
+            let text = result.output + result.errors
+            #expect(!text.unicodeScalars.contains { ["\u{1B}", "\u{202E}", "\u{9B}"].contains($0) }, "\(arguments)")
+        }
+        #expect(await CommandHarness(suite, catalog).run("list", "--keys").output == key + "\n")
+    }
+
     @Test("a secret is in no output without --reveal")
     func secrets() async throws {
         let harness = CommandHarness(

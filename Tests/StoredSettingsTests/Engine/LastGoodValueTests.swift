@@ -498,6 +498,19 @@ struct LastGoodValueTests {
         #expect(lines.withLock { $0 } == [failure, recovery, failure, recovery])
     }
 
+    @Test("the default reporter writes a key and a suite without characters that control a terminal")
+    func controlCharacters() {
+        let lines = Mutex("")
+        let reporter = StandardErrorReporter { line in lines.withLock { $0 += line } }
+        var error = SettingsError(.validationFailed, fact: "the value is wrong", key: "a\u{1B}[2J")
+        error.suite = "b\n\u{202E}"
+        reporter.report(error)
+        reporter.reportRecovery(from: error)
+        let text = lines.withLock { $0 }
+        #expect(!text.unicodeScalars.contains { ["\u{1B}", "\u{202E}"].contains($0) })
+        #expect(text.count { $0 == "\n" } == 2)
+    }
+
     @Test(
         "a checkpoint retains the last good value of a setting that its process has not read",
         arguments: [true, false]
