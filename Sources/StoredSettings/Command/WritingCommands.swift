@@ -17,7 +17,6 @@ extension CommandInvocation {
         if let first = failures.first { throw CommandFailure(first.code, messages: failures.flatMap(\.messages)) }
         try await edits.store()
         if !settings.isDeclared, !has(.standardInput) {
-            // The type was guessed, if there was no value.
             try console.show(lines: assignments.map { TerminalText.escaped($0.setting.explain()) })
         }
         for (setting, _) in assignments { showEffect(on: setting) }

@@ -18,8 +18,7 @@ enum OverrideName {
     /// Returns the words of a key.
     ///
     /// A word ends before an uppercase letter, and at any character that is neither a letter nor a digit. Consecutive
-    /// uppercase letters form one word, with an s of their plural: `maxURLLength` is max, URL, Length, and `userIDs` is
-    /// user, IDs.
+    /// uppercase letters form one word, with a plural s: `maxURLLength` is max, URL, Length, and `userIDs` user, IDs.
     private static func words(of key: String) -> [String] {
         let characters = Array(key)
         var words: [String] = []

@@ -172,7 +172,7 @@ extension JSONEditor {
         JSONWriter.Layout(lineBreak: lineBreak + indentation, unit: unit)
     }
 
-    /// Removes a member with its comma and the comments behind it, and with its line if nothing else is on it.
+    /// Removes a member with its comma and its own comments, and with its line if nothing else is on it.
     private mutating func remove(_ member: JSONMembers.Member, isFirst: Bool) {
         let region = member.region
         switch (member.lineBreak, member.endsLine) {
@@ -184,7 +184,7 @@ extension JSONEditor {
         }
     }
 
-    /// Replaces the range of a member, in which comments on lines of their own stay.
+    /// Replaces the range of a member, in which comments that do not belong to it stay.
     private mutating func replace(_ member: JSONMembers.Member, in range: Range<Int>, with text: [UInt8] = []) {
         guard let comma = member.detachedComma else { return replace(range, with: text) }
         replace(member.nameRange.lowerBound..<member.value.upperBound, with: text)
@@ -283,8 +283,7 @@ extension JSONEditor {
         case .before(let member):
             replace(member.start..<member.start, with: text + comma + separator)
         case .after(let member):
-            let start = member.region.upperBound
-            replace(start..<start, with: separator + text + end)
+            replace(member.end..<member.end, with: separator + text + end)
         case .insteadOf(let member):
             replace(member, in: member.region, with: text + end)
         case .inside:

@@ -16,11 +16,13 @@ struct JSONMembers {
         let value: Range<Int>
         /// Where the comma after the member is, if there is one.
         let comma: Int?
-        /// The comma, if comments on lines of their own are between the value and it.
+        /// The comma, if comments between the value and it do not belong to the member.
         let detachedComma: Int?
         /// Where the comments directly before the member begin, without a blank line in between.
         let start: Int
-        /// The member with its comma and the comments behind it on its line.
+        /// The end of the comments behind the member on its line.
+        let end: Int
+        /// The member with its comma, and with the comments behind it if no other member is before it on its line.
         let region: Range<Int>
         /// The white space before the member.
         let space: Range<Int>
@@ -53,7 +55,7 @@ struct JSONMembers {
             }
             let member = try Self.member(from: start, name: name, after: end, in: tokens)
             members.append(member)
-            end = member.region.upperBound
+            end = member.end
         }
         self.members = members
     }
@@ -84,11 +86,14 @@ struct JSONMembers {
         let next = tokens.endOfSpace(from: value.upperBound)
         let comma = tokens.byte(at: next) == JSONByte.comma ? next : nil
         let gap = value.upperBound..<next
-        let isDetached = tokens.lineBreaks(in: gap) > 0 && !tokens.isWhitespace(gap)
-        let (end, endsInLineComment) = endOfLineComments(from: comma.map { $0 + 1 } ?? value.upperBound, in: tokens)
+        let isFirstOnLine = tokens.lineBreaks(in: previous..<name) > 0
+        let isDetached = !tokens.isWhitespace(gap) && (tokens.lineBreaks(in: gap) > 0 || !isFirstOnLine)
+        let ownEnd = comma.map { $0 + 1 } ?? value.upperBound
+        let (end, endsInLineComment) = endOfLineComments(from: ownEnd, in: tokens)
+        let region = name..<(isFirstOnLine ? end : ownEnd)
         var firstSpace = name
         while firstSpace > previous, tokens.isWhitespace(at: firstSpace - 1) { firstSpace -= 1 }
-        let endOfBlanks = tokens.endOfBlanks(from: end)
+        let endOfBlanks = tokens.endOfBlanks(from: region.upperBound)
         return Member(
             name: try JSONReader.readName(tokens.bytes[nameRange]),
             nameRange: nameRange,
@@ -96,7 +101,8 @@ struct JSONMembers {
             comma: comma,
             detachedComma: isDetached ? comma : nil,
             start: start,
-            region: name..<end,
+            end: end,
+            region: region,
             space: firstSpace..<name,
             lineBreak: tokens.lastLineBreak(in: firstSpace..<name),
             endOfBlanks: endOfBlanks,

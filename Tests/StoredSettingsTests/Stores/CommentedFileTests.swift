@@ -60,7 +60,7 @@ struct CommentedFileTests {
             "{ // nothing yet\n}\n", "{\n  // nothing yet\n}\n", "{\n  // The heading.\n\n  // \"a\": 1\n}\n",
             "{\n  // About b.\n  \"b\": 1 // \"b\": 2\n  // \"c\": 3\n}\n", "{ \"b\": 1 /* one */ }",
             "{ /* one */ \"b\": 1 }", "{\r\n\t\"b\": 1, // one\r\n\r\n\t/* two */\r\n}",
-            "{\n  \"b\": 1\n  // next\n  , \"d\": 2\n}\n",
+            "{\n  \"b\": 1\n  // next\n  , \"d\": 2\n}\n", "{\"b\":1/* one */,/* two */\"d\":2/* three */}",
         ]
     )
     func settingAndUnsetting(text: String) async throws {

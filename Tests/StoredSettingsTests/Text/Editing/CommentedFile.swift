@@ -30,6 +30,8 @@ struct CommentedFile {
         var comma: Token?
         /// The comments behind the member on its line.
         var behind: [Token] = []
+        /// Whether no other member is before it on its line.
+        var isFirstOnLine = true
     }
 
     struct Object {
@@ -143,10 +145,13 @@ extension CommentedFile.Object {
             }
             let value = new[member.name]
             let isRemoved = value == nil && !isReserved(member.name)
-            // Only the comments behind a removed member are removed with it.
             if isRemoved { result += member.before.map(Item.comment) }
             if index == firstMember { start = result.count }
-            guard !isRemoved else { continue }
+            guard !isRemoved else {
+                // The comments behind the first member on a line are about that one.
+                if !member.isFirstOnLine { result += (member.beforeComma + member.behind).map(Item.comment) }
+                continue
+            }
             if let value { try member.value.change(to: value) }
             if result.allSatisfy({ if case .member = $0 { false } else { true } }) {
                 start = result.count + (isReserved(member.name) ? 1 : 0)

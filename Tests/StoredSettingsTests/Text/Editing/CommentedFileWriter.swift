@@ -144,6 +144,7 @@ struct CommentedFileWriter {
             }
             let hasComma = !isLast || object.hasTrailingComma
             var member = try member(name, indentation, isOnOneLine: isBehind[index], hasComma: hasComma, depth)
+            member.isFirstOnLine = !isBehind[index]
             // A comment before a member on the same line would belong to that one.
             if isLast || !isBehind[index + 1] { putComments(behind: &member, onOneLine: object.isOnOneLine) }
             object.items.append(.member(member))

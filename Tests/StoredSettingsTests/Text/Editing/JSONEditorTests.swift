@@ -132,16 +132,16 @@ struct JSONEditorTests {
 
     static let removals = [
         Case(
-            "a member is removed with the comments behind it on its line, and no others",
+            "a member is removed with the comments behind it on its own line, and no others",
             "{\n  // section\n\n  // a\n  /* a */\n  \"a\": 1, // a\n  // b\n  \"b\": 2\n  // end\n}",
             removing("a"),
             "{\n  // section\n\n  // a\n  /* a */\n  // b\n  \"b\": 2\n  // end\n}"
         ),
         Case(
-            "a comment before a member on its line stays",
-            "{ /* a */ \"a\": 1, /* b */ \"b\": 2 }",
+            "comments on a line with several members stay",
+            "{ /* a */ \"a\": 1 /* 1 */, /* b */ \"b\": 2 /* 2 */ }",
             removing("a", "b"),
-            "{ /* a */ /* b */ }"
+            "{ /* a */  /* 1 */ /* b */ /* 2 */ }"
         ),
         Case(
             "comments on lines between a value and its comma stay",
