@@ -320,6 +320,36 @@ struct DoctorTests {
         }
     }
 
+    #if os(Linux)
+    @Test("an access control list, which a checkpoint does not keep, is found")
+    func accessList() async throws {
+        try await withSuite { home, _ in
+            let path = "\(home)/acme/settings.json"
+            // Not every file system has such lists.
+            guard try CLibrary.allow(user: 5_555, at: path) else { return }
+            let result = try await doctor(["acme"], home: home)
+            let found = result.findings.filter { $0["topic"] == "permissions" }
+            #expect(found.map { $0["fact"] } == ["the file has an access control list"], "\(result.findings)")
+        }
+    }
+    #endif
+
+    @Test("a file in the place of the journal is renamed on request, and the next change is stored")
+    func foreignJournal() async throws {
+        try await withSuite { home, _ in
+            let path = "\(home)/acme/settings.json.journal"
+            let text = String(repeating: "text of another program\n", count: 1_000)
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            let result = try await doctor(["acme"], home: home)
+            #expect(result.findings.contains { $0["topic"] == "journal" && $0["repair"] == "--repair" })
+            let repaired = try await doctor(["acme", "--repair"], home: home)
+            #expect(repaired.code == 0, "\(repaired.findings)")
+            #expect(try String(contentsOfFile: path + ".broken-1", encoding: .utf8) == text)
+            _ = try await run(["acme", "set", "later=1"], home: home)
+            #expect(try await doctor(["acme"], home: home).code == 0)
+        }
+    }
+
     @Test(
         "a full disk and few watches are found",
         .enabled(

@@ -57,6 +57,7 @@ extension CLibrary {
     ///   - path: The path.
     ///   - isDefault: Whether the list is for new files in the directory.
     /// - Returns: Whether the file system has such lists.
+    /// - Throws: `ChildProcess.Failure`.
     package static func allow(user: UInt32, at path: String, isDefault: Bool = false) throws -> Bool {
         // The entries of the owner, a user, the group, the mask and the others: see <linux/posix_acl_xattr.h>.
         let entries: [(kind: UInt16, permissions: UInt16, id: UInt32)] = [

@@ -119,7 +119,7 @@ extension SystemCalls {
     #endif
 
     /// The access control list of a file; `nil` if it has none, or the system does not show it.
-    package func accessList(of file: FileHandle) -> [UInt8]? {
+    func accessList(of file: FileHandle) -> [UInt8]? {
         #if os(Linux)
         list { accessListOfFile(file.descriptor, Self.accessListName, $0, $1) }
         #else
@@ -127,7 +127,7 @@ extension SystemCalls {
         #endif
     }
 
-    func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
+    package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
         #if os(Linux)
         let place = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) } ?? path
         return list { bytes, count in

@@ -37,6 +37,7 @@ extension Examination {
                 "\(status.size) bytes, mode \(status.permissions.octal), user \(status.owner), group \(status.group)"
             )
             examineLinks(status, path)
+            examineAccessList(directory, path)
             var examined = ExaminedFile(status: status)
             compare(status, of: path, with: nil, in: parent)
             examined.contents = read(directory, path, &examined)
@@ -97,6 +98,19 @@ extension Examination {
             }
         }
         return nil
+    }
+
+    private mutating func examineAccessList(_ directory: SettingsDirectory, _ path: FilePath) {
+        guard system.accessList(at: directory.name, in: directory.handle) != nil else { return }
+        add(
+            Finding(
+                .permissions,
+                path,
+                "the file has an access control list",
+                consequence: "a checkpoint replaces the file without it, and the users and groups that it names lose access",
+                remedy: "share the file with a group instead (chgrp, chmod 660), and remove the list (setfacl -b)"
+            )
+        )
     }
 
     private mutating func examineAccess(

@@ -255,6 +255,24 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("a file system that cannot share memory makes a suite read-only, and the error says what it lacks")
+    func withoutSharing() async throws {
+        try await withTemporaryDirectory { directory in
+            faults.fail(.map, with: ENODEV)
+            let suite = suite(directory + "/settings.json")
+            let error = settingsError { try suite.setStoredValue(1, forKey: "a") }
+            #expect(error?.code == .readOnly)
+            #expect(error?.fact.contains("does not let processes share memory") == true)
+            #expect(error?.remedy.contains("local file system") == true)
+            #expect(settingsError { try suite.synchronize() }?.code == .readOnly)
+            guard case .readOnly(_, let reason) = suite.persistence else {
+                Issue.record("it is said to be durable")
+                return
+            }
+            #expect(reason.contains("share memory"))
+        }
+    }
+
     @Test("changes are noticed by polling when the system has no watches")
     func polling() async throws {
         try await withTemporaryDirectory { directory in

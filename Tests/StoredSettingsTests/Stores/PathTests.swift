@@ -81,7 +81,7 @@ struct PathTests {
                 return
             }
             suite.finish()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
         }
     }
 

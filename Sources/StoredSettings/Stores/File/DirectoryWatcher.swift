@@ -124,6 +124,8 @@ final class DirectoryWatcher: Sendable {
     /// - Parameters:
     ///   - system: The system calls to use.
     ///   - ended: The subscriptions of a queue that the program has closed. Their handlers watch again.
+    /// - Returns: The queue.
+    /// - Throws: ``SystemError``.
     private func openQueue(_ system: SystemCalls, insteadOf ended: Subscriptions) throws(SystemError) -> FileHandle {
         let queue = try system.makeWatchQueue()
         try BackgroundThread.start(system) { [self] in

@@ -229,7 +229,7 @@ extension FileStore {
             let earlierFailures = earlierFailures ?? lockFailures.load(ordering: .relaxed)
             // A failure that no longer exists must not make this change fail.
             if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { versionStamp.mustLook() }
-            var isChanged = false
+            var changed: Journal?
             let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
                 if let failure, failure.number > earlierFailures { throw failure.error }
@@ -246,11 +246,12 @@ extension FileStore {
                 let changes = (consume transaction).storedAsJSON(includingEqual: unknown != nil)
                 if !changes.isEmpty {
                     try append(changes, to: journal, since: version, &effects)
-                    isChanged = true
+                    changed = journal
                 }
                 return result
             }
-            if isChanged {
+            if let changed {
+                changed.notifyWatchers()
                 let end = JournalPosition(word: versionStamp.seenWord).end
                 checkpoints.schedule(isOwn: true, isUrgent: Int(end) > schedule.journalBound)
             }

@@ -47,6 +47,8 @@ package final class JournalLock: Sendable {
     private static let (yieldSteps, yieldStep) = (20, 0.000_05)
     /// How long the lock must not have changed hands before a waiting process checks whether the holder exists.
     private static let holderCheckTime = Duration.milliseconds(5)
+    /// The same until it also looks for the process, which takes several system calls.
+    private static let processCheckTime = Duration.milliseconds(50)
 
     /// - Parameters:
     ///   - page: The header of the journal.
@@ -268,7 +270,7 @@ extension JournalLock {
         if word & Self.stateMask == 0 { return take(word, token: token, isAwaited: true) }
         if word & ~Self.awaitedBit != turn.word {
             (turn.word, turn.since) = (word & ~Self.awaitedBit, now)
-        } else if now - turn.since >= Self.holderCheckTime, try isDead(word) {
+        } else if now - turn.since >= Self.holderCheckTime, try isDead(word, for: now - turn.since) {
             // It may have released the lock since.
             guard take(word, token: token, isAwaited: true) else { return false }
             // It may have died anywhere.
@@ -317,14 +319,19 @@ extension JournalLock {
     }
 
     /// Whether the process that the lock names has ended, or does not hold it.
-    private func isDead(_ word: UInt64) throws -> Bool {
-        // A forked child may still have the file open. It does not hold the lock of its parent.
-        if let holder, page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask, holder.hasEnded {
-            return true
-        }
+    ///
+    /// - Parameters:
+    ///   - word: The word of the lock.
+    ///   - time: Since when it has not changed.
+    /// - Returns: Whether the lock can be taken over.
+    /// - Throws: ``SystemError`` if the file cannot be examined.
+    private func isDead(_ word: UInt64, for time: Duration = processCheckTime) throws -> Bool {
         // If no thread of this process holds the lock with a token of this process, another program has written a copy of the
         // journal into the file.
         if let isHeld = OwnTokens.current.isHeld(with: word & Self.tokenMask, of: fileIdentity) { return !isHeld }
-        return try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file)
+        if try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file) { return true }
+        // A forked child may still have the file open. It does not hold the lock of its parent.
+        guard time >= Self.processCheckTime, let holder else { return false }
+        return page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask && holder.hasEnded
     }
 }

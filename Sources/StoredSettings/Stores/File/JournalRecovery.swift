@@ -130,7 +130,10 @@ extension FileStoreState {
         }
         let record = try JournalRecord.bytes(of: changes, epoch: journal.position.epoch, salt: journal.salt)
         // Readers wait meanwhile. Otherwise, they would attribute the record to another process.
-        journal.position = try current.append(record, after: journal.position)
+        let appended = try record.withUnsafeBytes {
+            try current.append($0, after: journal.position, in: &journal.space)
+        }
+        journal.position = try appended ?? current.append(record, after: journal.position)
         journal.seen = journal.position.word
         var changes = changes
         if version != base {
