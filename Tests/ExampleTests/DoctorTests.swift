@@ -92,7 +92,7 @@ struct DoctorTests {
         Case("a journal of a newer format", "journal", "has format 99") {
             try JournalFile(of: $0).overwriteWord(at: JournalFile.versionOffset, with: 99)
         },
-        Case("a journal of another program", "journal", "not written by this library") {
+        Case("a journal of another program", "journal", "not written by this library", repair: "--repair") {
             try ($0 + ".journal").overwriteFile(with: String(repeating: "text ", count: 2_000))
         },
         Case("an empty journal", "journal", "empty or unfinished", repair: "--repair") {

@@ -107,7 +107,8 @@ extension Examination {
                 .permissions,
                 path,
                 "the file has an access control list",
-                consequence: "a checkpoint replaces the file without it, and the users and groups that it names lose access",
+                consequence:
+                    "a checkpoint replaces the file without it, and the users and groups that it names lose access",
                 remedy: "share the file with a group instead (chgrp, chmod 660), and remove the list (setfacl -b)"
             )
         )

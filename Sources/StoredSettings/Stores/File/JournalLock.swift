@@ -326,12 +326,15 @@ extension JournalLock {
     /// - Returns: Whether the lock can be taken over.
     /// - Throws: ``SystemError`` if the file cannot be examined.
     private func isDead(_ word: UInt64, for time: Duration = processCheckTime) throws -> Bool {
+        // A forked child may still have the file open. It does not hold the lock of its parent.
+        if time >= Self.processCheckTime, let holder, holder.hasEnded,
+            page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask
+        {
+            return true
+        }
         // If no thread of this process holds the lock with a token of this process, another program has written a copy of the
         // journal into the file.
         if let isHeld = OwnTokens.current.isHeld(with: word & Self.tokenMask, of: fileIdentity) { return !isHeld }
-        if try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file) { return true }
-        // A forked child may still have the file open. It does not hold the lock of its parent.
-        guard time >= Self.processCheckTime, let holder else { return false }
-        return page[JournalHeader.lockWord] & Self.tokenMask == word & Self.tokenMask && holder.hasEnded
+        return try !system.isLocked(byteAt: Self.firstByte + Int(word & Self.tokenMask), of: file)
     }
 }

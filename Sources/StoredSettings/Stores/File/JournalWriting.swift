@@ -7,6 +7,9 @@ import Synchronization
 // MARK: - Records
 
 extension Journal {
+    /// The longest record that is copied into shared memory, in bytes.
+    private static let longestCopy = 1 << 14
+
     /// Appends a record and publishes it.
     ///
     /// - Returns: The journal's position after the record.
@@ -24,7 +27,7 @@ extension Journal {
     ///
     /// - Parameters:
     ///   - record: The record.
-    ///   - position: The position of the journal, whose header is on the disk.
+    ///   - position: The position of the journal.
     ///   - space: The mapping of the journal.
     /// - Returns: The journal's position after the record; `nil` when the file has been truncated.
     /// - Throws: ``SystemError`` if the record cannot be written.
@@ -34,6 +37,9 @@ extension Journal {
         in space: inout RecordSpace.Mapping
     ) throws -> JournalPosition? {
         let (end, isOverflow) = position.end.addingReportingOverflow(UInt32(clamping: record.count))
+        // A long record is written, so that a disk without space for it fails before a part of it is copied.
+        guard record.count <= Self.longestCopy else { return try append(Array(record), after: position) }
+        try keepLimit(for: end)
         if case .unknown = space {
             do {
                 space = .mapped(try RecordSpace(file, page, system))

@@ -190,6 +190,8 @@ final class FaultTrial {
         case .status where isAboutJournal && step.isSynchronizing: true
         // A journal without write permission can be read, and a writer opens it again.
         case .open where isAboutJournal: failure == .notPermitted
+        // A record that cannot be copied into shared memory is written.
+        case .map where isAboutJournal, .allocate where isAboutJournal: true
         // A directory with search permission but no read permission cannot be synchronized by its user.
         case .open where isAboutDirectory, .sync where isAboutDirectory: failure == .notPermitted
         // A copy that cannot be replaced is removed and written again, and its space is used for a draft.
