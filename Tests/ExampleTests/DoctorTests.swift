@@ -95,6 +95,9 @@ struct DoctorTests {
         Case("a journal of another program", "journal", "not written by this library", repair: "--repair") {
             try ($0 + ".journal").overwriteFile(with: String(repeating: "text ", count: 2_000))
         },
+        Case("a few bytes in the place of the journal", "journal", "not written by this library", repair: "--repair") {
+            try ($0 + ".journal").overwriteFile(with: "hello")
+        },
         Case("an empty journal", "journal", "empty or unfinished", repair: "--repair") {
             try JournalFile(of: $0).truncate(to: 0)
         },

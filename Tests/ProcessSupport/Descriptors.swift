@@ -8,9 +8,10 @@ package enum Descriptors {
     private static let end: CInt = 256
 
     /// Closes all descriptors but those of the standard streams, as a program may that becomes a daemon, and opens a file for
-    /// each of the numbers that became free.
+    /// each of the numbers that became free, unless its path is `-`.
     package static func closeAll(openingInstead path: String) throws {
         let numbers = (first..<end).filter { close($0) == 0 }
+        guard path != "-" else { return }
         for _ in numbers {
             guard open(path, O_RDWR | O_CLOEXEC) >= 0 else { throw ChildProcess.Failure("open: error \(errno)") }
         }

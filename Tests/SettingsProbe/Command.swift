@@ -66,7 +66,7 @@ enum Command: String {
     /// `recover`: closes the files that `exhaust` opened.
     case recover
     /// `closeAll FILE`: closes all descriptors but those of the standard streams, and opens the file for each of the
-    /// numbers that became free.
+    /// numbers that became free, unless it is `-`.
     case closeAll
     /// `closeStreams KEY INTEGER`: closes the standard streams, sets the key, prints on them, and is killed.
     case closeStreams

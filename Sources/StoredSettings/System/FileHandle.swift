@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -16,6 +18,8 @@ package final class FileHandle: Sendable {
     package let path: FilePath
     private let number: CInt
     private let identity: FileIdentity?
+    /// Distinguishes the handle from others with the same descriptor: the file may have been opened again.
+    private let id = lastID.add(1, ordering: .relaxed).newValue
     /// Whether the descriptor is marked, because its identity is that of all queues.
     private let isMarked: Bool
 
@@ -27,6 +31,7 @@ package final class FileHandle: Sendable {
         (number, self.path, isMarked) = (descriptor, path, isQueue)
         if isQueue { Self.mark(descriptor) }
         identity = Self.identity(of: descriptor)
+        Self.owner(of: descriptor)?.pointee.store(id, ordering: .releasing)
     }
 
     deinit {
@@ -39,7 +44,24 @@ package final class FileHandle: Sendable {
 
     /// Whether the program has not closed the descriptor.
     package var isOpen: Bool {
-        identity != nil && Self.identity(of: number) == identity && (!isMarked || Self.hasMark(number))
+        identity != nil && Self.owner(of: number)?.pointee.load(ordering: .acquiring) ?? id == id
+            && Self.identity(of: number) == identity && (!isMarked || Self.hasMark(number))
+    }
+
+    private static let lastID = Atomic<UInt64>(0)
+
+    /// The descriptors that have an owner.
+    private static let mostOwned = 1 << 16
+
+    /// The IDs of the handles that have received the descriptors last, beginning with 0.
+    ///
+    /// The memory, of which only used pages exist, is never freed and accessed only as atomics, so `unsafe` hides no race.
+    nonisolated(unsafe) private static let owners =
+        SystemCalls.mapZeros(mostOwned * MemoryLayout<Atomic<UInt64>>.stride)?
+        .bindMemory(to: Atomic<UInt64>.self, capacity: mostOwned)
+
+    private static func owner(of descriptor: CInt) -> UnsafeMutablePointer<Atomic<UInt64>>? {
+        (0..<mostOwned).contains(Int(descriptor)) ? owners.map { $0 + Int(descriptor) } : nil
     }
 
     private static func identity(of descriptor: CInt) -> FileIdentity? {

@@ -21,6 +21,8 @@ extension Examination {
             let status = try system.status(of: file)
             try compare(status, of: path, with: settings, in: system.status(of: directory.handle))
             guard let journal = try Journal.opened(file, isWritable: false, system) else {
+                // Throws if another program has written it.
+                _ = try Journal.isCut(file, system)
                 addUnfinished(path, status.size)
                 return nil
             }

@@ -144,8 +144,11 @@ struct Repair {
         let directory = try directory()
         let name = directory.name.adding(SettingsFile.journalSuffix)
         do {
-            _ = try directory.openSibling(name, OpenFlags.readOnly)
-                .map { try Journal.opened($0, isWritable: false, system) }
+            if let file = try directory.openSibling(name, OpenFlags.readOnly),
+                try Journal.opened(file, isWritable: false, system) == nil
+            {
+                _ = try Journal.isCut(file, system)
+            }
             throw CommandFailure(CommandExit.temporary, "the journal has been replaced meanwhile. Nothing is changed.")
         } catch let error as SettingsError where error.code == .malformedJournal {
             let kept = try setAside(name, in: directory)

@@ -57,6 +57,25 @@ struct DescriptorTests {
         }
     }
 
+    @Test("sets go on after a program has closed all descriptors, whose numbers the library receives again")
+    func sameNumbers() async throws {
+        try await withTemporaryDirectory { directory in
+            let place = Probe.Place.file("\(directory)/settings.json")
+            try await withProbes(2, at: place) { probes in
+                for round in 1...3 {
+                    try await probes[0].expect("increment total 10")
+                    try await probes[0].expect("closeAll -")
+                    try await probes[0].expect("increment total 10")
+                    try await probes[0].expect("closeAll -")
+                    try await probes[0].expect("fill round\(round) 1000")
+                    try await probes[1].expect("get total", prints: "\(20 * round)")
+                    try await probes[0].expect("checkpoint")
+                }
+                #expect(probes[0].errors == "")
+            }
+        }
+    }
+
     @Test("a program that only reads sees later changes after it has closed all descriptors")
     func reader() async throws {
         try await withTemporaryDirectory { directory in

@@ -133,7 +133,7 @@ package final class Journal: Sendable {
     /// Whether a file that is too short for a journal is a truncated one; otherwise, it was never finished.
     ///
     /// - Throws: ``SettingsError`` if it is neither, so that it must not be overwritten.
-    private static func isCut(_ file: FileHandle, _ system: SystemCalls) throws -> Bool {
+    package static func isCut(_ file: FileHandle, _ system: SystemCalls) throws -> Bool {
         let header = try system.contents(of: file, in: 0..<JournalHeader.size)
         // The magic number is written last, so a file that begins with it was a journal.
         if header.starts(with: JournalHeader.magicBytes) { return true }
