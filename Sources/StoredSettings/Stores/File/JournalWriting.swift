@@ -43,7 +43,7 @@ extension Journal {
         if case .unknown = space {
             do {
                 space = .mapped(try RecordSpace(file, page, system))
-            } catch {
+            } catch  where error.call == .map {
                 // There may be no address space for the mapping.
                 return try append(Array(record), after: position)
             }
