@@ -192,6 +192,8 @@ final class FaultTrial {
         case .open where isAboutJournal: failure == .notPermitted
         // A record that cannot be copied into shared memory is written.
         case .map where isAboutJournal, .allocate where isAboutJournal: true
+        // Where there is no space for a draft, room is made, and it is written again.
+        case .open where isAboutDirectory && failure == .noSpace: true
         // A directory with search permission but no read permission cannot be synchronized by its user.
         case .open where isAboutDirectory, .sync where isAboutDirectory: failure == .notPermitted
         // A copy that cannot be replaced is removed and written again, and its space is used for a draft.
