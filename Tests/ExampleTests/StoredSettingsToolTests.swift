@@ -149,6 +149,32 @@ struct StoredSettingsToolTests {
         }
     }
 
+    @Test("a last checkpoint that cannot be written is reported before the tool ends")
+    func failedCheckpoint() async throws {
+        try await withTemporaryDirectory { home in
+            _ = try await run(["acme", "set", "a=1"], home: home)
+            let path = "\(home)/acme/settings.json"
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+            let program = try ExampleProgram("stored-settings", ["acme", "unset", "a"], home: home)
+            _ = await program.exitCode()
+            #expect(program.errors.contains("The changes are safe in the journal"), "\(program.errors)")
+        }
+    }
+
+    @Test("watch prints no removal of values that are unknown")
+    func unknownInitialValues() async throws {
+        try await withTemporaryDirectory { home in
+            let path = "\(home)/settings.json"
+            try Data(#"{"a": 1"#.utf8).write(to: URL(fileURLWithPath: path))
+            let program = try ExampleProgram("stored-settings", [path, "watch", "a", "--initial"], home: home)
+            defer { program.end() }
+            await eventually("the tool reports the file") { program.errors.contains("not a valid settings file") }
+            try Data(#"{"a": 2}"#.utf8).write(to: URL(fileURLWithPath: path))
+            await eventually("the tool prints the value") { program.lines == ["a=2"] }
+        }
+    }
+
     @Test("set prints what was stored, with its type")
     func printing() async throws {
         try await withTemporaryDirectory { home in

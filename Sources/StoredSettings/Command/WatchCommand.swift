@@ -12,7 +12,10 @@ extension CommandInvocation {
             guard !own.isEmpty || added != nil else { return nil }
             return try SuiteWatcher(suite, own, console, isJSON: has(.json), added: added)
         }
-        if has(.initial) { try console.show(lines: watchers.flatMap(\.currentLines)) }
+        // Values of a file that cannot be read are unknown, and not removed.
+        let isKnown =
+            settings.isDeclared || settings.suites.allSatisfy { !$0.keys.isEmpty || $0.engine.store.problem == nil }
+        if has(.initial), isKnown { try console.show(lines: watchers.flatMap(\.currentLines)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for watcher in watchers { group.addTask { try await watcher.run() } }
             // The first failure ends all tasks: the output has no reader.

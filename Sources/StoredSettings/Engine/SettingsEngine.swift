@@ -70,7 +70,26 @@ final class SettingsEngine: Sendable {
     }
 
     deinit {
-        if ownsStore { store.close() }
+        guard ownsStore else { return }
+        // The store refers to its observer weakly, and this one is no longer there.
+        let observer = ClosingObserver(reporters: state.withLock(\.reporters))
+        store.setObserver(observer)
+        withExtendedLifetime(observer) { store.close() }
+    }
+}
+
+/// Receives the failures of a store that is closed because its suites are gone.
+private final class ClosingObserver: StoreObserver {
+    private let reporters: [any SettingsReporter]
+
+    init(reporters: [any SettingsReporter]) {
+        self.reporters = reporters
+    }
+
+    func record(_ commit: StoreCommit) -> StoreDelivery { .none }
+
+    func report(_ error: SettingsError) {
+        for reporter in reporters { reporter.report(error) }
     }
 }
 

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 extension SystemCalls {
     /// Copies the owner, the group and the mode of another file, as far as this user may.
     ///
@@ -115,6 +123,8 @@ extension SystemCalls {
     #if os(Linux)
     private static let accessListName = "system.posix_acl_access"
     /// The longest list that is read, in bytes: one of 510 entries.
+    ///
+    /// Of a longer one, no permission counts.
     private static let longestAccessList = 4_096
     #endif
 
@@ -129,10 +139,16 @@ extension SystemCalls {
 
     package func accessList(at path: FilePath, in directory: FileHandle?) -> [UInt8]? {
         #if os(Linux)
-        let place = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) } ?? path
-        return list { bytes, count in
-            place.withCString { accessListAtPath($0, Self.accessListName, bytes, count) }
+        // Without `/proc`, the path of the directory has to do.
+        let direct = directory.map { $0.path.appending(path) } ?? path
+        let open = directory.map { FilePath("/proc/self/fd/\($0.descriptor)").appending(path) }
+        for place in [open, direct].compactMap(\.self) {
+            let found = list { bytes, count in
+                place.withCString { accessListAtPath($0, Self.accessListName, bytes, count) }
+            }
+            if let found { return found }
         }
+        return nil
         #else
         nil
         #endif
@@ -143,7 +159,7 @@ extension SystemCalls {
         var bytes = [UInt8](repeating: 0, count: Self.longestAccessList)
         // The call writes at most as many bytes as there are.
         let count = bytes.withUnsafeMutableBufferPointer { read($0.baseAddress, $0.count) }
-        return count > 0 ? Array(bytes.prefix(count)) : nil
+        return count > 0 ? Array(bytes.prefix(count)) : count < 0 && errno == ERANGE ? [] : nil
     }
     #endif
 

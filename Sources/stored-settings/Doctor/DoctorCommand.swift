@@ -73,9 +73,11 @@ struct DoctorCommand {
         }
         if invocation.has(.restore), !wanted.contains(.restore) {
             let reason =
-                examination.isFileReadable
-                ? "the settings file can be read, and is left as it is. Use --restore only for a file that cannot be read."
-                : "there is no usable last good copy. The files are left as they are. Correct the settings file by hand."
+                examination.isFileReplaced
+                ? "what is in the place of the settings file is left as it is. Move it away first."
+                : examination.isFileReadable
+                    ? "the settings file can be read, and is left as it is. Use --restore only for a file that cannot be read."
+                    : "there is no usable last good copy. The files are left as they are. Correct the settings file by hand."
             console.show(message: "\(invocation.program): nothing is restored: \(reason)")
         }
         return done

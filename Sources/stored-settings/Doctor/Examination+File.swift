@@ -20,6 +20,7 @@ extension Examination {
         do {
             guard let status = try directory.status() else { return nil }
             guard status.isRegular else {
+                isFileReplaced = true
                 add(
                     Finding(
                         .file,

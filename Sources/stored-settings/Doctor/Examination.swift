@@ -15,6 +15,8 @@ struct Examination {
     private(set) var findings: [Finding] = []
     /// Whether the values of the settings file are known.
     var isFileReadable = false
+    /// Whether something other than a file is in its place.
+    var isFileReplaced = false
 
     /// Examines the files of a suite.
     init(of place: SuitePlace) {
