@@ -113,7 +113,7 @@ extension LayerFile<String> {
         } isSuspect: {
             $0.isEmpty
         } read: {
-            try Self.read(path, system)
+            try FileHandle.reopening { try Self.read(path, system) }
         } makeProblem: { error, hasContents in
             .unreadableSecret(path, because: error, hasContents: hasContents)
         }

@@ -48,6 +48,20 @@ package final class FileHandle: Sendable {
             && Self.identity(of: number) == identity && (!isMarked || Self.hasMark(number))
     }
 
+    /// Runs a body that opens files; runs it again if the program closes one of them meanwhile.
+    static func reopening<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch  where isClosed(error) {
+            return try body()
+        }
+    }
+
+    /// Whether an error means that a descriptor was closed.
+    static func isClosed(_ error: any Error) -> Bool {
+        (((error as? SettingsError)?.underlying ?? error) as? SystemError)?.number == EBADF
+    }
+
     private static let lastID = Atomic<UInt64>(0)
 
     /// The descriptors that have an owner.

@@ -59,7 +59,8 @@ public final class EtcdStore: SettingsStore, VersionedStore {
         replica.withState(&effects) { state in
             state.observer = observer
             // A store that begins closed, because another suite has some of its keys.
-            if state.isClosed, let problem = state.problem { state.effects.errors.append(problem) }
+            if state.isClosed, !state.wasObserved, let problem = state.problem { state.effects.errors.append(problem) }
+            state.wasObserved = true
         }
         _ = consume previous
         replica.perform(effects)

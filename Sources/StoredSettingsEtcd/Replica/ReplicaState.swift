@@ -46,6 +46,8 @@ struct ReplicaState {
     var sent = SentCommits()
 
     weak var observer: (any StoreObserver)?
+    /// Whether there has been an observer.
+    var wasObserved = false
     var isClosed = false
     /// The error that prevents a current read.
     var problem: SettingsError?

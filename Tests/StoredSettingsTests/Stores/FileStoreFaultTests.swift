@@ -104,6 +104,36 @@ struct FileStoreFaultTests {
         }
     }
 
+    @Test("a checkpoint succeeds although the program closes a descriptor that it uses")
+    func closedDescriptor() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            /// The number of calls before the one that fails; `nil` after it has failed.
+            let remaining = Mutex<Int?>(nil)
+            let system = SystemCalls { call, _ in
+                // These do not all use descriptors.
+                guard ![.publish, .thread, .status].contains(call) else { return nil }
+                return remaining.withLock { remaining in
+                    guard let count = remaining else { return nil }
+                    remaining = count == 0 ? nil : count - 1
+                    return count == 0 ? EBADF : nil
+                }
+            }
+            let store = FileStore(path: path, system: system, checkpointsInBackground: false)
+            let suite = SettingsSuite(store: store, reporter: reporter)
+            for number in 0..<1_000 {
+                try suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                remaining.withLock { $0 = number }
+                try suite.checkpoint()
+                #expect(try path.fileContents == "{\n  \"a\": \(number)\n}\n")
+                #expect(reporter.errors.map(\.message) == [])
+                // A checkpoint has made fewer calls.
+                guard remaining.withLock({ $0.take() }) == nil else { return #expect(number > 20) }
+            }
+            Issue.record("No checkpoint has ended before the call that fails.")
+        }
+    }
+
     @Test("a directory in which no file can be renamed or removed has at most one draft, which is empty")
     func appendOnlyDirectory() async throws {
         try await withTemporaryDirectory { directory in

@@ -283,7 +283,7 @@ extension Checkpointer {
             try state.reuse(journal, epoch)
             do {
                 try state.clearUnused(journal)
-            } catch {
+            } catch  where !FileHandle.isClosed(error) {
                 var error = state.file.writeError(error)
                 error.consequence =
                     "the settings file is written, but values that it no longer has may still be in the journal"
@@ -327,7 +327,7 @@ extension Checkpointer {
         }
         do {
             try placeCopy(of: draft)
-        } catch {
+        } catch  where !FileHandle.isClosed(error) {
             var failure = file.writeError(error)
             failure.consequence =
                 "the settings file is written, but there is no last good copy of it until a later checkpoint succeeds"

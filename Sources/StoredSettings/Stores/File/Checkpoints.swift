@@ -23,8 +23,7 @@ struct Checkpoints {
         )
         store.findLastGoodValues()
         do {
-            let lock = try acquireLock(patience)
-            try Checkpointer.run(store, lock, patience: patience)
+            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(patience), patience: patience) }
             noteSuccess()
         } catch let error as OutdatedCopyError {
             throw error.error
@@ -104,8 +103,12 @@ extension Checkpoints {
             guard !isCheckpointed else { return noteSuccess() }
             store.look()
             store.findLastGoodValues()
-            guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return schedule(isOwn: false) }
-            try Checkpointer.run(store, lock, patience: Patience())
+            let isMade = try FileHandle.reopening {
+                guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
+                try Checkpointer.run(store, lock, patience: Patience())
+                return true
+            }
+            guard isMade else { return schedule(isOwn: false) }
             noteSuccess()
             if !isCheckpointed { schedule(isOwn: false) }
         } catch {
@@ -162,7 +165,7 @@ extension Checkpoints {
         do {
             let limit = CheckpointSchedule.patienceAtEnd
             let patience = Patience(withoutProgress: limit, withSlowHolder: limit)
-            try Checkpointer.run(store, acquireLock(patience), patience: patience)
+            try FileHandle.reopening { try Checkpointer.run(store, acquireLock(patience), patience: patience) }
         } catch let error as OutdatedCopyError {
             report(error.error)
         } catch {

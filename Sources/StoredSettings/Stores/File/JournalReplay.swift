@@ -139,13 +139,15 @@ extension FileStoreState {
     /// - Returns: Whether it is another journal, so that everything has to be read again.
     mutating func findJournal() -> Bool {
         do {
-            journal.path = try file.journalPath()
-            if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere {
-                journal.problem = nil
-                return false
+            let (isKnown, found): (Bool, Journal?) = try FileHandle.reopening {
+                journal.path = try file.journalPath()
+                if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere {
+                    return (true, known)
+                }
+                return (false, try Journal.open(at: journal.path, file.system))
             }
-            let found = try Journal.open(at: journal.path, file.system)
             journal.problem = nil
+            guard !isKnown else { return false }
             guard let found else {
                 // The journal was removed, or none has been created yet. Values in the file need none.
                 journal.forgetCheckpointed()

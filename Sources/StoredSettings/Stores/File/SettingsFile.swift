@@ -94,7 +94,7 @@ package struct SettingsFile: Sendable {
     /// - Returns: The file and its contents; `nil` when there is no file.
     /// - Throws: ``SystemError`` if it cannot be read, `JSONSyntaxError` if it is malformed, or ``SettingsError``.
     func read() throws -> Reading? {
-        try openFile().map { try read($0, .settingsFile) }
+        try FileHandle.reopening { try openFile().map { try read($0, .settingsFile) } }
     }
 
     /// Returns the place of a key's value; `nil` when the file has no value for the key, or is not valid.
