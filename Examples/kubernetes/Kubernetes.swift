@@ -60,7 +60,7 @@ struct Kubernetes {
         show("a value that is set at run time", await limits.next())
 
         try configMap.update(["settings.json": #"{ "limit": 40 }"#])
-        try settings.$limit.remove()
+        try settings.$limit.reset()
         // The ConfigMap's newest version is the value again, perhaps after the one before it.
         while let limit = await limits.next() {
             guard limit == 40 else { continue }

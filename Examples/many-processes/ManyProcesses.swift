@@ -44,7 +44,7 @@ struct ManyProcesses {
 
     private static func count(processes count: Int, increments: Int) throws {
         guard let program = Bundle.main.executableURL else { Console.fail("many-processes: where is this program?") }
-        try settings.$sum.remove()
+        try settings.$sum.reset()
         let processes = (0..<max(count, 0))
             .map { _ in
                 let process = Process()

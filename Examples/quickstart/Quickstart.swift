@@ -43,7 +43,7 @@ struct Quickstart {
             show(setting)
         case ("reset", let key?, nil, nil):
             let setting = try setting(named: key)
-            try setting.suite.reset(key)
+            try setting.suite.setStoredValue(nil, forKey: key)
             show(setting)
         default:
             throw UsageError(description: "usage: quickstart [get KEY | set KEY VALUE | reset KEY]")

@@ -104,20 +104,11 @@ public struct AnySetting: Sendable {
         }
     }
 
-    /// Removes the stored value, and throws if that fails.
-    ///
-    /// ``reset()`` does the same and reports a failure instead.
-    ///
-    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    public func remove() throws {
-        try base.remove()
-    }
-
     /// Removes the stored value, so that the default is used.
     ///
-    /// A failure is reported, and the change is saved later: see ``Setting/reset()``.
-    public func reset() {
-        base.reset()
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    public func reset() throws {
+        try base.reset()
     }
 
     /// Checks the setting's values in the store and in overrides, whether they are used or not.
@@ -226,8 +217,7 @@ package protocol CatalogSetting: Sendable {
     func unknownMembers(in stored: StoredValue) -> [SettingsError]
     /// Returns the errors of the members that the type ignores, in the store and in the files and suites of layers.
     func unknownMembers() -> [SettingsError]
-    func remove() throws
-    func reset()
+    func reset() throws
     /// Returns a value as a person would write it; scripts receive ``text(of:)`` of the value itself.
     func written(_ stored: StoredValue) -> StoredValue
     func text(of value: StoredValue) -> String

@@ -33,10 +33,10 @@ extension Setting {
             try await WaitingExecutor.run { try setting.write(stored) }
         }
 
-        /// Removes the stored value: see ``Setting/remove()``.
+        /// Removes the stored value: see ``Setting/reset()``.
         ///
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func remove() async throws {
+        public func reset() async throws {
             try Task.checkCancellation()
             if try setting.writeWithoutWaiting(nil) { return }
             try await WaitingExecutor.run { try setting.write(nil) }
@@ -82,11 +82,11 @@ extension AnySetting {
             try await WaitingExecutor.run { [setting] in try setting.set(text: text) }
         }
 
-        /// Removes the stored value: see ``AnySetting/remove()``.
+        /// Removes the stored value: see ``AnySetting/reset()``.
         ///
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func remove() async throws {
-            try await WaitingExecutor.run { [setting] in try setting.remove() }
+        public func reset() async throws {
+            try await WaitingExecutor.run { [setting] in try setting.reset() }
         }
     }
 }
@@ -140,15 +140,8 @@ extension SettingsSuite {
         /// - Parameter keys: The keys.
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
         public func reset(_ keys: AnySettingKey...) async throws {
-            try await reset(keys)
-        }
-
-        /// Removes the stored values of several settings in one change.
-        ///
-        /// - Parameter keys: The keys.
-        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func reset(_ keys: [AnySettingKey]) async throws {
-            try await WaitingExecutor.run { try suite.reset(keys) }
+            let keys = keys.flatMap { suite.fullKeys($0).all }
+            try await WaitingExecutor.run { try suite.remove(keys) }
         }
 
         /// Removes the stored values of several settings of any types.
@@ -159,22 +152,6 @@ extension SettingsSuite {
         public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) async throws {
             let keys = try suite.keys(of: repeat each settings)
             try await WaitingExecutor.run { try suite.remove(keys) }
-        }
-
-        /// Removes the stored values of several settings.
-        ///
-        /// - Parameter keys: Their keys.
-        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func reset(_ keys: [String]) async throws {
-            try await WaitingExecutor.run { try suite.reset(keys) }
-        }
-
-        /// Removes the stored values of several settings.
-        ///
-        /// - Parameter keys: Their keys.
-        /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func reset(_ keys: String...) async throws {
-            try await reset(keys)
         }
 
         /// Removes every stored value: see ``SettingsSuite/removeAll()``.

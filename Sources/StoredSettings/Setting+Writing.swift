@@ -11,20 +11,11 @@ extension Setting {
         try write(try box.encode(value))
     }
 
-    /// Removes the stored value, and throws if that fails.
-    ///
-    /// ``reset()`` does the same and reports a failure instead.
-    ///
-    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    public func remove() throws {
-        try write(nil)
-    }
-
     /// Removes the stored value, so that the default is used.
     ///
-    /// A failure is reported, and the change is saved later, as with an assignment. ``remove()`` throws instead.
-    public func reset() {
-        assign(nil)
+    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    public func reset() throws {
+        try write(nil)
     }
 
     /// Atomically updates the value across threads and processes.

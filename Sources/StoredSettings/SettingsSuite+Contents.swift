@@ -83,9 +83,14 @@ extension SettingsSuite {
 extension SettingsSuite {
     /// Removes the stored values of some keys in one change, so that their defaults are used.
     ///
+    /// ```swift
+    /// try suite.reset(.quality, .port)
+    /// ```
+    ///
+    /// - Parameter keys: Keys of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func reset(_ keys: AnySettingKey...) throws {
-        try reset(keys)
+        try remove(keys.flatMap { fullKeys($0).all })
     }
 
     /// Removes the stored values of some settings in one change, so that their defaults are used.
@@ -122,28 +127,6 @@ extension SettingsSuite {
         return keys
     }
 
-    /// Removes the stored values of some keys in one change, so that their defaults are used.
-    ///
-    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    public func reset(_ keys: String...) throws {
-        try reset(keys)
-    }
-
-    /// Removes the stored values of some keys in one change, so that their defaults are used.
-    ///
-    /// - Parameter keys: Keys of any types.
-    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    public func reset(_ keys: [AnySettingKey]) throws {
-        try remove(keys.flatMap { fullKeys($0).all })
-    }
-
-    /// Removes the stored values of some keys in one change, so that their defaults are used.
-    ///
-    /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    public func reset(_ keys: [String]) throws {
-        try remove(keys.map(fullKey))
-    }
-
     /// Removes the stored values of keys of the whole suite.
     func remove(_ keys: [String]) throws {
         let edits = keys.map { ($0, StoredValue?.none) }
@@ -157,7 +140,7 @@ extension SettingsSuite {
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
     public func removeAll() throws {
-        try transaction { $0.removeAll() }
+        try transaction { try $0.removeAll() }
     }
 }
 

@@ -113,15 +113,12 @@ extension SettingsTransaction {
     }
 
     /// Removes the stored values of some settings of this suite.
-    public mutating func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) {
-        repeat reset(only: each settings)
-    }
-
-    private mutating func reset<Value>(only setting: Setting<Value>) {
-        _ = attempt { transaction in
-            try transaction.check(setting)
-            try transaction.checkUnmanaged(setting.box.key.storedKeys.all, ofSettingIn: setting.suite)
-            transaction.remove(setting.box.key.storedKeys.all)
+    ///
+    /// - Throws: ``SettingsError`` for a setting of another suite, and for one that is managed.
+    public mutating func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
+        for setting in repeat each settings {
+            try check(setting)
+            try remove(setting.box.key.storedKeys.all, ofSettingIn: setting.suite)
         }
     }
 
@@ -191,36 +188,23 @@ extension SettingsTransaction {
     }
 
     /// Removes the stored values of some keys.
-    public mutating func reset(_ keys: AnySettingKey...) {
-        reset(keys)
+    ///
+    /// - Throws: ``SettingsError`` for a key that is managed.
+    public mutating func reset(_ keys: AnySettingKey...) throws {
+        try remove(keys.flatMap { suite.fullKeys($0).all })
     }
 
-    /// Removes the stored values of some keys.
-    public mutating func reset(_ keys: [AnySettingKey]) {
-        remove(keys.flatMap { suite.fullKeys($0).all })
-    }
-
-    /// Removes the stored values of some keys.
-    public mutating func reset(_ keys: String...) {
-        reset(keys)
-    }
-
-    /// Removes the stored values of some keys.
-    public mutating func reset(_ keys: [String]) {
-        remove(keys.map(suite.fullKey))
-    }
-
-    private mutating func remove(_ keys: [String]) {
-        _ = attempt { try $0.checkUnmanaged(keys) }
+    private mutating func remove(_ keys: [String], ofSettingIn other: SettingsSuite? = nil) throws {
+        try checkUnmanaged(keys, ofSettingIn: other)
         for key in keys { store[key] = nil }
     }
 
     /// Removes all stored values.
     ///
-    /// The transaction fails if a value is stored for a managed key.
-    public mutating func removeAll() {
-        guard suite.group == nil else { return reset(keys) }
-        _ = attempt { try $0.checkUnmanaged($0.keys) }
+    /// - Throws: ``SettingsError`` if a value is stored for a key that is managed.
+    public mutating func removeAll() throws {
+        guard suite.group == nil else { return try remove(keys.map(suite.fullKey)) }
+        try checkUnmanaged(keys)
         store.removeAll()
     }
 }

@@ -64,12 +64,8 @@ struct StoredKey: CatalogSetting {
         try stored.checkStorable(forKey: key)
     }
 
-    func remove() throws {
-        try suite.reset(key)
-    }
-
-    func reset() {
-        suite[storedValueFor: key] = nil
+    func reset() throws {
+        try suite.setStoredValue(nil, forKey: key)
     }
 
     func text(of value: StoredValue) -> String { value.text }

@@ -71,7 +71,7 @@ struct ContextTests {
         #expect(try settings.$lastDeploy.load() == nil)
         #expect(settings.$port.explain().layer == .store)
         #expect(settings.$logLevel.explain().layer == .default)
-        settings.$port.reset()
+        try settings.$port.reset()
         #expect(settings.port == 8080)
     }
 

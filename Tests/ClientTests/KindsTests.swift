@@ -91,7 +91,7 @@ struct KindsTests {
         #expect(settings.$count.isSet)
         #expect(try settings.$count.load() == .some(.none) as Int??)
         #expect(suite.storedValue(forKey: "count") == .null)
-        settings.$count.reset()
+        try settings.$count.reset()
         #expect(again.count == 42)
         settings.nothing = 1
         #expect(again.nothing == 1)

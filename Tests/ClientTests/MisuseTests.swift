@@ -91,96 +91,49 @@ struct MisuseTests {
 
         """
 
-    static let misuses = missingDefaults + unstorableTypes + bridges + needlessDefaults + keys + conformances
+    static let misuses = wrappers + conformances
 
-    private static let optionalWithoutDefault = missingDefault
-    private static let missingDefault =
-        "Add a default, or use @DefaultStorageOptional for a value that may be nil."
-    private static let missingKeyDefault = "Add a default, or use an optional type: SettingKey<Int?>"
-    private static let missingRange = "Add a default, or use @DefaultStorageOptional for a value that may be nil."
-    private static let arrayBridge = "append `.array` to it."
-    private static let setBridge = "append `.set` to it."
-    private static let dictionaryBridge = "append `.dictionary` to it."
-    private static let optionalBridge = "Append `.optional` to the bridge, or "
-    private static let uncodable = "generic struct 'CodableBridge' requires that 'Unstorable' conform to"
-    private static let textForKey = "A string has no type: use a SettingKey, or the subscript `storedValueFor:`."
-    private static let unstorable =
-        "Conform the type to StoredValueConvertible, or pass a bridge as `as:`."
-    private static let needlessDefault =
-        "Remove the initial value, or use @DefaultStorage for a default."
-    private static let oneLoop = "An iterator belongs to one loop; give each task its own loop over the sequence."
+    private static let missingDefault = "Add a default, or use @DefaultStorageOptional for a value that may be nil."
+    private static let unstorable = "Conform the type to StoredValueConvertible, or pass a bridge as `as:`."
+    private static let needlessDefault = "Remove the initial value, or use @DefaultStorage for a default."
     private static let otherType = "The value and the key have different types."
+    private static let oneLoop = "An iterator belongs to one loop; give each task its own loop over the sequence."
 
-    private static let missingDefaults = [
-        Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, says: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, says: optionalWithoutDefault),
-        Misuse("@DefaultStorage(Key.number) var x: Int?", says: optionalWithoutDefault),
-        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, says: optionalWithoutDefault),
+    private static let wrappers = [
+        Misuse("@DefaultStorage var x = 5", says: #"Add a key: @DefaultStorage(key: "port")."#),
+        Misuse("@DefaultStorage var x: Int? = nil", says: #"Add a key: @DefaultStorage(key: "port")."#),
+        Misuse(#"@DefaultStorage(key: "x") var x: Int?"#, says: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x", suite: "s") var x: Int?"#, says: missingDefault),
+        Misuse(#"@DefaultStorage(key: "x") var x: Unstorable?"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x") var x: Int"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x", validate: { $0 > 1 }) var x: Int"#, says: missingDefault),
-        Misuse("@DefaultStorage(Key.number) var x: Int", says: missingDefault),
-        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: missingRange),
-        Misuse("@DefaultStorage(Key.number, in: 1...) var x: Int", says: missingRange),
-        Misuse(#"let x = SettingKey("x")"#, says: missingKeyDefault),
-        Misuse(#"let x = SettingKey<Int>("x")"#, says: missingKeyDefault),
-        Misuse(#"let x = Setting<Int>("x")"#, says: "Add a default, or use an optional type: Setting<Int?>"),
-        Misuse(#"let x = SettingKey<Int>("x") { $0 > 1 }"#, says: missingKeyDefault),
-        Misuse(
-            #"let x = SettingKey<Int>("x", in: 1...9)"#,
-            says: "Add a default, or use an optional type: SettingKey<Int?>"
-        ),
-    ]
-
-    private static let unstorableTypes = [
+        Misuse(#"@DefaultStorage(key: "x", in: 1...9) var x: Int"#, says: missingDefault),
         Misuse(#"@DefaultStorage(key: "x") var x = Unstorable()"#, says: unstorable),
         Misuse(#"@DefaultStorage(key: "x", validate: { _ in true }) var x = Unstorable()"#, says: unstorable),
         Misuse(#"@DefaultStorage(key: "x") var x = [Unstorable()]"#, says: unstorable),
         Misuse(#"@DefaultStorage(key: "x") var x: Unstorable? = Unstorable()"#, says: unstorable),
-        Misuse("@DefaultStorage(Key.number) var x = Unstorable()", says: unstorable),
         Misuse(#"@DefaultStorageOptional(key: "x") var x: Unstorable?"#, says: unstorable),
-        Misuse("@DefaultStorageOptional(Key.number) var x: Unstorable?", says: unstorable),
-        Misuse(#"let x = SettingKey("x", default: Unstorable())"#, says: unstorable),
-        Misuse(#"let x = SettingKey("x", default: [Unstorable()])"#, says: unstorable),
-        Misuse(#"let x = Setting("x", default: Unstorable())"#, says: unstorable),
-    ]
-
-    private static let bridges = [
-        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [Unstorable] = []"#, says: arrayBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: HashedBridge()) var x: Set<Hashed> = []"#, says: setBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: [String: Unstorable] = [:]"#, says: dictionaryBridge),
-        Misuse(#"let x = SettingKey<Set<Hashed>>("x", default: [], as: HashedBridge())"#, says: setBridge),
-        Misuse(#"let x = SettingKey<[Int: Unstorable]>("x", default: [:], as: Bridge())"#, says: dictionaryBridge),
-        Misuse(#"let x = SettingKey<[Unstorable]>("x", default: [], as: Bridge())"#, says: arrayBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: Bridge()) var x: Unstorable? = nil"#, says: optionalBridge),
-        Misuse(#"let x = SettingKey<Unstorable?>("x", default: nil, as: Bridge())"#, says: optionalBridge),
-        Misuse(#"@DefaultStorage(key: "x", as: CodableBridge()) var x = Unstorable()"#, says: uncodable),
-        Misuse(#"let x = SettingKey("x", default: Unstorable(), as: CodableBridge())"#, says: uncodable),
-    ]
-
-    private static let needlessDefaults = [
         Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = 5"#, says: needlessDefault),
         Misuse(#"@DefaultStorageOptional(key: "x") var x: Int? = nil"#, says: needlessDefault),
         Misuse(#"@DefaultStorageOptional(key: "x", validate: { $0 > 1 }) var x: Int? = 5"#, says: needlessDefault),
-        Misuse("@DefaultStorageOptional(Key.number) var x: Int? = 5", says: needlessDefault),
-        Misuse("@DefaultStorageOptional(.maximum) var x: Int? = 5", says: needlessDefault),
-    ]
-
-    private static let keys = [
-        Misuse(#"@DefaultStorage("x") var x = 5"#, says: #"A string key has a label"#),
-        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, says: #"A string key has a label"#),
+        Misuse(#"@DefaultStorage("x") var x = 5"#, says: "A string key has a label"),
+        Misuse(#"@DefaultStorageOptional("x") var x: Int?"#, says: "A string key has a label"),
+        // The compiler has messages of its own.
         Misuse("@DefaultStorage(key: Key.number) var x = 5", says: "cannot convert value of type 'Key' to expected"),
         Misuse("@DefaultStorage(.unknown) var x = 5", says: "type 'SettingKey<Int>' has no member 'unknown'"),
         Misuse(#"@DefaultStorage(.ratio) var x = "text""#, says: "result of type 'SettingKey<Double>', but context"),
         Misuse("@DefaultStorage(.ratio) var x: String", says: "result of type 'SettingKey<Double>' but context"),
+        Misuse(
+            #"let x = SettingKey("x", default: Unstorable())"#,
+            says: "'Unstorable' conform to 'StoredValueConvertible'"
+        ),
+        Misuse(
+            #"let x = Setting("x", default: Unstorable())"#,
+            says: "'Unstorable' conform to 'StoredValueConvertible'"
+        ),
+        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, says: "missing argument label 'storedValueFor:'"),
         Misuse(#"func f(_ suite: SettingsSuite) { suite[.ratio] = "text" }"#, says: otherType),
-        Misuse("func f(_ suite: SettingsSuite) { let _: String = suite[.ratio] }", says: otherType),
         Misuse("func f(_ t: inout SettingsTransaction) { t[.ratio] = true }", says: otherType),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] = 1 }"#, says: textForKey),
-        Misuse(#"func f(_ suite: SettingsSuite) { let _ = suite["x"] }"#, says: textForKey),
-        Misuse(#"func f(_ suite: SettingsSuite, _ x: Int) { suite["x"] = x }"#, says: textForKey),
-        Misuse(#"func f(_ suite: SettingsSuite) { suite["x"] += 1 }"#, says: textForKey),
-        Misuse(#"func f(_ t: inout SettingsTransaction) { t["x"] = 1 }"#, says: textForKey),
-        Misuse(#"func f(_ t: inout SettingsTransaction) { let _: Int = t["x"] }"#, says: textForKey),
     ]
 
     private static let conformances =

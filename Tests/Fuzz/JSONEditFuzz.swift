@@ -4,8 +4,7 @@
 
 /// Reads bytes as a settings file, with comments, and edits its text.
 func fuzzEdit(_ bytes: [UInt8]) {
-    // Neither may trap on a file that is not valid.
-    let isCanonical = JSONForm.isCanonical(bytes)
+    // It must not trap on a file that is not valid.
     for offset in bytes.indices.prefix(64) {
         let tokens = JSONTokens(bytes: bytes)
         expect(tokens.endOfValue(at: offset) <= bytes.count, "a value ends behind the text")
@@ -22,10 +21,6 @@ func fuzzEdit(_ bytes: [UInt8]) {
     var numbers = Numbers(bytes)
     let new = numbers.changed(text.contents, depth: 3)
     do {
-        if isCanonical {
-            let written = try JSONWriter.text(of: JSONReader.readObject(bytes))
-            expect(written == bytes, "a file counts as canonical and is written differently")
-        }
         // It throws if the result is read as anything else.
         let result = try text.changed(to: new, path: FilePath("/settings.json"))
         let again = try SettingsFileText(result)
@@ -33,7 +28,7 @@ func fuzzEdit(_ bytes: [UInt8]) {
         let unchanged = try again.changed(to: new, path: FilePath("/settings.json"))
         expect(unchanged == result, "an edit without changes has changed the text")
         expect(result.count { $0 == 0 } == 0, "an edited text contains a NUL")
-        if text.isCanonical {
+        if try text.isCanonical {
             let written = try JSONWriter.text(of: new)
             expect(result == written, "an edit of a canonical text is not canonical")
         }

@@ -243,7 +243,7 @@ struct DefaultsGuide {
         try suite.setStoredValue(1, forKey: "other")
         // snippet: row-37
         try suite.reset(.quality, .name)
-        try suite.reset("other")
+        try suite.setStoredValue(nil, forKey: "other")
         // end
         #expect(suite.keys.isEmpty)
         // snippet: row-38

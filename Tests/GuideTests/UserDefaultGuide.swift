@@ -120,7 +120,7 @@ struct UserDefaultGuide {
         settings.x = true
         // end
         // snippet: row-37
-        settings.$x.reset()
+        try settings.$x.reset()
         // end
         #expect(!settings.x && !settings.$x.isSet)
     }

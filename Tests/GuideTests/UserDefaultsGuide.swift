@@ -74,7 +74,7 @@ struct UserDefaultsGuide {
         #expect(suite.storedValue(forKey: "hosts") == ["example.org"] && settings.hosts.count == 1)
         observation.invalidate()
         // snippet: row-37
-        settings.$retries.reset()
+        try settings.$retries.reset()
         // end
         // snippet: row-39
         let isSet = settings.$retries.isSet

@@ -109,7 +109,7 @@ enum Command: String {
         case .assign: try integer(suite, arguments).value = arguments.integer(1)
         case .text: return suite.storedValue(forKey: try arguments.text(0))?.description ?? "none"
         case .keys: return "\(suite.keys.count)"
-        case .remove: try suite.reset(arguments.text(0))
+        case .remove: try suite.setStoredValue(nil, forKey: arguments.text(0))
         case .synchronize: try suite.synchronize()
         case .checkpoint: try suite.checkpoint()
         case .checkpointRepeatedly: try checkpointRepeatedly(suite, arguments)

@@ -179,7 +179,7 @@ extension UserDefaultsTests {
                 #endif
                 setting.value = 1
                 let changes = setting.changes
-                setting.reset()
+                try setting.reset()
                 #expect(setting.value == 8080 && !setting.isSet)
                 let change = await within { await changes.first { _ in true } }
                 #expect(change??.old == 1 && change??.new == 8080)

@@ -73,7 +73,7 @@ struct AsyncWriteTests {
         try await withHeldLock { suite, setting, lock in
             let operations: [@Sendable () async throws -> Void] = [
                 { try await setting.async.set(2) },
-                { try await setting.async.remove() },
+                { try await setting.async.reset() },
                 { _ = try await setting.async.update { $0 = 2 } },
                 { try await suite.async.transaction { $0[setting] = 2 } },
                 { try await suite.async.removeAll() },
@@ -298,7 +298,7 @@ struct AsyncWriteTests {
         try await suite.async.reset(first, second)
         #expect(suite.snapshot() == [:])
         try await second.async.set("z")
-        try await second.async.remove()
+        try await second.async.reset()
         #expect(second.value == "x")
         let other = Setting("a", default: 1, suite: .inMemory())
         await #expect(throws: SettingsError(.otherSuite, fact: "")) { try await suite.async.reset(other) }

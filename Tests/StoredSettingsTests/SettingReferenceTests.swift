@@ -48,26 +48,21 @@ struct SettingReferenceTests {
     @Test("remove() removes the stored value and throws a failure")
     func removing() throws {
         fill()
-        try port.remove()
+        try port.reset()
         #expect(!port.isSet && host.isSet)
         suite.finish()
-        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try host.remove() }
+        #expect(throws: SettingsError(.suiteFinished, fact: "")) { try host.reset() }
         #expect(host.value == "a.example")
         #expect(reporter.errors.isEmpty)
     }
 
-    @Test("a suite resets settings, keys, strings and arrays of keys alike")
+    @Test("a suite and a transaction reset settings and keys alike")
     func resetting() throws {
         let resets: [(SettingsSuite) throws -> Void] = [
             { [host, port] in try $0.reset(host, port) },
             { try $0.reset(.host, .port) },
-            { try $0.reset([.host, .port]) },
-            { try $0.reset("host", "port") },
-            { try $0.reset(["host", "port"]) },
-            { suite in try suite.transaction { [host, port] in $0.reset(host, port) } },
-            { suite in try suite.transaction { $0.reset(.host, .port) } },
-            { suite in try suite.transaction { $0.reset([.host, .port]) } },
-            { suite in try suite.transaction { $0.reset("host", "port") } },
+            { suite in try suite.transaction { [host, port] in try $0.reset(host, port) } },
+            { suite in try suite.transaction { try $0.reset(.host, .port) } },
         ]
         for reset in resets {
             fill()
@@ -82,7 +77,7 @@ struct SettingReferenceTests {
         fill()
         foreign.value = 1
         #expect(throws: SettingsError(.otherSuite, fact: "")) { try suite.reset(port, foreign) }
-        #expect(throws: SettingsError(.otherSuite, fact: "")) { try suite.transaction { $0.reset(port, foreign) } }
+        #expect(throws: SettingsError(.otherSuite, fact: "")) { try suite.transaction { try $0.reset(port, foreign) } }
         #expect(port.isSet && foreign.isSet)
     }
 
@@ -115,11 +110,11 @@ struct SettingReferenceTests {
     }
 
     @Test("a dynamic member has a setting")
-    func members() {
+    func members() throws {
         let setting = suite.setting(\.hostMember)
         suite.values.hostMember = "b.example"
         #expect(setting.value == "b.example" && setting.isSet)
-        setting.reset()
+        try setting.reset()
         #expect(suite.values.hostMember == "localhost")
         #expect(suite.setting(.port).defaultValue == 8080)
     }
@@ -176,7 +171,7 @@ struct SettingDefinitionTests {
         ]
         for (index, key) in keys.enumerated() {
             let setting = Setting(key, suite: suite)
-            setting.reset()
+            try setting.reset()
             #expect(setting.value == 3)
             #expect(throws: SettingsError(.validationFailed, fact: "")) { try setting.set(10) }
             try setting.set(4)

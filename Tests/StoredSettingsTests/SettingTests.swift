@@ -41,9 +41,9 @@ struct SettingTests {
     }
 
     @Test("resetting removes the stored value")
-    func resetting() {
+    func resetting() throws {
         port.value = 1
-        port.reset()
+        try port.reset()
         #expect(port.value == 8080)
         #expect(!port.isSet)
     }

@@ -32,14 +32,15 @@ struct SettingsSuiteTests {
         #expect(suite.keys == ["low", "other"])
     }
 
-    @Test("reset removes some keys, by definition or by string, and removeAll removes all keys")
+    @Test("reset removes some keys, and removeAll removes all keys")
     func resetting() throws {
         suite[.low] = 2
         suite[.high] = 20
         try suite.reset(.low, .high)
         #expect(suite.snapshot() == ["other": true])
         suite[.low] = 2
-        try suite.reset("low", "other")
+        try suite.reset(.low)
+        try suite.setStoredValue(nil, forKey: "other")
         #expect(suite.keys.isEmpty)
         suite[.low] = 2
         try suite.removeAll()

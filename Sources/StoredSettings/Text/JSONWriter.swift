@@ -4,21 +4,12 @@
 /// A JSON serializer for the contents of `settings.json`.
 ///
 /// Reading the output returns the same values, except dates, bytes, infinities and NaN, which JSON cannot represent:
-/// they are read as strings. Equal values are written as equal bytes. The writer does not recurse, so deep nesting
-/// needs no stack.
+/// they are read as strings. Equal values are written as equal bytes.
 package struct JSONWriter {
     var text: [UInt8] = []
     private let isPretty: Bool
-    /// The open containers with their remaining contents, outermost first.
-    private var open: [Container] = []
-
-    /// A container that is being written.
-    private struct Container {
-        let isObject: Bool
-        /// The remaining contents in reverse order, so that removing the next one moves no others.
-        var rest: [(name: String, value: StoredValue)]
-    }
-
+    /// The number of arrays and objects around the next value.
+    private var depth = 0
     private let maximumDepth: Int
     /// How lines begin if not as in a file that the library writes.
     private var layout: Layout?
@@ -117,26 +108,6 @@ package struct JSONWriter {
         writer.text.append(JSONByte.rightBrace)
         return writer.text
     }
-
-    /// Replaces the contents of an array by the change of one key, in the form of ``text(of:after:maximumDepth:)``.
-    ///
-    /// The memory of the array is used again.
-    static func write(
-        _ key: String,
-        _ value: StoredValue?,
-        into text: inout [UInt8],
-        after room: Int,
-        maximumDepth: Int
-    ) throws {
-        var writer = JSONWriter(isPretty: false, maximumDepth: maximumDepth - 2)
-        swap(&writer.text, &text)
-        defer { swap(&writer.text, &text) }
-        writer.text.removeAll(keepingCapacity: true)
-        writer.text.append(contentsOf: repeatElement(0, count: room))
-        writer.text.append(JSONByte.leftBrace)
-        try writer.write(key, value)
-        writer.text.append(JSONByte.rightBrace)
-    }
 }
 
 extension JSONWriter {
@@ -150,68 +121,53 @@ extension JSONWriter {
     }
 
     private mutating func write(_ value: StoredValue) throws {
-        try begin(value)
-        while let innermost = open.indices.last {
-            let isObject = open[innermost].isObject
-            guard let (name, value) = open[innermost].rest.popLast() else {
-                open.removeLast()
-                writeLineBreak()
-                text.append(isObject ? JSONByte.rightBrace : JSONByte.rightBracket)
-                continue
-            }
-            // The first element directly follows the opening bracket of its container.
-            if text.last != (isObject ? JSONByte.leftBrace : JSONByte.leftBracket) { text.append(JSONByte.comma) }
-            writeLineBreak()
-            if isObject {
-                write(name)
-                text.append(JSONByte.colon)
-                if isPretty { text.append(JSONByte.space) }
-            }
-            try begin(value)
-        }
-    }
-
-    /// Writes a leaf or an empty container, or opens a container.
-    private mutating func begin(_ value: StoredValue) throws {
         switch value {
         case .array(let elements):
-            try checkDepth()
-            text.append(JSONByte.leftBracket)
-            if elements.isEmpty {
-                text.append(JSONByte.rightBracket)
-            } else {
-                open.append(Container(isObject: false, rest: elements.reversed().map { ("", $0) }))
+            try write(elements, between: JSONByte.leftBracket, JSONByte.rightBracket) { writer, element in
+                try writer.write(element)
             }
         case .dictionary(let entries):
-            try checkDepth()
-            text.append(JSONByte.leftBrace)
-            if entries.isEmpty {
-                text.append(JSONByte.rightBrace)
-            } else {
-                let rest = entries.keys.sortedByScalars().reversed()
-                    .compactMap { name in entries[name].map { (name, $0) } }
-                open.append(Container(isObject: true, rest: rest))
+            try write(entries.keys.sortedByScalars(), between: JSONByte.leftBrace, JSONByte.rightBrace) { writer, name in
+                writer.write(name)
+                writer.text.append(JSONByte.colon)
+                if writer.isPretty { writer.text.append(JSONByte.space) }
+                try writer.write(entries[name, default: .null])
             }
         default:
             writeLeaf(value)
         }
     }
 
-    private func checkDepth() throws {
-        guard open.count < maximumDepth else {
+    private mutating func write<Content>(
+        _ contents: [Content],
+        between first: UInt8,
+        _ last: UInt8,
+        _ writeOne: (inout JSONWriter, Content) throws -> Void
+    ) throws {
+        guard depth < maximumDepth else {
             throw SettingsError.unstorable("the value is nested deeper than \(maximumDepth) levels")
         }
+        text.append(first)
+        depth += 1
+        for (index, content) in contents.enumerated() {
+            if index > 0 { text.append(JSONByte.comma) }
+            writeLineBreak()
+            try writeOne(&self, content)
+        }
+        depth -= 1
+        if !contents.isEmpty { writeLineBreak() }
+        text.append(last)
     }
 
     private mutating func writeLineBreak() {
         guard isPretty else { return }
         if let layout {
             text.append(contentsOf: layout.lineBreak)
-            for _ in open { text.append(contentsOf: layout.unit) }
+            for _ in 0..<depth { text.append(contentsOf: layout.unit) }
             return
         }
         text.append(JSONByte.lineFeed)
-        for _ in 0..<2 * open.count { text.append(JSONByte.space) }
+        for _ in 0..<2 * depth { text.append(JSONByte.space) }
     }
 }
 

@@ -17,10 +17,8 @@ public import Foundation
 /// replacing one by the other is a change, and is stored.
 ///
 /// A store accepts values in which at most 127 arrays and dictionaries are nested. It rejects deeper values with
-/// ``SettingsError/Code/unstorable``. Comparing, hashing and describing a value is safe at any depth. Releasing it is
-/// not, because Swift frees nested arrays and dictionaries by recursion, which needs about 150 bytes of stack per
-/// level. Do not release the last reference to a value of more than about 3,000 levels on a thread with a stack of 512
-/// KB, or of more than 50,000 levels on a stack of 8 MB.
+/// ``SettingsError/Code/unstorable``. Comparing, hashing and releasing a value recurses, so a value of many thousand
+/// levels, which nothing in this library creates, can exhaust the stack.
 ///
 /// ```swift
 /// let value: StoredValue = ["retries": 3, "hosts": ["a.example", "b.example"]]

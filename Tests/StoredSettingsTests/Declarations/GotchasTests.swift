@@ -29,7 +29,7 @@ struct GotchasTests {
         let settings = SettingsSuite.withStandard(suite) { ServerSettings() }
         settings.port = 8080
         #expect(suite.snapshot() == ["port": 8080])
-        settings.$port.reset()
+        try settings.$port.reset()
         try settings.$port.update { _ in }
         #expect(suite.snapshot().isEmpty)
     }
@@ -55,7 +55,7 @@ struct GotchasTests {
             let suite = SettingsSuite(fileAt: path)
             let level = Setting("log.level", default: "", suite: suite)
             #expect(level.value == "flat")
-            level.reset()
+            try level.reset()
             #expect(level.value.isEmpty)
             try suite.synchronize()
         }

@@ -115,7 +115,7 @@ struct HeldChangesTests {
         try await withPoolProcess(reporter) { process in
             try process.edit(#"{"least": 30}"#)
             #expect(process.pool.values == [5, 40])
-            try process.pool.$most.remove()
+            try process.pool.$most.reset()
             #expect(process.pool.values == [5, 10])
         }
     }
@@ -218,7 +218,7 @@ struct HeldChangesTests {
     @Test("a new process takes all values of a requirement from the last good copy, or combines it with newer ones")
     func copied() async throws {
         try await withPoolProcess(reporter) { process in
-            try process.pool.$least.remove()
+            try process.pool.$least.reset()
             try process.pool.suite.checkpoint()
             #expect(process.pool.values == [1, 40])
             try process.path.replaceFile(with: Self.unmet)

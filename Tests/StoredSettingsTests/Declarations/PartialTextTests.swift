@@ -185,7 +185,7 @@ struct AnySettingAsyncTests {
         try await setting.async.set(text: "81")
         #expect(suite.storedValue(forKey: "port") == 81)
         await #expect(throws: SettingsError(.validationFailed, fact: "")) { try await setting.async.set(text: "0") }
-        try await setting.async.remove()
+        try await setting.async.reset()
         #expect(suite.keys == [])
     }
 
@@ -203,7 +203,7 @@ struct AnySettingAsyncTests {
             let operations: [@Sendable () async throws -> Void] = [
                 { try await setting.async.set(text: #"{"burst": 2, "perSecond": 2}"#) },
                 { try await setting.async.set(text: "burst=2") },
-                { try await setting.async.remove() },
+                { try await setting.async.reset() },
             ]
             for operation in operations {
                 let task = Task(operation: operation)

@@ -27,12 +27,11 @@ struct RenamedSettingTests {
         ("update", { try $0.update { $0 += 2 } }, ["limit": 7]),
         ("update without a change", { try $0.update { _ in } }, ["limit": 5]),
         ("transaction", { setting in try setting.suite.transaction { $0[setting] += 2 } }, ["limit": 7]),
-        ("reset", { $0.reset() }, [:]),
-        ("remove", { try $0.remove() }, [:]),
-        ("reset in a transaction", { setting in try setting.suite.transaction { $0.reset(setting) } }, [:]),
+        ("reset", { try $0.reset() }, [:]),
+        ("reset in a transaction", { setting in try setting.suite.transaction { try $0.reset(setting) } }, [:]),
         ("reset by the suite", { try $0.suite.reset($0) }, [:]),
         ("reset of a key", { try $0.suite.reset(key) }, [:]),
-        ("reset of a key in a transaction", { try $0.suite.transaction { $0.reset(key) } }, [:]),
+        ("reset of a key in a transaction", { try $0.suite.transaction { try $0.reset(key) } }, [:]),
     ]
 
     private static let key = SettingKey("limit", default: 1, traits: .renamed(from: "oldLimit", "oldestLimit"))
@@ -136,7 +135,7 @@ struct RenamedSettingTests {
         try limit.set(6)
         try limit.set(7)
         try suite.setStoredValue(8, forKey: "oldLimit")
-        limit.reset()
+        try limit.reset()
         #expect(seen.withLock(\.self) == [[5, 5], [5, 6], [6, 7], [7, 1]])
         observation.invalidate()
     }
@@ -170,7 +169,7 @@ struct RenamedSettingTests {
         try limit.set(7)
         #expect(await values.next() == 7)
         #expect(await tuples.next().map { [$0, $1] } == [7, 0])
-        limit.reset()
+        try limit.reset()
         #expect(await values.next() == 1)
         #expect(await tuples.next().map { [$0, $1] } == [1, 0])
     }

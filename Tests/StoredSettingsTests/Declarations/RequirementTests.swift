@@ -44,9 +44,9 @@ struct RequirementTests {
         ("transaction", { pool in try pool.suite.transaction { $0[pool.$least] = 20 } }),
         ("stored value", { try $0.suite.setStoredValue(20, forKey: "least") }),
         ("text", { try $0.catalog["least"]?.set(text: "20") }),
-        ("remove", { try $0.$most.remove() }),
-        ("reset", { try $0.suite.reset("most") }),
-        ("transaction reset", { pool in try pool.suite.transaction { $0.reset("most") } }),
+        ("reset", { try $0.$most.reset() }),
+        ("reset by the suite", { try $0.suite.reset($0.$most) }),
+        ("transaction reset", { pool in try pool.suite.transaction { try $0.reset(pool.$most) } }),
     ]
 
     @Test(

@@ -111,7 +111,7 @@ struct SettingTraitsTests {
         var dumped = ""
         dump(DefaultStorage(wrappedValue: "x-secret", key: "token", suite: suite, traits: .secret), to: &dumped)
         #expect(!dumped.contains("secret"), "\(dumped)")
-        try codes.remove()
+        try codes.reset()
         #expect(codes.explain().description.hasPrefix("codes = nil"))
     }
 

@@ -99,8 +99,8 @@ struct SuiteGroupTests {
         try group.setStoredValue(7, forKey: "b")
         group[storedValueFor: "d"] = 8
         try await group.async.setStoredValue(9, forKey: "e")
-        try group.group("c").reset("a")
-        try await group.async.reset(["a"])
+        try group.group("c").setStoredValue(nil, forKey: "a")
+        try await group.async.setStoredValue(nil, forKey: "a")
         #expect(suite.snapshot() == ["a": 1, "db.b": 7, "db.d": 8, "db.e": 9, "dba": 5, "db.": 6])
         try group.removeAll()
         #expect(suite.snapshot() == ["a": 1, "dba": 5, "db.": 6])
@@ -155,16 +155,16 @@ struct SuiteGroupTests {
             values[outside] += 20
             values[.level] = 5
             values[storedValueFor: "c"] = 6
-            values.reset("b")
+            values[storedValueFor: "b"] = nil
             values.rename("c", to: "d")
         }
         #expect(suite.snapshot() == ["a": 21, "db.a": 12, "db.level": 5, "db.d": 6])
         try group.transaction { values in
-            values.reset(.level)
-            values.reset(inside)
+            try values.reset(.level)
+            try values.reset(inside)
         }
         #expect(suite.snapshot() == ["a": 21, "db.d": 6])
-        try group.transaction { $0.removeAll() }
+        try group.transaction { try $0.removeAll() }
         #expect(suite.snapshot() == ["a": 21])
         try inside.update { $0 += 1 }
         #expect(suite.storedValue(forKey: "db.a") == 1)

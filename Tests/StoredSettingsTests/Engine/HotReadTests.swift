@@ -214,7 +214,7 @@ struct HotReadTests {
             isFull.store(false, ordering: .relaxed)
             try suite.synchronize()
             #expect(n.value == 101 && text.value == "unsaved")
-            n.reset()
+            try n.reset()
             #expect(n.value == 0)
             suite.finish()
         }

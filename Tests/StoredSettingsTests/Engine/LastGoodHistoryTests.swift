@@ -128,7 +128,7 @@ struct LastGoodHistoryTests {
         try await withStores { path, store, limit, _ in
             try limit.set(23)
             #expect(limit.value == 23)
-            limit.reset()
+            try limit.reset()
             try limit.suite.setStoredValue(200, forKey: "limit")
             #expect(limit.value == 64)
             try store.checkpoint()

@@ -160,7 +160,7 @@ struct LastGoodValueTests {
                 try program.edit(path, #"{"limit": 200}"#)
                 #expect(program.limit.value == 23)
             }
-            program.limit.reset()
+            try program.limit.reset()
             if isEdited { try program.suite.checkpoint() }
             #expect(program.limit.value == 64)
             try program.suite.setStoredValue(200, forKey: "limit")
@@ -231,7 +231,7 @@ struct LastGoodValueTests {
         let read = try SettingsFileText(copy, .strict)
         #expect(read.contents == contents)
         #expect(read.lastGood == ["a": 1])
-        #expect(!read.isCanonical)
+        #expect(try !read.isCanonical)
         let empty = try SettingsFileText(
             SettingsFileText.copy(of: SettingsFileText.text(of: [:]), lastGood: ["a": 1]),
             .strict
@@ -386,7 +386,7 @@ struct LastGoodValueTests {
             try program.edit(path, #"{"limit": 200}"#)
             try read()
             #expect(reporter.errors.count == 2)
-            program.limit.reset()
+            try program.limit.reset()
             try read()
             #expect(reporter.recoveries.count == 2)
         }

@@ -109,7 +109,7 @@ struct ObservableSuiteTests {
     }
 
     @Test("isSet, load() and subscripts of the suite are tracked reads")
-    func otherReads() {
+    func otherReads() throws {
         tracker.track { _ = settings.$port.isSet }
         settings.port = 2
         #expect(tracker.count == 1)
@@ -118,7 +118,7 @@ struct ObservableSuiteTests {
         #expect(tracker.count == 2)
         let key = SettingKey("port", default: 1)
         tracker.track { _ = suite[key] }
-        settings.$port.reset()
+        try settings.$port.reset()
         #expect(tracker.count == 3)
     }
 

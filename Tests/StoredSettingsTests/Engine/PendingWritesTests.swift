@@ -48,7 +48,7 @@ struct PendingWritesTests {
     func retrying() async {
         store.fail(with: full)
         port.value = 3
-        port.reset()
+        suite[storedValueFor: "port"] = nil
         store.fail(with: nil)
         await eventually("the change is saved") { store.contents() == [:] }
         #expect(!port.isSet)

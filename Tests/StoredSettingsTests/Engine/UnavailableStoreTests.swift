@@ -37,7 +37,7 @@ struct UnavailableStoreTests {
         #expect(throws: unavailable) { try port.update { _ in Issue.record("the body runs") } }
         #expect(throws: unavailable) { try suite.transaction { _ in Issue.record("the body runs") } }
         #expect(throws: unavailable) { try suite.setStoredValue(3, forKey: "port") }
-        #expect(throws: unavailable) { try suite.reset("port") }
+        #expect(throws: unavailable) { try suite.setStoredValue(nil, forKey: "port") }
         #expect(throws: unavailable) { try suite.removeAll() }
         var migrator = SettingsMigrator()
         migrator.addStep("one") { _ in Issue.record("the step runs") }
@@ -60,7 +60,7 @@ struct UnavailableStoreTests {
         try suite.synchronize()
         #expect(throws: unavailable) { try port.set(2) }
         port.value = 3
-        port.reset()
+        suite[storedValueFor: "port"] = nil
         try suite.checkpoint()
         try suite.synchronize()
         suite.finish()
@@ -88,7 +88,7 @@ struct UnavailableStoreTests {
         Setting("other", default: 0, suite: suite).value = 4
         #expect(port.value == 3)
         #expect(await values.next() == 3)
-        port.reset()
+        suite[storedValueFor: "port"] = nil
         #expect(port.value == 1)
         #expect(!port.isSet)
         #expect(suite.snapshot() == ["other": 4])

@@ -28,11 +28,11 @@ struct BaseSuiteTests {
         try port.set(10)
         try fleet.setStoredValue(4, forKey: "port")
         #expect(port.value == 10)
-        try port.remove()
+        try port.reset()
         #expect(port.value == 4)
         #expect(try port.update { $0 += 1 } == 5)
         #expect(fleet.storedValue(forKey: "port") == 4)
-        try port.remove()
+        try port.reset()
         try fleet.transaction { $0[storedValueFor: "port"] = nil }
         #expect(port.value == 0)
         #expect(reporter.errors.isEmpty)
@@ -175,7 +175,7 @@ struct BaseSuiteTests {
         #expect(ports.map(\.value) == [1, 1])
         try ports[1].set(2)
         #expect(ports.map(\.value) == [1, 2])
-        try ports[0].remove()
+        try ports[0].reset()
         #expect(ports.map(\.value) == [2, 2])
     }
 

@@ -22,7 +22,7 @@ struct ConsistentReadTests {
         #expect(text.setting.value == "one")
         try text.changeDuringNextRead(base: "two", thenStored: "three", andBase: "four")
         #expect(text.setting.value == "three")
-        try text.setting.remove()
+        try text.setting.reset()
         #expect(text.setting.value == "four")
     }
 
@@ -40,12 +40,12 @@ struct ConsistentReadTests {
         try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
         var values = level.setting.values.makeAsyncIterator()
         #expect(await values.next() == 3)
-        try level.setting.remove()
+        try level.setting.reset()
         #expect(await values.next() == 4)
         try level.changeDuringNextRead(base: 5, thenStored: 6, andBase: 7)
         #expect(await values.next() == 6)
         // A change of the store is read with the layers, too.
-        try level.setting.remove()
+        try level.setting.reset()
         try level.setting.set(8)
         try level.fleet.setStoredValue(9, forKey: "level")
         #expect(await values.next() == 8)
@@ -77,7 +77,7 @@ struct ConsistentReadTests {
         try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
         var values = level.suite.values(of: level.setting, other).makeAsyncIterator()
         #expect(await values.next() ?? (0, 0) == (3, 0))
-        try level.setting.remove()
+        try level.setting.reset()
         #expect(await values.next() ?? (0, 0) == (4, 0))
         try level.changeDuringNextRead(base: 5, thenStored: 4, andBase: 6)
         try other.set(7)

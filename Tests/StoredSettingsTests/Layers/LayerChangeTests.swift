@@ -183,7 +183,7 @@ struct LayerChangeTests {
 
             // A base becomes visible when the stored value is removed, and the other way round.
             // Another thread may still be delivering, and then delivers these as well.
-            setting[1].reset()
+            try setting[1].reset()
             await eventually("the base becomes visible") {
                 seen.withLock { $0.suffix(2).sorted() } == ["several", "stored: 3-6"]
             }
@@ -372,7 +372,7 @@ struct LayerChangeTests {
             }
             #expect(notified.withLock(\.self) == ["shown", "shown"])
             // Another thread may still be notifying, and then notifies of this change as well.
-            hidden.reset()
+            try hidden.reset()
             await eventually("the reset is noticed") { notified.withLock { $0.count } > 2 }
             #expect(notified.withLock(\.self) == ["shown", "shown", "hidden"])
             #expect(hidden.value == 3)

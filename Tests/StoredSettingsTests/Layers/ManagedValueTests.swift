@@ -26,26 +26,26 @@ enum ManagedWrite: String, CaseIterable, Sendable {
         )
         switch self {
         case .set: try port.set(1)
-        case .remove: try port.remove()
+        case .remove: try port.reset()
         case .update: try port.update { $0 += 1 }
         case .asyncSet: try await port.async.set(1)
-        case .asyncRemove: try await port.async.remove()
+        case .asyncRemove: try await port.async.reset()
         case .asyncUpdate: try await port.async.update { $0 += 1 }
         case .transactionSubscript: try suite.transaction { $0[port] = 1 }
         case .transactionSet: try suite.transaction { try $0.set(1, for: port) }
-        case .transactionReset: try suite.transaction { $0.reset(port) }
+        case .transactionReset: try suite.transaction { try $0.reset(port) }
         case .transactionRaw: try suite.transaction { $0[storedValueFor: port.key] = 1 }
-        case .transactionRemoveAll: try suite.transaction { $0.removeAll() }
+        case .transactionRemoveAll: try suite.transaction { try $0.removeAll() }
         case .asyncTransaction: try await suite.async.transaction { $0[port] = 1 }
         case .setStoredValue: try suite.setStoredValue(1, forKey: port.key)
         case .asyncSetStoredValue: try await suite.async.setStoredValue(1, forKey: port.key)
-        case .resetKey: try suite.reset(port.key)
+        case .resetKey: try suite.reset(SettingKey("port", default: 0))
         case .resetSetting: try suite.reset(port)
         case .asyncReset: try await suite.async.reset(port)
         case .removeAll: try suite.removeAll()
         case .asyncRemoveAll: try await suite.async.removeAll()
         case .catalogText: try catalog["port"]?.set(text: "1")
-        case .catalogReset: try catalog["port"]?.remove()
+        case .catalogReset: try catalog["port"]?.reset()
         case .conversion: try suite.transaction { try $0.convert(port, from: SameNumber()) }
         case .oldKey: try Setting("newPort", default: 0, suite: suite, traits: .renamed(from: "port")).set(1)
         }
@@ -105,10 +105,9 @@ struct ManagedValueTests {
             let suite = SettingsSuite.inMemory(["port": 5], overrides: [.managed(file)], reporter: reporter)
             let port = Setting("port", default: 0, suite: suite)
             port.value = 1
-            port.reset()
             suite[storedValueFor: "port"] = 2
             try suite.transaction { _ in port.value = 3 }
-            #expect(reporter.errors.map(\.code) == [.managed, .managed, .managed, .managed])
+            #expect(reporter.errors.map(\.code) == [.managed, .managed, .managed])
             #expect(port.value == 9)
             try suite.synchronize()
             #expect(suite.snapshot() == ["port": 5])
@@ -144,7 +143,7 @@ struct ManagedValueTests {
                 settingsError { try plain.transaction { try $0.set(1, for: port) } },
                 settingsError { try plain.transaction { $0[port] = 1 } },
                 settingsError { try plain.transaction { $0[renamed] = 1 } },
-                settingsError { try plain.transaction { $0.reset(free, port) } },
+                settingsError { try plain.transaction { try $0.reset(free, port) } },
                 settingsError { try plain.reset(free, port) },
             ] {
                 #expect(error?.code == .managed)

@@ -17,7 +17,7 @@ private enum Action: String, CaseIterable, Sendable {
         let suite = port.suite
         switch self {
         case .set: port.value = 10
-        case .reset: port.reset()
+        case .reset: try port.reset()
         case .update: try port.update { $0 = 11 }
         case .transact: try suite.transaction { $0[port] = 12 }
         case .observe:

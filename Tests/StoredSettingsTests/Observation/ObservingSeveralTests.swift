@@ -82,7 +82,7 @@ struct ObservingSeveralTests {
         let observation = suite.observe(port, host) { [counter] in counter.add() }
         port.value = 1
         try suite.setStoredValue("none", forKey: "port")
-        port.reset()
+        try port.reset()
         #expect(counter.count == 0)
         _ = consume observation
     }

@@ -54,7 +54,7 @@ struct SettingPublisherTests {
         let subscription = port.publisher.sink { received.add($0) }
         port.value = 2
         port.value = 2
-        port.reset()
+        try port.reset()
         #expect(received.all == [1, 2, 1])
         subscription.cancel()
     }
@@ -128,7 +128,7 @@ struct SettingPublisherTests {
                 received.add(value)
                 switch value {
                 case 2: port.value = 3
-                case 3: port.reset()
+                case 3: try port.reset()
                 default: break
                 }
             }

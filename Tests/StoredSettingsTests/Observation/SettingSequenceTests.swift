@@ -19,12 +19,12 @@ struct StreamTests {
     }
 
     @Test("values start with the current value and continue with each change")
-    func values() async {
+    func values() async throws {
         var iterator = port.values.makeAsyncIterator()
         #expect(await iterator.next() == 1)
         port.value = 2
         #expect(await iterator.next() == 2)
-        port.reset()
+        try port.reset()
         #expect(await iterator.next() == 1)
     }
 
@@ -48,14 +48,14 @@ struct StreamTests {
     }
 
     @Test("equal values, other keys, and a stored default are no changes")
-    func onlyRealChanges() async {
+    func onlyRealChanges() async throws {
         var values = port.values.makeAsyncIterator()
         let changes = port.changes
         #expect(await values.next() == 1)
         port.value = 1
         port.value = 1
         Setting("other", default: 0, suite: suite).value = 7
-        port.reset()
+        try port.reset()
         port.value = 5
         #expect(await values.next() == 5)
         var iterator = changes.makeAsyncIterator()

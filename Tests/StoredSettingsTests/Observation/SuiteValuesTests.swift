@@ -58,7 +58,7 @@ struct SuiteValuesTests {
         host.value = "localhost"
         try suite.setStoredValue(1, forKey: "other")
         try suite.setStoredValue(0, forKey: "port")
-        port.reset()
+        try port.reset()
         host.value = "a.example"
         host.value = "localhost"
         port.value = 7
@@ -70,7 +70,7 @@ struct SuiteValuesTests {
         var iterator = suite.values(of: port).makeAsyncIterator()
         port.value = 1
         var late = suite.values(of: port).makeAsyncIterator()
-        port.reset()
+        try port.reset()
         #expect(await iterator.next() == 8080)
         #expect(await late.next() == 1)
         #expect(await late.next() == 8080)

@@ -37,7 +37,7 @@ struct WithoutPropagationTests {
             #expect(port.value == 3)
             try port.update { $0 += 1 }
             try suite.transaction { $0[port] += 1 }
-            port.reset()
+            try port.reset()
             try suite.setStoredValue(7, forKey: "port")
         }
         #expect(port.value == 7)
@@ -194,13 +194,13 @@ struct WithoutPropagationTests {
     }
 
     @Test("a stream of a renamed setting knows the values that were not propagated")
-    func renamed() async {
+    func renamed() async throws {
         let suite = SettingsSuite.inMemory(["old": 1])
         let setting = Setting("new", default: 9, suite: suite, traits: .renamed(from: "old"))
         var values = setting.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         suite.withoutPropagation { setting.value = 2 }
-        setting.reset()
+        try setting.reset()
         #expect(await values.next() == 9)
     }
 }

@@ -91,7 +91,7 @@ struct OverrideTests {
         #expect(suite.snapshot() == ["port": 3])
         try suite.transaction { $0[port] += 1 }
         #expect(suite.snapshot() == ["port": 4])
-        port.reset()
+        try port.reset()
         #expect(suite.snapshot().isEmpty)
         #expect(port.value == 9)
         #expect(port.explain().shadowed == [.default: 1])
@@ -108,7 +108,7 @@ struct OverrideTests {
         var stored = suite.changes.makeAsyncIterator()
         #expect(await values.next() == 9)
         for number in 2...5 { try port.set(number) }
-        port.reset()
+        try port.reset()
         try port.set(6)
         #expect(await stored.next()?["port"]?.new == 6)
         suite.finish()
@@ -150,14 +150,14 @@ struct OverrideTests {
     }
 
     @Test("the stored value, then the default, is used when no override is valid")
-    func allInvalid() {
+    func allInvalid() throws {
         let variables = ["ACME_PORT": "0"]
         let stored = suite(["port": 2], "--port", variables: variables)
         let port = DefaultStorage(wrappedValue: 1, key: "port", suite: stored, in: 1...9)
         #expect(port.wrappedValue == 2)
         #expect(reporter.errors.map(\.code) == [.invalidValue, .validationFailed])
         #expect(reporter.errors.first?.fact == "--port cannot be used: no value follows it")
-        port.projectedValue.reset()
+        try port.projectedValue.reset()
         #expect(port.wrappedValue == 1)
         #expect(reporter.errors.count == 2)
     }

@@ -66,12 +66,12 @@ struct DeclaringParityTests {
     }
 
     @Test("Row 3: an optional property with a default stores nil as a value")
-    func optionalWithDefault() {
+    func optionalWithDefault() throws {
         #expect(settings.count == 42)
         settings.count = nil
         #expect(settings.count == nil)
         #expect(suite.snapshot() == ["count": .null])
-        settings.$count.reset()
+        try settings.$count.reset()
         #expect(settings.count == 42)
         #expect(suite.keys.isEmpty)
     }

@@ -169,7 +169,7 @@ struct MigratingParityTests {
         }
         try migrator.migrate(new)
         #expect(new.snapshot() == ["a": 1, "b": 3, "imports": ["import from the old suite"]])
-        try new.reset("a")
+        try new.setStoredValue(nil, forKey: "a")
         try migrator.migrate(new)
         #expect(!new.contains("a"))
         #expect(old.keys == ["a", "b"])

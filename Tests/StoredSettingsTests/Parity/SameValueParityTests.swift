@@ -32,7 +32,7 @@ struct SameValueParityTests {
                 settings[hosts] = ["a", "b", "c"]
             }
             try suite.setStoredValue(["a", "b", "c"], forKey: "hosts")
-            try suite.reset("nothing")
+            try suite.setStoredValue(nil, forKey: "nothing")
             try suite.checkpoint()
 
             #expect(try path.fileContents == file)

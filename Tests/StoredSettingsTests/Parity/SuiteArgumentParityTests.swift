@@ -72,7 +72,7 @@ struct SuiteArgumentParityTests {
 
         settings.ranged = 10
         #expect(reporter.errors.map(\.suite) == [other.name])
-        settings.$plain.reset()
+        try settings.$plain.reset()
         settings.optional = nil
         #expect(!other.contains("plain") && !other.contains("optional"))
         #expect(standard.keys.isEmpty)

@@ -21,18 +21,22 @@ struct SuitesParityTests {
         try suite.reset(.low, .high)
         #expect(suite[.low] == 1 && suite[.high] == 10)
         #expect(await changes.next()?.keys == ["high", "low"])
-        try suite.reset("other")
+        try suite.setStoredValue(nil, forKey: "other")
         #expect(suite.snapshot() == ["note": "text"])
-        Setting(.note, suite: suite).reset()
+        try Setting(.note, suite: suite).reset()
         #expect(suite.keys.isEmpty)
 
         for number in 0..<100 { try suite.setStoredValue(1, forKey: "key\(number)") }
-        try suite.reset((0..<99).map { "key\($0)" })
+        try suite.transaction { values in
+            for number in 0..<99 { values[storedValueFor: "key\(number)"] = nil }
+        }
         #expect(suite.keys == ["key99"])
         suite[.low] = 5
         suite[.note] = "again"
         let keys: [SettingKeys] = [.low, .note, .high]
-        try suite.reset(keys)
+        try suite.transaction { values in
+            for key in keys { try values.reset(key) }
+        }
         #expect(suite.keys == ["key99"])
     }
 
@@ -49,7 +53,7 @@ struct SuitesParityTests {
     func isSet() throws {
         let high = Setting(.high, suite: suite)
         #expect(high.isSet && suite.contains(.high) && suite.contains("high"))
-        high.reset()
+        try high.reset()
         #expect(!high.isSet && !suite.contains(.high) && !suite.contains("high"))
         high.value = high.defaultValue
         #expect(high.isSet)

@@ -97,7 +97,7 @@ struct TypesParityTests {
         try setting.set(value)
         #expect(suite.storedValue(forKey: "value") == stored, sourceLocation: sourceLocation)
         #expect(try setting.load() == value, sourceLocation: sourceLocation)
-        setting.reset()
+        try setting.reset()
     }
 
     @Test("Row 14: Booleans, integers, numbers, strings, dates, data and URLs are preserved exactly")

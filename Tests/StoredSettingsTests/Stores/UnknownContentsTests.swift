@@ -71,7 +71,7 @@ struct UnknownContentsTests {
             faults.fail(.open, with: EMFILE) { $0 == path }
             let suite = suite(path)
             #expect(suite.storedValue(forKey: "port") == nil)
-            try suite.reset("port")
+            try suite.setStoredValue(nil, forKey: "port")
             faults.stop()
             // Another thread retries this read by itself, and may have failed just before.
             (suite.engine.store as? FileStore)?.lookAndWait()

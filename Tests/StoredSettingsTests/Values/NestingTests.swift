@@ -61,22 +61,6 @@ struct NestingTests {
         if let error = failure.withLock({ $0 }) { throw error }
     }
 
-    @Test("values of any depth can be compared, hashed, ordered and described", arguments: [false, true])
-    func operations(isNamed: Bool) throws {
-        try onSmallStack {
-            let (left, same, other) = (
-                NestedValue(named: isNamed), NestedValue(named: isNamed), NestedValue(named: isNamed, around: 2)
-            )
-            #expect(left.value == same.value && left.value != other.value)
-            #expect(left.value.hashValue == same.value.hashValue)
-            #expect(left.value.isOrdered(before: other.value) && !other.value.isOrdered(before: left.value))
-            #expect(!left.value.isOrdered(before: same.value))
-            let text = left.value.description
-            #expect(text.count < 1_000 && text.contains("…"))
-            withExtendedLifetime((left, same, other)) {}
-        }
-    }
-
     @Test("coders and writers reject values that are too deep", arguments: [false, true])
     func coding(isNamed: Bool) throws {
         try onSmallStack {

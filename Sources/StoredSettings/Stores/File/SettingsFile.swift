@@ -34,8 +34,8 @@ package struct SettingsFile: Sendable {
         var checksum: UInt64?
         /// The last good values of keys whose values were unusable, in a last good copy.
         var lastGood: [String: StoredValue] = [:]
-        /// Whether a checkpoint may write the file anew: see ``SettingsFileText/isCanonical``.
-        var isCanonical = true
+        /// Whether this process has found that a checkpoint may write the file anew: see ``SettingsFileText/isCanonical``.
+        var isCanonical = false
     }
 
     /// The longest expected tick of a file system's clock, in seconds.
@@ -183,7 +183,7 @@ package struct SettingsFile: Sendable {
         let bytes = try system.contents(of: handle, limit: Self.longestFile)
         if !reading.isCertain, reading.status.hasCoarseTimes { reading.checksum = Self.checksum(of: bytes) }
         let text = try SettingsFileText(bytes, dialect)
-        (reading.contents, reading.lastGood, reading.isCanonical) = (text.contents, text.lastGood, text.isCanonical)
+        (reading.contents, reading.lastGood) = (text.contents, text.lastGood)
         return reading
     }
 
@@ -233,7 +233,7 @@ extension SettingsFile {
         let canonical = try SettingsFileText.text(of: contents)
         var copy = try SettingsFileText.copy(of: canonical, lastGood: allLastGood(lastGood, in: contents, directory))
         if copy.count > Self.longestFile { copy = canonical }
-        guard let bytes = try text(of: contents, canonical, replacing: current) else { return nil }
+        guard let (bytes, isCanonical) = try text(of: contents, canonical, replacing: current) else { return nil }
         guard max(bytes.count, copy.count) <= Self.longestFile else {
             throw SettingsError.contentsTooLong(path)
         }
@@ -247,7 +247,6 @@ extension SettingsFile {
             (handle, name) = try directory.writeDraft(bytes, like: model, isSynchronized: true)
         }
         let status = try system.status(of: handle)
-        let isCanonical = current?.isCanonical ?? true
         let reading = Reading(contents: contents, status: status, handle: handle, isCanonical: isCanonical)
         return Draft(reading: reading, bytes: bytes, copy: copy, name: name, directory: directory)
     }

@@ -10,11 +10,6 @@ package struct SettingsFileText {
     package let lastGood: [String: StoredValue]
     /// The member that has these values; `nil` in a file without it.
     private let lastGoodMember: StoredValue?
-    /// Whether the library writes the same text for these contents.
-    ///
-    /// Such a text need not be edited: it has no comments, and its order and format are those of a new text.
-    package let isCanonical: Bool
-
     /// Reads a text.
     ///
     /// - Parameters:
@@ -26,9 +21,15 @@ package struct SettingsFileText {
         var contents = try JSONReader.readObject(bytes, dialect)
         lastGoodMember = contents[StoredValue.lastGoodKey]
         if case .dictionary(let values) = lastGoodMember { lastGood = values } else { lastGood = [:] }
-        let hasReservedMember = contents.removeReserved()
+        contents.removeReserved()
         self.contents = contents
-        isCanonical = !hasReservedMember && JSONForm.isCanonical(bytes)
+    }
+
+    /// Whether the library writes the same text for these contents.
+    ///
+    /// Such a text need not be edited: it has no comments, and its order and format are those of a new text.
+    package var isCanonical: Bool {
+        get throws { try Self.text(of: contents) == bytes }
     }
 
     /// The keys of a last good copy whose stored values a program could not use, sorted.
@@ -99,16 +100,8 @@ package struct SettingsFileText {
 
 extension [String: StoredValue] {
     /// Removes the values of reserved keys.
-    ///
-    /// - Returns: Whether there were any.
-    @discardableResult
-    fileprivate mutating func removeReserved() -> Bool {
-        var isChanged = false
-        for key in StoredValue.reservedKeys where self[key] != nil {
-            self[key] = nil
-            isChanged = true
-        }
-        return isChanged
+    fileprivate mutating func removeReserved() {
+        for key in StoredValue.reservedKeys where self[key] != nil { self[key] = nil }
     }
 }
 
@@ -119,14 +112,15 @@ extension SettingsFile {
     ///   - contents: The new contents.
     ///   - canonical: Their canonical text.
     ///   - current: The file to be replaced; `nil` when there is none.
-    /// - Returns: The text; `nil` when the file has changed since it was read, and is no longer valid.
+    /// - Returns: The text, and whether it is the canonical one; `nil` when the file has changed since it was read, and is
+    ///   no longer valid.
     /// - Throws: ``SystemError`` if the file cannot be read, or ``SettingsError``.
     func text(
         of contents: [String: StoredValue],
         _ canonical: [UInt8],
         replacing current: Reading?
-    ) throws -> [UInt8]? {
-        guard let current, !current.isCanonical else { return canonical }
+    ) throws -> (bytes: [UInt8], isCanonical: Bool)? {
+        guard let current, !current.isCanonical else { return (canonical, true) }
         let bytes = try system.contents(of: current.handle, limit: Self.longestFile)
         let text: SettingsFileText
         do throws(JSONSyntaxError) {
@@ -134,6 +128,7 @@ extension SettingsFile {
         } catch {
             return nil
         }
-        return try text.changed(to: contents, path: path)
+        if try text.isCanonical { return (canonical, true) }
+        return (try text.changed(to: contents, path: path), false)
     }
 }

@@ -35,7 +35,7 @@ extension FixedWidthInteger {
     }
 }
 
-extension Int: StoredValueConvertible {
+extension StoredValueConvertible where Self: FixedWidthInteger & Codable {
     /// Reads an integer in the range of the type.
     public init(storedValue: StoredValue) throws {
         self = try .exactly(storedValue)
@@ -47,113 +47,16 @@ extension Int: StoredValueConvertible {
     }
 }
 
-extension Int8: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension Int16: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension Int32: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension Int64: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension UInt: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension UInt8: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension UInt16: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension UInt32: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
-
-extension UInt64: StoredValueConvertible {
-    /// Reads an integer in the range of the type.
-    public init(storedValue: StoredValue) throws {
-        self = try .exactly(storedValue)
-    }
-
-    /// Returns ``StoredValue/integer(_:)``.
-    public func storedValue() -> StoredValue {
-        .integer(Int128(self))
-    }
-}
+extension Int: StoredValueConvertible {}
+extension Int8: StoredValueConvertible {}
+extension Int16: StoredValueConvertible {}
+extension Int32: StoredValueConvertible {}
+extension Int64: StoredValueConvertible {}
+extension UInt: StoredValueConvertible {}
+extension UInt8: StoredValueConvertible {}
+extension UInt16: StoredValueConvertible {}
+extension UInt32: StoredValueConvertible {}
+extension UInt64: StoredValueConvertible {}
 
 extension Int128: StoredValueConvertible {
     /// Reads an integer, or a decimal string.

@@ -42,7 +42,7 @@ final class ScriptPlayer: Sendable {
         switch step {
         case .read: _ = suite.snapshot()
         case .set(let key, let value): try commit([key: value]) { try $0.setStoredValue(value, forKey: key) }
-        case .remove(let key): try commit([key: nil]) { try $0.reset(key) }
+        case .remove(let key): try commit([key: nil]) { try $0.setStoredValue(nil, forKey: key) }
         case .update(let key, let increment):
             let new = (model.contents[key]?.integer ?? 0) + Int128(increment)
             try commit([key: .integer(new)]) { _ in try count(key).update { $0 += increment } }

@@ -117,41 +117,6 @@ struct RandomEditTests {
             }
         }
     }
-
-    @Test("only a file in the form of the library counts as canonical", arguments: 0..<4)
-    func canonicalForm(seed: UInt64) throws {
-        var random = SeededGenerator(seed: seed)
-        let bytes = Array("{}[]\",: \n\r\t/\\u0a1Aeb-.+\u{feff}".utf8)
-        var canonical = 0
-        for _ in 0..<250 {
-            let text = try JSONWriter.text(of: random.entries(depth: 2))
-            let hasEscape = text.contains(JSONByte.backslash)
-            if !JSONForm.isCanonical(text), !hasEscape { Issue.record("\(String(decoding: text, as: UTF8.self))") }
-            for _ in 0..<20 {
-                var changed = text
-                let index = Int.random(in: 0..<changed.count, using: &random)
-                let byte = bytes.randomElement(using: &random) ?? 0
-                switch Int.random(in: 0..<3, using: &random) {
-                case 0: changed[index] = byte
-                case 1: changed.insert(byte, at: index)
-                default: changed.remove(at: index)
-                }
-                // The recognizer must not trap on a file that is not valid.
-                let isCanonical = JSONForm.isCanonical(changed)
-                do {
-                    let contents = try JSONReader.readObject(changed, .settingsFile)
-                    guard isCanonical else { continue }
-                    canonical += 1
-                    if try JSONWriter.text(of: contents) != changed {
-                        Issue.record("\(String(decoding: changed, as: UTF8.self))")
-                    }
-                } catch is JSONSyntaxError {
-                    continue
-                }
-            }
-        }
-        #expect(canonical > 50)
-    }
 }
 
 extension SeededGenerator {
