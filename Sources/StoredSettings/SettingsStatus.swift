@@ -53,14 +53,8 @@ extension SettingsSuite {
             problem: problem.map(naming),
             unsavedCount: engine.state.withLock { $0.pendingWrites.count },
             failedCheckpointCount: checkpoints?.failedCheckpointCount ?? 0,
-            lastCheckpoint: checkpoints?.lastCheckpoint.map(Date.init(nanosecondsSince1970:))
+            lastCheckpoint: checkpoints?.lastCheckpoint.map { Date(timeIntervalSince1970: Double($0) / 1_000_000_000) }
         )
-    }
-}
-
-extension Date {
-    fileprivate init(nanosecondsSince1970 time: UInt64) {
-        self.init(timeIntervalSince1970: Double(time) / 1_000_000_000)
     }
 }
 

@@ -16,48 +16,29 @@
 /// so a type of your own should be `CustomStringConvertible`. Declarations with equal valid values share their setting if the
 /// type is small and is copied bit by bit, as the ranges of numbers are. With other types, each declaration decodes the stored
 /// value for itself, and takes about a microsecond to create.
-public protocol ValidValues<Value> {
+public protocol ValidValues<ValidValue> {
     /// The type of the values.
-    associatedtype Value
+    associatedtype ValidValue
 
     /// Returns whether a value is valid.
-    func contains(_ value: Value) -> Bool
+    func contains(_ value: ValidValue) -> Bool
 }
 
 extension ClosedRange: ValidValues {
     /// The type of the values.
-    public typealias Value = Bound
+    public typealias ValidValue = Bound
 }
 
 extension Range: ValidValues {
     /// The type of the values.
-    public typealias Value = Bound
+    public typealias ValidValue = Bound
 }
 
-extension PartialRangeFrom: ValidValues {
-    /// The type of the values.
-    public typealias Value = Bound
-}
-
-extension PartialRangeThrough: ValidValues {
-    /// The type of the values.
-    public typealias Value = Bound
-}
-
-extension PartialRangeUpTo: ValidValues {
-    /// The type of the values.
-    public typealias Value = Bound
-}
-
-extension Array: ValidValues where Element: Equatable {
-    /// The type of the values.
-    public typealias Value = Element
-}
-
-extension Set: ValidValues {
-    /// The type of the values.
-    public typealias Value = Element
-}
+extension PartialRangeFrom: ValidValues {}
+extension PartialRangeThrough: ValidValues {}
+extension PartialRangeUpTo: ValidValues {}
+extension Array: ValidValues where Element: Equatable {}
+extension Set: ValidValues {}
 
 /// The limits of valid values that are a range.
 struct RangeLimits<Value> {
@@ -69,12 +50,12 @@ struct RangeLimits<Value> {
 
 extension ValidValues {
     /// The limits; `nil` for values that are no range.
-    var limits: RangeLimits<Value>? {
-        (self as? any LimitedValues).flatMap { $0.anyLimits as? RangeLimits<Value> }
+    var limits: RangeLimits<ValidValue>? {
+        (self as? any LimitedValues).flatMap { $0.anyLimits as? RangeLimits<ValidValue> }
     }
 
     /// The valid values, if they are listed; `nil` for other types.
-    var list: [Value]? { self as? [Value] ?? (self as? any ListedValues)?.anyList as? [Value] }
+    var list: [ValidValue]? { self as? [ValidValue] ?? (self as? any ListedValues)?.anyList as? [ValidValue] }
 
     /// What a message calls these values, and a value that is none of them.
     var words: RangeWords {

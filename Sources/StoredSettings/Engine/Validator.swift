@@ -4,11 +4,13 @@
 struct Validator<Value: Sendable>: Sendable {
     /// `nil` where every value is valid.
     let check: (@Sendable (Value) throws -> Void)?
-    /// The description of the valid values, apart from those that a closure rejects; `nil` where it rejects all others.
-    let valid: ValidDescription?
+    /// Describes the valid values, apart from those that a closure rejects; `nil` where it rejects all others.
+    private let describe: (@Sendable () -> ValidDescription)?
 
-    private init(_ valid: ValidDescription?, check: (@Sendable (Value) throws -> Void)?) {
-        self.valid = valid
+    var valid: ValidDescription? { describe?() }
+
+    private init(_ describe: (@Sendable () -> ValidDescription)?, check: (@Sendable (Value) throws -> Void)?) {
+        self.describe = describe
         self.check = check
     }
 
@@ -28,42 +30,17 @@ struct Validator<Value: Sendable>: Sendable {
             self.init(nil, check: check)
             return
         }
-        let description = ValidDescription {
-            ValidDescription.Limits(valid, conversion)
-        } choices: {
-            Self.choices(of: valid, conversion)
-        } choiceText: {
-            conversion.written($0).text
-        } text: {
-            valid.sourceText
-        } words: {
-            valid.words
-        }
-        self.init(description) { value in
-            guard valid.contains(value) else { throw description.error }
+        let describe = { @Sendable in ValidDescription(valid, conversion) }
+        self.init(describe) { value in
+            guard valid.contains(value) else { throw describe().error }
             try check?(value)
-        }
-    }
-
-    /// The stored forms of listed values; `nil` if they are not listed, or one of them has none.
-    private static func choices(
-        of valid: any ValidValues<Value>,
-        _ conversion: SettingConversion<Value>
-    ) -> [StoredValue]? {
-        guard let list = valid.list else { return nil }
-        do {
-            let choices = try list.map { try conversion.encode($0) ?? .null }
-            // A set has no order.
-            return valid is [Value] ? choices : choices.sorted { $0.text < $1.text }
-        } catch {
-            return nil
         }
     }
 
     /// A validator for optionals, which accepts `nil`.
     var optional: Validator<Value?> {
-        guard let check else { return Validator<Value?>(valid, check: nil) }
-        return Validator<Value?>(valid) { value in
+        guard let check else { return Validator<Value?>(describe, check: nil) }
+        return Validator<Value?>(describe) { value in
             if let value { try check(value) }
         }
     }
@@ -88,7 +65,7 @@ struct Validator<Value: Sendable>: Sendable {
     }
 }
 
-/// A description of valid values, which is made when it is needed.
+/// A description of valid values.
 package struct ValidDescription: Sendable {
     /// The limits of a range, as stored values.
     struct Limits: Sendable {
@@ -111,37 +88,40 @@ package struct ValidDescription: Sendable {
         }
     }
 
-    private let makeLimits: @Sendable () -> Limits?
-    private let makeChoices: @Sendable () -> [StoredValue]?
-    private let textOfChoice: @Sendable (StoredValue) -> String
-    private let makeText: @Sendable () -> String
-    private let makeWords: @Sendable () -> RangeWords
+    /// The limits; `nil` for values that are no range.
+    let limits: Limits?
+    /// The stored forms of all valid values; `nil` if they are not listed, or one of them has none.
+    let choices: [StoredValue]?
+    /// The texts of all valid values; `nil` if they are not listed.
+    let choiceTexts: [String]?
+    /// The valid values as they are written in source, or separated by commas if they are listed.
+    let text: String
+    private let words: RangeWords
 
-    fileprivate init(
-        limits: @escaping @Sendable () -> Limits?,
-        choices: @escaping @Sendable () -> [StoredValue]?,
-        choiceText: @escaping @Sendable (StoredValue) -> String,
-        text: @escaping @Sendable () -> String,
-        words: @escaping @Sendable () -> RangeWords
-    ) {
-        (makeLimits, makeChoices, textOfChoice, makeText, makeWords) = (limits, choices, choiceText, text, words)
+    fileprivate init<Value>(_ valid: any ValidValues<Value>, _ conversion: SettingConversion<Value>) {
+        limits = Limits(valid, conversion)
+        choices = Self.choices(of: valid, conversion)
+        choiceTexts = choices?.map { conversion.written($0).text }
+        text = choiceTexts?.joined(separator: ", ") ?? valid.sourceText
+        words = valid.words
     }
 
-    /// The limits; `nil` for values that are no range.
-    var limits: Limits? { makeLimits() }
-
-    /// The stored forms of all valid values; `nil` if they are not listed.
-    var choices: [StoredValue]? { makeChoices() }
-
-    /// The texts of all valid values; `nil` if they are not listed.
-    var choiceTexts: [String]? { choices?.map(textOfChoice) }
-
-    /// The valid values as they are written in source, or separated by commas if they are listed.
-    var text: String { choiceTexts?.joined(separator: ", ") ?? makeText() }
+    private static func choices<Value>(
+        of valid: any ValidValues<Value>,
+        _ conversion: SettingConversion<Value>
+    ) -> [StoredValue]? {
+        do {
+            let choices = try valid.list?.map { try conversion.encode($0) ?? .null }
+            // A set has no order.
+            return valid is [Value] ? choices : choices?.sorted { $0.text < $1.text }
+        } catch {
+            return nil
+        }
+    }
 
     /// The words for values that are not listed, such as `in 1...5`; `nil` if they are listed.
-    var rangePhrase: String? { choices == nil ? makeWords().inside : nil }
+    var rangePhrase: String? { choices == nil ? words.inside : nil }
 
     /// The error of a value that is not valid.
-    fileprivate var error: SettingsError { choices == nil ? .outside(makeWords()) : .notListed(text) }
+    fileprivate var error: SettingsError { choices == nil ? .outside(words) : .notListed(text) }
 }

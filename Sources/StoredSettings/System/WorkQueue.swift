@@ -26,10 +26,7 @@ struct WorkQueue {
 
     private struct Entry {
         var time: SuspendingClock.Instant
-        var number: UInt64
         var work: Work
-
-        func isBefore(_ other: Entry) -> Bool { (time, number) < (other.time, other.number) }
     }
 
     /// The time after which a thread without work ends.
@@ -38,9 +35,8 @@ struct WorkQueue {
     static let idleTime = Duration.seconds(5)
 
     private let mostThreads: Int
-    /// A binary heap, in which no entry is before its parent.
+    /// The entries in the reverse order of their times, the last one added first among those of one time.
     private var entries: [Entry] = []
-    private var lastNumber: UInt64 = 0
     private(set) var threads = 0
     /// The number of waiting threads.
     private(set) var idleThreads = 0
@@ -51,14 +47,11 @@ struct WorkQueue {
         self.mostThreads = mostThreads
     }
 
-    var isEmpty: Bool { entries.isEmpty }
-
     /// Adds work.
     mutating func add(at time: SuspendingClock.Instant, _ work: @escaping Work) -> Help {
-        lastNumber += 1
-        let entry = Entry(time: time, number: lastNumber, work: work)
-        let isEarliest = entries.first.map(entry.isBefore) ?? true
-        insert(entry)
+        let index = entries.firstIndex { $0.time <= time } ?? entries.endIndex
+        let isEarliest = index == entries.endIndex
+        entries.insert(Entry(time: time, work: work), at: index)
         guard idleThreads > 0 else { return help() }
         guard isEarliest || time <= .now else { return .none }
         // The thread that is woken then waits until the new entry is due.
@@ -106,12 +99,11 @@ struct WorkQueue {
     ///   - idleSince: The time when the thread last finished work.
     /// - Returns: The step, and whether the thread waits for the earliest entry.
     mutating func next(now: SuspendingClock.Instant, idleSince: SuspendingClock.Instant) -> (Step, isTimekeeper: Bool) {
-        if let first = entries.first, first.time <= now {
-            let work = removeFirst().work
+        if let work = takeDue(now: now) {
             return (.run(work, help()), false)
         }
         let end = idleSince + Self.idleTime
-        if let first = entries.first, !hasTimekeeper {
+        if let first = entries.last, !hasTimekeeper {
             hasTimekeeper = true
             idleThreads += 1
             return (.wait(until: first.time), true)
@@ -125,36 +117,10 @@ struct WorkQueue {
     }
 
     /// Whether work is due.
-    func isDue(now: SuspendingClock.Instant) -> Bool { entries.first.map { $0.time <= now } ?? false }
+    func isDue(now: SuspendingClock.Instant) -> Bool { entries.last.map { $0.time <= now } ?? false }
 
-    /// Removes and returns work that is due, for a thread that does not belong to the scheduler.
+    /// Removes and returns work that is due.
     mutating func takeDue(now: SuspendingClock.Instant) -> Work? {
-        guard let first = entries.first, first.time <= now else { return nil }
-        return removeFirst().work
-    }
-
-    // MARK: - The heap
-
-    private mutating func insert(_ entry: Entry) {
-        entries.append(entry)
-        var index = entries.count - 1
-        while index > 0, entries[index].isBefore(entries[(index - 1) / 2]) {
-            entries.swapAt(index, (index - 1) / 2)
-            index = (index - 1) / 2
-        }
-    }
-
-    private mutating func removeFirst() -> Entry {
-        entries.swapAt(0, entries.count - 1)
-        let first = entries.removeLast()
-        var index = 0
-        while 2 * index + 1 < entries.count {
-            var child = 2 * index + 1
-            if child + 1 < entries.count, entries[child + 1].isBefore(entries[child]) { child += 1 }
-            guard entries[child].isBefore(entries[index]) else { break }
-            entries.swapAt(index, child)
-            index = child
-        }
-        return first
+        isDue(now: now) ? entries.popLast()?.work : nil
     }
 }

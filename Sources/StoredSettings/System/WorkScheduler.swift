@@ -70,7 +70,7 @@ package final class WorkScheduler: @unchecked Sendable {
     package func helpIfStarved() {
         // One caller at a time, because work may call this method too. Work that is added just before the caller has
         // finished is done by the same caller.
-        while isStarved, isWorkDue, !isHelped.exchange(true, ordering: .acquiring) {
+        while isStarved, signal.withLock({ queue.isDue(now: .now) }), !isHelped.exchange(true, ordering: .acquiring) {
             defer { isHelped.store(false, ordering: .releasing) }
             startThreadIfStarved()
             while isStarved, let work = signal.withLock({ queue.takeDue(now: .now) }) { work() }
@@ -84,8 +84,6 @@ package final class WorkScheduler: @unchecked Sendable {
         guard isStarved else { return }
         perform(signal.withLock { queue.replaceThread() })
     }
-
-    private var isWorkDue: Bool { signal.withLock { queue.isDue(now: .now) } }
 
     // MARK: - Threads
 

@@ -127,7 +127,8 @@ extension JSONWriter {
                 try writer.write(element)
             }
         case .dictionary(let entries):
-            try write(entries.keys.sortedByScalars(), between: JSONByte.leftBrace, JSONByte.rightBrace) { writer, name in
+            let names = entries.keys.sortedByScalars()
+            try write(names, between: JSONByte.leftBrace, JSONByte.rightBrace) { writer, name in
                 writer.write(name)
                 writer.text.append(JSONByte.colon)
                 if writer.isPretty { writer.text.append(JSONByte.space) }

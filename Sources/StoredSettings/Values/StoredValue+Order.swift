@@ -14,9 +14,11 @@ extension StoredValue {
         switch (self, other) {
         case (.bool(let left), .bool(let right)): return compare(left ? 1 : 0, right ? 1 : 0)
         case (.integer(let left), .integer(let right)): return compare(left, right)
-        case (.double(let left), .double(let right)): return compare(left.storedBits.orderKey, right.storedBits.orderKey)
+        case (.double(let left), .double(let right)):
+            return compare(left.storedBits.orderKey, right.storedBits.orderKey)
         case (.string(let left), .string(let right)): return compare(left.utf8, right.utf8)
-        case (.date(let left), .date(let right)): return compare(left.storedBits.orderKey, right.storedBits.orderKey)
+        case (.date(let left), .date(let right)):
+            return compare(left.storedBits.orderKey, right.storedBits.orderKey)
         case (.data(let left), .data(let right)): return compare(left, right)
         case (.array(let left), .array(let right)):
             for (left, right) in zip(left, right) {
