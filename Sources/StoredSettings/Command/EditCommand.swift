@@ -22,6 +22,7 @@ extension CommandInvocation {
             let start = console.time()
             try await runEditor(on: file)
             let isQuick = console.time() < start + Self.shortestEdit
+            isUnsaved = true
             let bytes = try readFile(file)
             isUnsaved = bytes != text
             do {
@@ -168,9 +169,16 @@ extension CommandInvocation {
     }
 
     private func readFile(_ path: FilePath) throws -> [UInt8] {
-        // An editor may have put another file in its place, so it is opened again.
-        let file = try console.system.open(path, OpenFlags.readOnly)
-        return try console.system.contents(of: file, limit: SettingsFile.longestFile)
+        do {
+            // An editor may have put another file in its place, so it is opened again.
+            let file = try console.system.open(path, OpenFlags.readOnly | OpenFlags.nonBlocking)
+            guard try console.system.status(of: file).isRegular else {
+                throw CommandFailure(CommandExit.data, "the editor has left no regular file. Nothing is changed.")
+            }
+            return try console.system.contents(of: file, limit: SettingsFile.longestFile)
+        } catch let error as SystemError {
+            throw CommandFailure(CommandExit.input, "the edited file cannot be read: \(error). Nothing is changed.")
+        }
     }
 
     /// Returns the command of the shell that opens a file in an editor.
@@ -219,7 +227,7 @@ extension CommandInvocation {
     /// Leaves the edited file to the person; returns `false` if there is none.
     private func keep(_ file: FilePath, in directory: FilePath) -> Bool {
         do {
-            guard try console.system.status(at: file) != nil else { return false }
+            guard try console.system.status(at: file)?.isRegular == true else { return false }
         } catch {
             // It is there, but cannot be examined.
         }

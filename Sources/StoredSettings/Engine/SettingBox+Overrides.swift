@@ -129,6 +129,9 @@ extension SettingBox {
     /// - Returns: The value of the setting.
     /// - Throws: ``SettingsError`` when the type can read no interpretation of the strings.
     private func decoded(_ texts: [String?], over base: (() -> Value)? = nil) throws -> Value {
+        if texts.contains(where: { $0?.isRepaired ?? false }) {
+            throw SettingsError.invalidValue("the text is not valid UTF-8")
+        }
         guard let last = texts.last ?? nil else { throw SettingsError.invalidValue("no value follows it") }
         // A setting of any stored value would accept every string as it is, and could never receive a number.
         if Value.self is StoredValue.Type || Value.self is StoredValue?.Type {

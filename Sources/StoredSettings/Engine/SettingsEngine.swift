@@ -321,3 +321,234 @@ extension SettingsEngine: StoreObserver {
         return error
     }
 }
+
+// MARK: - The state
+
+/// The state of an engine behind a lock, with what a set asks of it readable without the lock.
+///
+/// The flags are updated under the lock, after every use of the state.
+struct EngineState: ~Copyable, Sendable {
+    private let state: Locked<SettingsEngine.State>
+    private let isPlainFlag: Atomic<Bool>
+    private let checkWord = Atomic<UInt64>(0)
+    private let versionStamp: VersionStamp?
+
+    init(_ state: consuming sending SettingsEngine.State, _ versionStamp: VersionStamp?) {
+        isPlainFlag = Atomic(state.isPlain)
+        versionStamp?.needsChanges.store(state.needsChanges, ordering: .relaxed)
+        self.versionStamp = versionStamp
+        self.state = Locked(state)
+    }
+
+    /// Whether a set has nothing to do but to store its value: there is no pending write, and the engine is not finished.
+    var isPlain: Bool { isPlainFlag.load(ordering: .acquiring) }
+
+    /// Whether values that were read before are held, or were held and checked since.
+    var checkProgress: CheckProgress { CheckProgress(word: checkWord.load(ordering: .acquiring)) }
+
+    func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending SettingsEngine.State) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try state.withLock { (state: inout sending SettingsEngine.State) throws(Failure) -> sending Result in
+            defer {
+                isPlainFlag.store(state.isPlain, ordering: .releasing)
+                checkWord.store(state.held.progress.word, ordering: .releasing)
+                versionStamp?.needsChanges.store(state.needsChanges, ordering: .releasing)
+            }
+            return try body(&state)
+        }
+    }
+}
+
+extension SettingsEngine.State {
+    fileprivate var isPlain: Bool { !isFinished && !pendingWrites.isFlushNeeded }
+
+    /// Whether a change has to be compared with pending writes, checked, or passed to subscribers.
+    fileprivate var needsChanges: Bool { !pendingWrites.isEmpty || !subscribers.isEmpty || held.isRestricting }
+}
+
+// MARK: - One consistent read
+
+extension SettingsEngine {
+    /// The values of all keys at one moment.
+    struct Moment: Sendable {
+        /// The values in the store.
+        let stored: [String: StoredValue]
+        let pendingWrites: PendingWrites
+        let held: HeldValues
+
+        /// The values that readers see.
+        var visible: [String: StoredValue] { pendingWrites.applied(to: held.applied(to: stored)) }
+
+        /// The values that were assigned last, whether they meet the requirements or not.
+        var assigned: [String: StoredValue] { pendingWrites.applied(to: stored) }
+
+        /// The values that are used instead of stored ones that were checked.
+        var usedHeldValues: [String: StoredValue?] {
+            held.checked.filter { !pendingWrites.contains($0.key) }
+        }
+    }
+
+    /// Reads the store and what readers see in place of its values, at one moment.
+    func readMoment() -> Moment {
+        while true {
+            let version = pendingVersion.load(ordering: .acquiring)
+            let stored = store.contents()
+            let moment = state.withLock { state -> Moment? in
+                // A pending write that has ended since is not in these contents, and is not pending either.
+                guard pendingVersion.load(ordering: .relaxed) == version else { return nil }
+                return Moment(stored: stored, pendingWrites: state.pendingWrites, held: state.held)
+            }
+            if let moment { return moment }
+        }
+    }
+
+    /// The newest values of all keys, saved or pending.
+    func contents() -> [String: StoredValue] {
+        readingChecked { readMoment().visible }
+    }
+
+    /// The newest values of all keys, and those that are used instead because the others do not meet a requirement.
+    func checkedContents() -> (assigned: [String: StoredValue], held: [String: StoredValue?]) {
+        let moment = readingChecked { readMoment() }
+        return (moment.assigned, moment.usedHeldValues)
+    }
+
+    /// The newest values of all keys, saved or pending, whether they meet the requirements or not.
+    func uncheckedContents() -> [String: StoredValue] { readMoment().assigned }
+}
+
+// MARK: - Layers
+// See Documentation/Decisions/Layers.md, "Files of layers are watched like the store".
+
+extension SettingsEngine {
+    /// The files of some layers, which all suites with the same layers share.
+    func layerFiles(of sources: [LayerSource]) -> LayerFiles {
+        layerFiles.withLock { all in
+            if let known = all.first(where: { $0.sources == sources }) { return known }
+            let new = LayerFiles(sources, engine: self)
+            all.append(new)
+            return new
+        }
+    }
+
+    /// Starts to watch the files of all layers, for a subscriber.
+    func watchLayers() {
+        for files in layerFiles.withLock(\.self) { files.watch() }
+    }
+
+    /// Makes the next reads use changed layers.
+    ///
+    /// - Parameter keys: The keys whose values in the layers have changed.
+    func layersChanged(ofKeys keys: Set<String>) {
+        if hasRequirements.load(ordering: .acquiring) { state.withLock { $0.held.noteLayerChange(ofKeys: keys) } }
+        invalidate()
+    }
+
+    /// Notifies the subscribers of some keys of a change of layers, after the requirements on them were checked.
+    ///
+    /// The caller holds no lock, because reading the store can report errors. Changes of layers contain no values of them:
+    /// each subscriber reads the newest one. So the order of several calls does not matter.
+    ///
+    /// - Parameter keys: The keys whose values in the layers have changed.
+    func deliverLayerChanges(ofKeys keys: Set<String>) {
+        guard !keys.isEmpty else { return }
+        checkIfDue()
+        var delivery = StoreDelivery.none
+        for key in keys.sorted() {
+            let part = withValue(forKey: key) { value, state in
+                guard state.subscribers.concerns(key) else { return StoreDelivery.none }
+                let change = StoreChange(key: key, old: value, new: value)
+                var commit = StoreCommit(changes: [change], origin: .external)
+                commit.isLayered = true
+                return state.subscribers.offer(commit)
+            }
+            delivery.subscribers += part.subscribers
+        }
+        delivery.origin = .external
+        delivery.perform()
+    }
+}
+
+// MARK: - Saving
+
+extension SettingsEngine {
+    /// Returns once everything survives power loss.
+    func synchronize() throws {
+        guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
+        if let error = state.withLock({ $0.finishingError }) { throw error }
+        try saveAll()
+        if isAnythingStored { try store.synchronize() }
+    }
+
+    /// Writes everything into the settings file.
+    func checkpoint() throws {
+        guard TransactionScope.current == nil else { throw SettingsError.nestedTransaction }
+        guard !isFinished else { throw SettingsError.checkpointAfterFinish }
+        try saveAll()
+        if isAnythingStored { try store.checkpoint() }
+    }
+
+    /// Whether the store may have values to save: without a place to store anything, only assigned ones.
+    private var isAnythingStored: Bool {
+        isStorageAvailable || state.withLock { !$0.pendingWrites.applied(to: [:]).isEmpty }
+    }
+
+    /// Saves every pending write.
+    ///
+    /// - Throws: ``SettingsError`` with ``SettingsError/Code/notSaved`` while there is one.
+    private func saveAll() throws {
+        do {
+            try flush()
+        } catch {
+            // Newer commits may have replaced them all meanwhile.
+            let count = state.withLock { $0.pendingWrites.count }
+            if count > 0 { throw SettingsError.notSaved(count, because: error) }
+        }
+    }
+
+    /// Saves the pending writes, ends all streams, and accepts no more changes.
+    ///
+    /// Inside a transaction's body, it takes effect after the transaction.
+    func finish() {
+        if let scope = TransactionScope.current {
+            scope.postpone { self.finish() }
+            return
+        }
+        let error = isFinished ? nil : finishingError()
+        // Without a place to store anything, that was reported when the suite was opened.
+        if let error, isStorageAvailable { report(error) }
+        let subscribers = state.withLock { state in
+            if !state.isFinished { state.finishingError = error }
+            state.isFinished = true
+            return state.subscribers.removeAll()
+        }
+        // Outside the lock: the settings may hold objects that hold this engine.
+        let unused = settings.withLock { settings in
+            defer { settings = SettingRegistry() }
+            return settings
+        }
+        _ = consume unused
+        for subscriber in subscribers {
+            subscriber.finish()
+        }
+        store.close()
+    }
+
+    /// Saves everything for the last time.
+    ///
+    /// - Returns: The error that prevents values from being saved, or from surviving power loss.
+    private func finishingError() -> SettingsError? {
+        do {
+            try saveAll()
+            if isAnythingStored { try store.synchronize() }
+            return nil
+        } catch {
+            var error = SettingsError.wrapping(error, as: .writeFailed)
+            if error.code == .notSaved {
+                error.consequence = "the suite is finished, and these values are lost when the process ends"
+            }
+            return error
+        }
+    }
+}

@@ -113,9 +113,7 @@ extension JSONReader {
     ) throws(JSONSyntaxError) -> [String: StoredValue] {
         try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in try readObject(bytes, dialect) }
     }
-}
 
-extension JSONReader {
     /// Reads a string in quotation marks.
     static func readName(_ bytes: ArraySlice<UInt8>) throws(JSONSyntaxError) -> String {
         try bytes.withUnsafeBufferPointer { (bytes) throws(JSONSyntaxError) in
@@ -144,9 +142,7 @@ extension JSONReader {
             return (place.line, place.column)
         }
     }
-}
 
-extension JSONReader {
     /// What is wrong with text in another encoding, as its first bytes show.
     private var encodingProblem: String? {
         guard bytes.count > 1 else { return nil }
@@ -299,5 +295,324 @@ extension JSONReader {
 
     private func matches(_ first: UInt8, _ second: UInt8, _ third: UInt8, at offset: Int) -> Bool {
         byte(at: offset) == first && byte(at: offset + 1) == second && byte(at: offset + 2) == third
+    }
+}
+
+// MARK: - Numbers
+
+extension JSONReader {
+    /// Reads the number whose sign or first digit is at the position.
+    mutating func readNumber() throws(JSONSyntaxError) -> StoredValue {
+        let start = position
+        let isNegative = byte(at: position) == JSONByte.minus
+        if isNegative { position += 1 }
+
+        // The digits as one integer, without the point. It wraps beyond 19 digits, and is then not used.
+        var digits: UInt64 = 0
+        let firstDigit = position
+        try readDigits(into: &digits, else: "expected a digit after '-'")
+        var digitCount = position - firstDigit
+        if digitCount > 1, byte(at: firstDigit) == JSONByte.zero {
+            throw failure("a number has a leading zero", at: firstDigit)
+        }
+
+        var scale = 0
+        var isInteger = true
+        if byte(at: position) == JSONByte.point {
+            isInteger = false
+            position += 1
+            let firstOfFraction = position
+            try readDigits(into: &digits, else: "expected a digit after '.'")
+            scale = firstOfFraction - position
+            digitCount -= scale
+        }
+        if byte(at: position) | 0x20 == 0x65 {  // e or E
+            isInteger = false
+            scale += try readExponent()
+        }
+        guard isInteger else {
+            let digits = digitCount <= 19 ? digits : nil
+            return .double(try double(from: start, isNegative: isNegative, digits: digits, scale: scale))
+        }
+        guard digitCount <= 19 else { return .integer(try integer(from: start, isNegative: isNegative)) }
+        // An integer has no negative zero, so it is read as a double.
+        if isNegative, digits == 0 { return .double(-0.0) }
+        return .integer(isNegative ? -Int128(digits) : Int128(digits))
+    }
+
+    /// Reads one or more digits.
+    private mutating func readDigits(into number: inout UInt64, else problem: String) throws(JSONSyntaxError) {
+        let start = position
+        while true {
+            let digit = byte(at: position) &- JSONByte.zero
+            guard digit < 10 else { break }
+            number = number &* 10 &+ UInt64(digit)
+            position += 1
+        }
+        guard position > start else { throw failure(problem, at: position) }
+    }
+
+    /// Reads the exponent whose `e` is at the position.
+    ///
+    /// An exponent of more than nine digits is returned as ±1,000,000,000, which the fast conversion does not accept.
+    private mutating func readExponent() throws(JSONSyntaxError) -> Int {
+        position += 1
+        let sign = byte(at: position)
+        if sign == JSONByte.minus || sign == JSONByte.plus { position += 1 }
+        let start = position
+        var exponent: UInt64 = 0
+        try readDigits(into: &exponent, else: "expected a digit in an exponent")
+        // More digits may have wrapped. `double(from:isNegative:digits:scale:)` then parses the original characters.
+        let magnitude = position - start <= 9 ? Int(exponent) : 1_000_000_000
+        return sign == JSONByte.minus ? -magnitude : magnitude
+    }
+
+    /// Returns the integer between an offset and the position.
+    private func integer(from start: Int, isNegative: Bool) throws(JSONSyntaxError) -> Int128 {
+        // Computed as a negative number, because the negative range is larger by one.
+        var number: Int128 = 0
+        var isTooLarge = false
+        for offset in (isNegative ? start + 1 : start)..<position where !isTooLarge {
+            let (product, overflow) = number.multipliedReportingOverflow(by: 10)
+            let (difference, borrow) = product.subtractingReportingOverflow(Int128(byte(at: offset) &- JSONByte.zero))
+            number = difference
+            isTooLarge = overflow || borrow
+        }
+        isTooLarge = isTooLarge || !isNegative && number == .min
+        guard !isTooLarge else {
+            throw failure("an integer is too large to be stored exactly; write it as a string", at: start)
+        }
+        return isNegative ? number : -number
+    }
+
+    /// Returns the correctly rounded number between an offset and the position: `digits` times ten to the `scale`.
+    private func double(
+        from start: Int,
+        isNegative: Bool,
+        digits: UInt64?,
+        scale: Int
+    ) throws(JSONSyntaxError) -> Double {
+        // Integers to 2^53 and powers of ten to 10^22 are exact, so one operation on them rounds only once.
+        if let digits, digits <= 1 << 53, (-22...22).contains(scale) {
+            var power = 1.0
+            for _ in 0..<abs(scale) { power *= 10 }
+            let magnitude = scale < 0 ? Double(digits) / power : Double(digits) * power
+            return isNegative ? -magnitude : magnitude
+        }
+        guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)), number.isFinite else {
+            throw failure("a number is too large to be stored; write it as a string", at: start)
+        }
+        return number
+    }
+}
+
+// MARK: - Space
+// See Documentation/Decisions/Settings-file.md, "A checkpoint edits the text of the file".
+
+extension JSONReader {
+    /// Skips white space, and in a settings file comments.
+    mutating func skipWhitespace() throws(JSONSyntaxError) {
+        while true {
+            switch byte(at: position) {
+            case JSONByte.space, JSONByte.lineFeed, JSONByte.carriageReturn, JSONByte.tab: position += 1
+            case JSONByte.solidus where dialect == .settingsFile: try skipComment()
+            default: return
+            }
+        }
+    }
+
+    /// Skips the comment whose solidus is at the position.
+    ///
+    /// A line comment ends before the line break or at the end of the input. Other comments are not nested. A NUL is
+    /// rejected, because a file that contains one was damaged.
+    private mutating func skipComment() throws(JSONSyntaxError) {
+        let start = position
+        let isLineComment = byte(at: start + 1) == JSONByte.solidus
+        guard isLineComment || byte(at: start + 1) == JSONByte.asterisk else {
+            throw failure("a '/' does not begin a comment, which begins with '//' or '/*'", at: start)
+        }
+        position += 2
+        while position < bytes.count {
+            switch byte(at: position) {
+            case JSONByte.lineFeed where isLineComment, JSONByte.carriageReturn where isLineComment:
+                return
+            case JSONByte.asterisk where !isLineComment && byte(at: position + 1) == JSONByte.solidus:
+                position += 2
+                return
+            case 0:
+                throw failure("a comment contains a NUL", at: position)
+            case 0x80...:
+                let length = scalarLength(at: position)
+                guard length > 0 else { throw failure("a comment is not valid UTF-8", at: position) }
+                position += length
+            default:
+                position += 1
+            }
+        }
+        guard isLineComment else { throw failure("a comment is not closed; expected '*/'", at: start) }
+    }
+}
+
+// MARK: - Strings
+
+extension JSONReader {
+    /// Reads the string whose opening quotation mark is at the position.
+    mutating func readString() throws(JSONSyntaxError) -> String {
+        let start = position + 1
+        var end = start
+        var allBits: UInt8 = 0
+        while true {
+            let byte = byte(at: end)
+            if byte == JSONByte.quote { break }
+            if byte == JSONByte.backslash { return try readStringWithEscapes(from: start) }
+            if byte < 0x20 { throw controlCharacter(at: end) }
+            allBits |= byte
+            end += 1
+        }
+        // ASCII is always valid, and most strings are ASCII: `String(validating:as:)` takes 1,000 instructions more.
+        guard allBits >= 0x80 else {
+            position = end + 1
+            return String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self)
+        }
+        guard let text = String(validating: bytes[start..<end], as: UTF8.self) else {
+            throw invalidUTF8(from: start, to: end)
+        }
+        position = end + 1
+        return text
+    }
+
+    /// Reads a string that contains an escape, from its first byte.
+    private mutating func readStringWithEscapes(from start: Int) throws(JSONSyntaxError) -> String {
+        var text: [UInt8] = []
+        position = start
+        while true {
+            let byte = byte(at: position)
+            if byte == JSONByte.quote { break }
+            if byte == JSONByte.backslash {
+                try readEscape(into: &text)
+                continue
+            }
+            if byte < 0x20 { throw controlCharacter(at: position) }
+            let length = scalarLength(at: position)
+            guard length > 0 else { throw invalidUTF8(from: position, to: position + 1) }
+            text.append(contentsOf: bytes[position..<(position + length)])
+            position += length
+        }
+        position += 1
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Reads the escape whose backslash is at the position.
+    private mutating func readEscape(into text: inout [UInt8]) throws(JSONSyntaxError) {
+        switch byte(at: position + 1) {
+        case JSONByte.quote: text.append(JSONByte.quote)
+        case JSONByte.backslash: text.append(JSONByte.backslash)
+        case JSONByte.solidus: text.append(JSONByte.solidus)
+        case 0x62: text.append(0x08)  // b, the backspace
+        case 0x66: text.append(0x0C)  // f, the form feed
+        case 0x6E: text.append(JSONByte.lineFeed)
+        case 0x72: text.append(JSONByte.carriageReturn)
+        case 0x74: text.append(JSONByte.tab)
+        case 0x75:  // u
+            text.append(contentsOf: UTF8.encode(try readScalarEscape()) ?? UTF8.encodedReplacementCharacter)
+            return
+        default:
+            guard position + 1 < bytes.count else { throw endInString }
+            throw failure("a '\\' does not begin a valid escape", at: position)
+        }
+        position += 2
+    }
+
+    /// Reads the `\u` escape, or the pair of escapes, at the position.
+    private mutating func readScalarEscape() throws(JSONSyntaxError) -> Unicode.Scalar {
+        let start = position
+        let unit = try readUnitEscape()
+        if let scalar = Unicode.Scalar(unit) { return scalar }
+
+        let isFirstOfPair = unit < 0xDC00
+        let isCutOff = byte(at: position) == JSONByte.backslash && position + 1 >= bytes.count
+        if isFirstOfPair, position >= bytes.count || isCutOff { throw endInString }
+        guard isFirstOfPair, byte(at: position) == JSONByte.backslash, byte(at: position + 1) == 0x75 else {
+            throw failure("a '\\u' escape is an unpaired surrogate", at: start)
+        }
+        let other = try readUnitEscape()
+        guard
+            (0xDC00...0xDFFF).contains(other),
+            let scalar = Unicode.Scalar(0x1_0000 + (UInt32(unit - 0xD800) << 10) + UInt32(other - 0xDC00))
+        else {
+            throw failure("a '\\u' escape is an unpaired surrogate", at: start)
+        }
+        return scalar
+    }
+
+    /// Reads `\u` and four hexadecimal digits.
+    private mutating func readUnitEscape() throws(JSONSyntaxError) -> UInt16 {
+        var unit: UInt16 = 0
+        for offset in (position + 2)..<(position + 6) {
+            let byte = byte(at: offset)
+            let digit: UInt8
+            switch byte {
+            case 0x30...0x39: digit = byte - 0x30
+            case 0x41...0x46: digit = byte - 0x41 + 10
+            case 0x61...0x66: digit = byte - 0x61 + 10
+            default:
+                guard offset < bytes.count else { throw endInString }
+                throw failure("expected four hexadecimal digits after '\\u'", at: offset)
+            }
+            unit = unit << 4 | UInt16(digit)
+        }
+        position += 6
+        return unit
+    }
+
+    private var endInString: JSONSyntaxError {
+        JSONSyntaxError("unexpected end of input in a string", at: bytes.count, in: bytes)
+    }
+
+    /// The error for a string that contains a byte below 0x20 or is not terminated.
+    private func controlCharacter(at offset: Int) -> JSONSyntaxError {
+        guard offset < bytes.count else { return endInString }
+        switch byte(at: offset) {
+        case JSONByte.lineFeed, JSONByte.carriageReturn:
+            return failure("a string contains a line break; is its closing quotation mark missing?", at: offset)
+        default:
+            return failure("a string contains a control character that is not escaped", at: offset)
+        }
+    }
+
+    /// The error for bytes that are known not to be valid UTF-8, at the first invalid byte.
+    private func invalidUTF8(from start: Int, to end: Int) -> JSONSyntaxError {
+        var offset = start
+        while offset < end {
+            let length = scalarLength(at: offset)
+            if length == 0 { break }
+            offset += length
+        }
+        return failure("a string is not valid UTF-8", at: offset)
+    }
+
+    /// The number of bytes of the UTF-8 scalar at an offset; 0 when it is not valid.
+    func scalarLength(at offset: Int) -> Int {
+        let first = byte(at: offset)
+        if first < 0x80 { return 1 }
+        // The range of the second byte is narrower after some first bytes, to exclude overlong forms, surrogates and
+        // scalars above U+10FFFF.
+        let second: ClosedRange<UInt8>
+        let length: Int
+        switch first {
+        case 0xC2...0xDF: (second, length) = (0x80...0xBF, 2)
+        case 0xE0: (second, length) = (0xA0...0xBF, 3)
+        case 0xED: (second, length) = (0x80...0x9F, 3)
+        case 0xE1...0xEF: (second, length) = (0x80...0xBF, 3)
+        case 0xF0: (second, length) = (0x90...0xBF, 4)
+        case 0xF1...0xF3: (second, length) = (0x80...0xBF, 4)
+        case 0xF4: (second, length) = (0x80...0x8F, 4)
+        default: return 0
+        }
+        guard second.contains(byte(at: offset + 1)) else { return 0 }
+        for following in 2..<4 where following < length {
+            guard byte(at: offset + following) & 0b1100_0000 == 0b1000_0000 else { return 0 }
+        }
+        return length
     }
 }

@@ -30,6 +30,15 @@ struct OverrideTests {
         #expect(reporter.errors.map(\.fact) == ["--ports cannot be used: no value follows it"])
     }
 
+    @Test("a text that was not UTF-8 is reported, and not used with other characters")
+    func otherEncoding() {
+        let host = Setting("host", default: "a", suite: suite([:], variables: ["ACME_HOST": "caf\u{FFFD}"]))
+        let hosts = Setting("hosts", default: ["a"], suite: suite([:], "--hosts", "b", "--hosts", "caf\u{FFFD}"))
+        #expect(host.value == "a" && hosts.value == ["a"])
+        #expect(reporter.errors.count == 2)
+        #expect(reporter.errors.allSatisfy { $0.fact.contains("the text is not valid UTF-8") })
+    }
+
     @Test("the value comes from the highest layer that has one, and the explanation contains the layers below")
     func layers() {
         let variables = ["ACME_PORT": "3"]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Settings-file.md, "A changing file has time to settle".
 
+import Synchronization
+
 /// The state of a ``FileStore``: a value whose methods follow the journal and the settings file.
 ///
 /// Every method runs under the state lock, in ``FileStore/withState(_:_:)``. What has to happen after the locks are
@@ -329,5 +331,417 @@ extension FileStoreState {
                 "the journal or the last good copy is readable by users without access to the settings file"
             effects.errors.append(error)
         }
+    }
+}
+
+// MARK: - Replaying the journal
+
+// How the state of a store follows its journal: finding it, and replaying its records.
+
+extension FileStoreState {
+    /// Replays the records that were appended since the last time.
+    mutating func replayJournal() {
+        var mayBeSuperseded = true
+        // When everything is read again, that starts with the newest records.
+        while reload != .everything, let current = journal.journal {
+            if mayBeSuperseded, current.isSuperseded {
+                mayBeSuperseded = false
+                if findJournal() { return requireReload() }
+                continue
+            }
+            if !current.isAlive || current.isRetired || current.isBeingReplaced {
+                // The journal was truncated, removed or replaced, and another one may be at the path.
+                if findJournal() { return requireReload() }
+                guard current.isAlive, !current.isRetired else { return }
+            }
+            let published = current.published
+            guard published.word != journal.seen else { return }
+            do {
+                let position = journal.position
+                if published.epoch == position.epoch, published.end >= position.end, !journal.isDamaged {
+                    guard try takeRecords(of: current, to: published) else { continue }
+                    journal.unreadable = nil
+                    // Other processes may append records faster than this one reads them. Those that were published
+                    // before this read began are read.
+                    return
+                } else {
+                    guard follow(current, to: published) else { return requireReload() }
+                }
+                journal.unreadable = nil
+            } catch {
+                if !current.file.isOpen {
+                    if findJournal() { return requireReload() }
+                    if journal.journal !== current { continue }
+                }
+                return reportUnreadable(error)
+            }
+        }
+    }
+
+    /// Replays the records up to a position in the same epoch.
+    ///
+    /// - Returns: Whether the position has advanced.
+    private mutating func takeRecords(of current: Journal, to published: JournalPosition) throws -> Bool {
+        let (position, salt) = (journal.position, journal.salt)
+        let reading = try JournalReader(current)
+            .records(
+                from: position.end,
+                to: published.end,
+                epoch: position.epoch,
+                salt: salt,
+                omittingReplaced: !versionStamp.needsChanges.load(ordering: .acquiring)
+            )
+        for record in reading.records { apply(record) }
+        journal.position.end = reading.end
+        if !reading.records.isEmpty { effects.isCheckpointDue = true }
+        if reading.isWhole {
+            journal.seen = published.word
+            return true
+        }
+        // Another epoch has begun, or the file contains an older copy or another journal.
+        let newest = current.published
+        guard newest.epoch == published.epoch, newest.end >= published.end, current.isAlive else { return false }
+        guard let (epoch, _) = current.current, epoch.epoch == position.epoch, epoch.checkpointed <= reading.end else {
+            // A checkpoint has written these records to the file, and their space is in use again. The process that begins
+            // the next epoch may not have published it yet.
+            requireReload()
+            return true
+        }
+        // Within an epoch, the other records do not change, so these are damaged, whatever has been appended meanwhile.
+        journal.isDamaged = true
+        journal.seen = published.word
+        reportDamage(current)
+        return true
+    }
+
+    /// Follows the journal into another epoch.
+    ///
+    /// - Returns: Whether the contents include all its records. Otherwise, everything has to be read.
+    private mutating func follow(_ current: Journal, to published: JournalPosition) -> Bool {
+        guard let (epoch, end) = current.current else { return false }
+        if journal.continues(into: epoch) {
+            journal.enterNext(epoch)
+            return true
+        }
+        if journal.isAhead(of: epoch, at: end) {
+            // The next commit writes the values of this process again.
+            if !journal.isDamaged { effects.errors.append(.olderJournal(current.file.path)) }
+            journal.isDamaged = true
+            journal.seen = published.word
+            effects.needsRepair = true
+            return true
+        }
+        journal.strand(by: epoch) { [contents] in contents[$0] }
+        if journal.stranded != nil { effects.needsRepair = true }
+        return false
+    }
+
+    /// Applies a record of another process.
+    private mutating func apply(_ record: JournalRecord) {
+        var changes: [StoreChange] = []
+        for (key, value) in record.values {
+            // Newer than the value that is still to be carried over from the previous journal.
+            journal.stranded?.values.removeValue(forKey: key)
+            let old = contents[key]
+            if old == value {
+                noteRecord(of: key, over: old, end: UInt32(record.end))
+            } else {
+                changes.append(StoreChange(key: key, old: old, new: value))
+            }
+        }
+        changes.sort { $0.key < $1.key }
+        apply(changes, end: UInt32(record.end), .external)
+    }
+
+    mutating func reportDamage(_ journal: Journal) {
+        effects.errors.append(.damagedJournal(journal.file.path))
+        effects.needsRepair = true
+    }
+
+    mutating func reportUnreadable(_ error: any Error) {
+        let error = file.journalError(error)
+        if journal.unreadable == nil { effects.errors.append(error) }
+        journal.unreadable = error
+    }
+}
+
+// MARK: - Finding the journal
+
+extension FileStoreState {
+    /// Opens the journal at the path, if it is not the known one.
+    ///
+    /// - Returns: Whether it is another journal, so that everything has to be read again.
+    mutating func findJournal() -> Bool {
+        do {
+            let (isKnown, found): (Bool, Journal?) = try FileHandle.reopening {
+                journal.path = try file.journalPath()
+                if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere {
+                    return (true, known)
+                }
+                return (false, try Journal.open(at: journal.path, file.system))
+            }
+            journal.problem = nil
+            guard !isKnown else { return false }
+            guard let found else {
+                // The journal was removed, or none has been created yet. Values in the file need none.
+                journal.forgetCheckpointed()
+                if !journal.journaled.isEmpty { effects.needsRepair = true }
+                return false
+            }
+            let isOther = adopt(found)
+            if journal.stranded != nil { effects.needsRepair = true }
+            return isOther
+        } catch {
+            let error = file.journalError(error)
+            if journal.problem?.fact != error.fact { effects.errors.append(error) }
+            journal.problem = error
+            return false
+        }
+    }
+
+    /// Adopts a journal that was found at the path.
+    ///
+    /// - Returns: Whether it is another journal, so that everything has to be read again.
+    mutating func adopt(_ found: Journal) -> Bool {
+        journal.adopt(found) { [contents] in contents[$0] }
+    }
+
+    /// Looks for the journal at the path if the known one was truncated, or its records are in another one.
+    mutating func findUsableJournal() -> Journal? {
+        if let known = journal.journal, known.isAlive, !known.isRetired, known.file.isOpen { return known }
+        _ = findJournal()
+        return usableJournal
+    }
+
+    /// The known journal, unless it was truncated, or its records are in another one.
+    var usableJournal: Journal? {
+        guard let known = journal.journal, known.isAlive, known.file.isOpen else { return nil }
+        do {
+            // A retired journal that is at the path again is in use until the next commit recovers it.
+            return try !known.isRetired || known.place(at: journal.path) != .elsewhere ? known : nil
+        } catch {
+            return nil
+        }
+    }
+}
+
+// MARK: - Recovering the journal
+
+// What the state of a store changes in the journal, while the store holds its lock.
+
+extension FileStoreState {
+    /// Recovers a journal whose lock the store holds, so that a record can be appended.
+    ///
+    /// - Parameters:
+    ///   - current: The journal.
+    ///   - isCut: Whether its file is shorter than its records.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if no record can be appended.
+    mutating func recover(_ current: Journal, isCut: Bool) throws {
+        if current.isRetired {
+            // Another journal had replaced this one, which is back at the path.
+            current.page[JournalHeader.retiredWord] = 0
+            journal.isDamaged = true
+        }
+        if isCut, !journal.isDamaged {
+            journal.isDamaged = true
+            effects.errors.append(.cutJournal(current.file.path))
+        }
+        if journal.isDamaged {
+            try beginEpoch(of: current)
+        } else if let (_, position) = current.current, current.published != position || current.isBeingReplaced {
+            // A process has died before it published the epoch that it began, or while it was replacing the journal.
+            try current.publish(position)
+            replayJournal()
+            guard reload != .everything else { return }
+        }
+        // No record must follow records that could not be read.
+        if let error = journal.unreadable { throw error }
+        try takeOverStranded(into: current)
+        journal.noteLost(in: current)
+        journal.seen = current.published.word
+    }
+
+    private static let longestJournal = 1 << 31
+
+    /// Writes the values that are known to be committed and not in the file after the end of the journal.
+    private mutating func beginEpoch(of current: Journal) throws {
+        let size = max(try file.system.status(of: current.file).size, JournalHeader.size)
+        // A file of that length was not written by this library, so its end is not used.
+        let start = UInt32(size > Self.longestJournal ? JournalHeader.size : (size + 7) / 8 * 8)
+        let known = journal.position.epoch
+        let epoch = JournalHeader.epoch(in: current.page)
+        // Another epoch says nothing about the records that other processes know.
+        let checkpointed = epoch?.epoch == known ? epoch?.checkpointed ?? 0 : 0
+        try journal.enter(
+            current.begin(
+                at: start,
+                with: journaledChanges,
+                checkpointed: checkpointed,
+                previousEnd: 0,
+                after: known
+            )
+        )
+        journal.isDamaged = false
+    }
+
+    /// Takes over the values of a journal that another file has replaced at the path.
+    private mutating func takeOverStranded(into current: Journal) throws {
+        guard var stranded = journal.stranded else { return }
+        guard !stranded.lost.isTakenOver(into: current) else { return forgetStranded() }
+        // In the same file, the lock is held already, and the records are those of this journal.
+        if let old = stranded.journal, old.isAlive, !old.isInherited, !old.isSameFile(as: current) {
+            // No process commits to the old journal after it is locked: a writer looks at the path after it has locked
+            // a journal. Reads wait meanwhile, so the next commit tries again instead of waiting here.
+            //
+            // A process that may not write to the old journal cannot lock it. It may miss a record that is written now.
+            // The process that writes it takes it over with its next commit.
+            let isLocked = old.isWritable
+            let patience = Duration.milliseconds(100)
+            if isLocked { _ = try old.acquireLock(Patience(withoutProgress: patience, withSlowHolder: patience)) }
+            defer { if isLocked { old.unlock() } }
+            guard !old.isRetired else { return forgetStranded() }
+            // A value that was set in the new journal is newer.
+            let isOverwritten = { [journaled = journal.journaled, values = stranded.values] key in
+                journaled[key] != nil && values[key] == nil
+            }
+            let (position, salt) = (stranded.lost.position, stranded.lost.salt)
+            let reader = JournalReader(old)
+            for record in try reader.records(from: position.end, to: nil, epoch: position.epoch, salt: salt).records {
+                for (key, value) in record.values where !isOverwritten(key) {
+                    stranded.values.updateValue(value, forKey: key)
+                }
+            }
+            try append(stranded.values, to: current)
+            if old.isWritable { try old.retire() }
+        } else {
+            try append(stranded.values, to: current)
+        }
+        journal.stranded = nil
+    }
+
+    /// Reads the file and the journal again: another process has taken over the values of the lost journal, and may have
+    /// changed them since.
+    private mutating func forgetStranded() {
+        journal.stranded = nil
+        requireReload()
+    }
+
+    /// Appends values that were committed to another journal.
+    private mutating func append(_ values: [String: StoredValue?], to current: Journal) throws {
+        guard !values.isEmpty else { return }
+        let changes = values.map { StoreChange(key: $0.key, old: contents[$0.key], new: $0.value) }
+            .sorted { $0.key < $1.key }
+        let record = try JournalRecord.records(of: changes, epoch: journal.position.epoch, salt: journal.salt)
+        journal.position = try current.append(record, after: journal.position)
+        // Most of the values are already visible, because this process has had them in memory.
+        for change in changes {
+            journal.journaled[change.key] = journal.position.end
+            keysNewerThanFile?.insert(change.key)
+        }
+        apply(changes.filter { $0.old != $0.new }, end: journal.position.end, .external)
+        effects.isCheckpointDue = true
+    }
+
+    /// Appends the changes of a commit.
+    ///
+    /// - Parameters:
+    ///   - changes: The changes.
+    ///   - current: The journal, which is locked and recovered.
+    ///   - base: The version of the contents that the changes are based on.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if they cannot be appended. Nothing has changed then.
+    mutating func commit(_ changes: [StoreChange], to current: Journal, since base: UInt64) throws {
+        guard !isClosed else { throw SettingsError.suiteFinished }
+        // Another thread has found another journal at the path.
+        guard journal.journal === current else {
+            throw SystemError(call: .lock, path: current.file.path, number: Errno.resourceTemporarilyUnavailable)
+        }
+        let record = try JournalRecord.bytes(of: changes, epoch: journal.position.epoch, salt: journal.salt)
+        // Readers wait meanwhile. Otherwise, they would attribute the record to another process.
+        let appended = try record.withUnsafeBytes {
+            try current.append($0, after: journal.position, in: &journal.space)
+        }
+        journal.position = try appended ?? current.append(record, after: journal.position)
+        journal.seen = journal.position.word
+        var changes = changes
+        if version != base {
+            // The file was edited during the commit.
+            for index in changes.indices { changes[index].old = contents[changes[index].key] }
+        }
+        apply(changes, end: journal.position.end, .local)
+    }
+
+    /// Whether the journal is not at its path, is damaged or truncated, or has values to take over.
+    var needsRepair: Bool {
+        guard let current = journal.journal else { return !journal.journaled.isEmpty }
+        do {
+            return try journal.isDamaged || journal.stranded != nil || current.isDistrusted
+                || current.place(at: journal.path) != .here
+        } catch {
+            return true
+        }
+    }
+}
+
+// MARK: - After a checkpoint
+
+// The space of the journal is reused. It then contains no value that the file no longer has.
+
+extension FileStoreState {
+    /// Begins a new epoch at the front of the journal if the records there are in the file.
+    ///
+    /// - Parameters:
+    ///   - current: The journal, which is locked.
+    ///   - epoch: Its epoch.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if further records follow and cannot be moved.
+    mutating func reuse(_ current: Journal, _ epoch: JournalEpoch) throws {
+        let end = journal.position.end
+        let front = UInt32(JournalHeader.size)
+        var tail: [StoreChange] = []
+        if end > epoch.checkpointed {
+            // Further records follow. They are moved only if the journal has become long, and they fit before their old
+            // place.
+            guard Int(end) > schedule.journalBound, end - epoch.checkpointed < epoch.checkpointed / 2 else { return }
+            tail = journaledChanges
+        } else if end == front {
+            return
+        }
+        journal.dropCheckpointed(upTo: epoch.checkpointed)
+        try journal.enter(
+            current.begin(
+                at: front,
+                with: tail,
+                checkpointed: epoch.checkpointed,
+                previousEnd: end,
+                limit: tail.isEmpty ? 0 : epoch.checkpointed
+            )
+        )
+    }
+
+    /// Clears the space of records that are in the file.
+    ///
+    /// An empty journal receives the permissions of the file.
+    ///
+    /// The header on the disk must contain the checkpointed end of this epoch, or of the previous one if no checkpoint
+    /// was made in this one.
+    ///
+    /// - Parameter current: The journal, which is locked.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if part of the space may not be cleared.
+    mutating func clearUnused(_ current: Journal) throws {
+        guard let (epoch, position) = current.current else { return }
+        let front = UInt32(JournalHeader.size)
+        let known = journal.cleared?.epoch == epoch.epoch ? journal.cleared : nil
+        try file.directory().removeAbandonedDrafts(of: current.file.path.name)
+        try current.clear(from: known?.front ?? front, to: epoch.checkpointed)
+        let limit = current.page[JournalHeader.limitWord]
+        if limit != 0 {
+            // The header on the disk still refers to the space that follows, so the next checkpoint clears it.
+            try current.clear(from: position.end, to: UInt32(clamping: limit))
+            journal.cleared = nil
+            return
+        }
+        try current.clear(behind: position.end)
+        journal.cleared = JournalState.Cleared(epoch: epoch.epoch, front: epoch.checkpointed)
+        guard position.end == front, let status = settings.reading?.status else { return }
+        try current.copyPermissions(of: status)
     }
 }

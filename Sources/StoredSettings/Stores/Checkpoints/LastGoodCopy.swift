@@ -238,6 +238,7 @@ struct CopyReplacement {
         } catch {
             isOutdated = true
             copy.store(.outdated, in: page)
+            discard()
         }
     }
 
