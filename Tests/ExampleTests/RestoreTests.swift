@@ -65,6 +65,7 @@ struct RestoreTests {
     func restoring() async throws {
         try await withUnusableValue { home, file in
             try file.overwriteFile(with: "{")
+            #expect(chmod(file, 0o640) == 0)
             let broken = try await doctor(home: home)
             #expect(broken.code == 78)
             #expect(broken.output.contains("or use --restore"))
@@ -73,6 +74,7 @@ struct RestoreTests {
             #expect(result.output.contains("repaired: wrote the last good values of 'port'"))
             #expect(try file.fileContents == "{\n  \"other\": \"x\",\n  \"port\": \(Self.good)\n}\n")
             #expect(try (file + ".broken-1").fileContents == "{")
+            #expect(try file.filePermissions == 0o640)
             #expect(try await port(home: home) == [String(Self.good)])
         }
     }

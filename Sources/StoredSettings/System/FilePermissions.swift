@@ -14,7 +14,7 @@ extension SystemCalls {
     /// Only root can change the owner of a file. If the group cannot be copied, the file receives no group permissions.
     /// So users without access to the other file never have access to this one: while owner and group change, only the
     /// owner has access, and the mode is set last.
-    func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
+    package func copyPermissions(of model: FileStatus, to file: FileHandle) throws(SystemError) {
         let status = try status(of: file)
         let isOwnerChanged = status.owner != model.owner
         let isGroupChanged = status.group != model.group

@@ -123,16 +123,15 @@ extension JSONWriter {
     private mutating func write(_ value: StoredValue) throws {
         switch value {
         case .array(let elements):
-            try write(elements, between: JSONByte.leftBracket, JSONByte.rightBracket) { writer, element in
-                try writer.write(element)
+            try write(elements, between: JSONByte.leftBracket, JSONByte.rightBracket) { json, element in
+                try json.write(element)
             }
         case .dictionary(let entries):
-            let names = entries.keys.sortedByScalars()
-            try write(names, between: JSONByte.leftBrace, JSONByte.rightBrace) { writer, name in
-                writer.write(name)
-                writer.text.append(JSONByte.colon)
-                if writer.isPretty { writer.text.append(JSONByte.space) }
-                try writer.write(entries[name, default: .null])
+            try write(entries.keys.sortedByScalars(), between: JSONByte.leftBrace, JSONByte.rightBrace) { json, name in
+                json.write(name)
+                json.text.append(JSONByte.colon)
+                if json.isPretty { json.text.append(JSONByte.space) }
+                try json.write(entries[name, default: .null])
             }
         default:
             writeLeaf(value)

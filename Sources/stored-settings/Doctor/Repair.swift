@@ -71,6 +71,7 @@ struct Repair {
     func restore() throws -> [String] {
         let directory = try directory()
         let copy = try readCopy(in: directory)
+        let broken = try directory.status()
         let kept = try keepBroken(in: directory)
         var replaced: [String] = []
         do {
@@ -79,6 +80,7 @@ struct Repair {
             guard try directory.status() != nil else {
                 throw CommandFailure(CommandExit.input, "the last good copy was not used")
             }
+            try giveAccess(of: broken, to: directory)
         } catch {
             guard let kept else { throw error }
             let failure = CommandFailure(error)
@@ -98,6 +100,13 @@ struct Repair {
             done.append("wrote the last good values of \(names), because no program could use the later ones")
         }
         return done
+    }
+
+    /// Gives the new settings file the owner and the mode of the broken one.
+    private func giveAccess(of broken: FileStatus?, to directory: SettingsDirectory) throws {
+        guard let broken, broken.isRegular else { return }
+        let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
+        try system.copyPermissions(of: broken, to: system.open(directory.name, in: directory.handle, flags))
     }
 
     private func readCopy(in directory: SettingsDirectory) throws -> SettingsFileText? {

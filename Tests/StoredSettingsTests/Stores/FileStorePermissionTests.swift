@@ -42,6 +42,32 @@ struct FileStorePermissionTests {
         }
     }
 
+    @Test(
+        "the journal and the last good copy follow a broken file whose mode has become narrower",
+        arguments: [false, true]
+    )
+    func brokenFile(isOpen: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/settings.json"
+            let store = FileStore(path: path, checkpointsInBackground: false)
+            try store.commit { $0["a"] = 1 }
+            try store.checkpoint()
+            #expect(chmod(path, 0o644) == 0)
+            try store.commit { $0["a"] = 2 }
+            try store.checkpoint()
+            #expect(try (path + ".last-good").filePermissions == 0o644)
+            #expect(chmod(path, 0o600) == 0)
+            try path.overwriteFile(with: "{bad")
+            let later = isOpen ? store : FileStore(path: path, checkpointsInBackground: false)
+            later.look()
+            #expect(later.value(forKey: "a") == 2)
+            try later.commit { $0["token"] = "secret" }
+            for suffix in [".journal", ".last-good"] {
+                #expect(try (path + suffix).filePermissions == 0o600, "\(suffix)")
+            }
+        }
+    }
+
     #if os(Linux)
     @Test(
         "an access control list gives nobody more access: not the file's group, and no user that the directory's list names"

@@ -230,6 +230,7 @@ extension FileStoreState {
         if let failure = base.failure {
             note(failure)
             if failure.isMissing { (settings.reading, settings.lineage) = (nil, nil) }
+            if let status = failure.status, status.isRegular { adjustPermissions(to: status) }
             if base.isBase { settings.hasBase = true }
         } else {
             if let failure = settings.failure {

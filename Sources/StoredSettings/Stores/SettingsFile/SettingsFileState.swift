@@ -75,7 +75,7 @@ struct SettingsFileState {
 /// The failure of the last attempt to read the settings file.
 struct ReadFailure {
     /// The file that could not be read; `nil` when its status is unknown or it is missing.
-    private var status: FileStatus?
+    let status: FileStatus?
     let error: SettingsError
     /// Whether another program may be in the middle of writing the file.
     let isTransient: Bool
