@@ -70,7 +70,7 @@ struct ConfigurationGuideTests {
                             try await Task.sleep(for: .milliseconds(100))
                             try suite.setStoredValue(2, forKey: "limit")
                         }
-                    case 2: try suite.reset("limit")
+                    case 2: try suite.setStoredValue(nil, forKey: "limit")
                     default: return received
                     }
                 }
