@@ -152,7 +152,7 @@ extension SettingsError {
             consequence: path.removing(SettingsFile.lastGoodSuffix) == nil
                 ? "the settings file alone is read, and no change can be saved"
                 : "the settings file has no last good copy, and changes are saved",
-            remedy: "remove it if none of your programs uses it, and let no other user write to its directory",
+            remedy: "remove it if no program has saved changes in it, and let no other user write to its directory",
             location: Location(file: path.description)
         )
     }
