@@ -55,8 +55,8 @@ package struct CommandInvocation: Sendable {
         for command: CommandDefinition,
         _ program: CommandProgram
     ) throws -> (operands: [String], options: [String: String]) {
-        if let argument = arguments.first(where: \.isRepaired) {
-            throw CommandFailure.usage("the argument '\(argument)' is not text in UTF-8", fix: "Write it in UTF-8")
+        if arguments.contains(where: \.isRepaired) {
+            throw CommandFailure.usage("an argument is not text in UTF-8", fix: "Write it in UTF-8")
         }
         var operands: [String] = []
         var options: [String: String] = [:]

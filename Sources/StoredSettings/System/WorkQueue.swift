@@ -35,7 +35,7 @@ struct WorkQueue {
     static let idleTime = Duration.seconds(5)
 
     private let mostThreads: Int
-    /// The entries in the reverse order of their times, the last one added first among those of one time.
+    /// The work in reverse order: the latest first and, of the same time, what was added last.
     private var entries: [Entry] = []
     private(set) var threads = 0
     /// The number of waiting threads.

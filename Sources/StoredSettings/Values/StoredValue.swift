@@ -17,8 +17,8 @@ public import Foundation
 /// replacing one by the other is a change, and is stored.
 ///
 /// A store accepts values in which at most 127 arrays and dictionaries are nested. It rejects deeper values with
-/// ``SettingsError/Code/unstorable``. Comparing, hashing and releasing a value recurses, so a value of many thousand
-/// levels, which nothing in this library creates, can exhaust the stack.
+/// ``SettingsError/Code/unstorable``. Comparing, hashing and releasing a value recurses, so a value with thousands of
+/// levels, which this library never creates, can exhaust the stack.
 ///
 /// ```swift
 /// let value: StoredValue = ["retries": 3, "hosts": ["a.example", "b.example"]]

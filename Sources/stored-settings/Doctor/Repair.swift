@@ -104,9 +104,10 @@ struct Repair {
 
     /// Gives the new settings file the owner and the mode of the broken one.
     private func giveAccess(of broken: FileStatus?, to directory: SettingsDirectory) throws {
-        guard let broken, broken.isRegular else { return }
-        let flags = OpenFlags.readOnly | OpenFlags.noFollow | OpenFlags.nonBlocking
-        try system.copyPermissions(of: broken, to: system.open(directory.name, in: directory.handle, flags))
+        // Another user must not have put a file of root in its place.
+        guard let broken, broken.isRegular, let file = try directory.openSibling(directory.name, OpenFlags.readOnly)
+        else { return }
+        try system.copyPermissions(of: broken, to: file)
     }
 
     private func readCopy(in directory: SettingsDirectory) throws -> SettingsFileText? {

@@ -166,6 +166,15 @@ struct CommandMessageTests {
         #expect(await harness.run("set", "port", "5") == .init(code: 0, output: "", errors: ""))
     }
 
+    @Test("an argument that is not UTF-8 is refused, and its text is not shown")
+    func otherEncoding() async {
+        let harness = CommandHarness(["port": 81])
+        let result = await harness.run("set", "port", "caf\u{FFFD}")
+        #expect(result.code == 64)
+        #expect(result.errors.contains("an argument is not text in UTF-8") && !result.errors.contains("caf"))
+        #expect(harness.suite.snapshot() == ["port": 81])
+    }
+
     @Test("get of a secret that is not set exits with 1, as that of every value that is nil")
     func unsetSecret() async {
         let harness = CommandHarness()
