@@ -283,18 +283,21 @@ package final class EtcdCluster: Sendable {
     ///
     /// - Throws: ``Failure`` when a command is refused.
     package func configureUsers(_ commands: [[String]]) throws {
-        for command in commands {
-            var attempt = 0
-            while true {
-                do {
-                    try control(command)
-                    break
-                } catch let failure as Failure {
-                    let has = { (words: [String]) in words.contains { failure.description.contains($0) } }
-                    if attempt > 0, has(Self.repetitions) { break }
-                    attempt += 1
-                    guard attempt < Self.mostRepetitions, has(Self.unknownOutcomes) else { throw failure }
-                }
+        for command in commands { try controlUntilKnown(command) }
+    }
+
+    /// Runs a command, and repeats it while its outcome is unknown.
+    private func controlUntilKnown(_ arguments: [String], user: String? = nil, member index: Int = 0) throws {
+        var attempt = 0
+        while true {
+            do {
+                try control(arguments, user: user, member: index)
+                return
+            } catch let failure as Failure {
+                let has = { (words: [String]) in words.contains { failure.description.contains($0) } }
+                if attempt > 0, has(Self.repetitions) { return }
+                attempt += 1
+                guard attempt < Self.mostRepetitions, has(Self.unknownOutcomes) else { throw failure }
             }
         }
     }
@@ -303,8 +306,10 @@ package final class EtcdCluster: Sendable {
 
     // MARK: - Backups
 
-    /// Writes a backup of a member.
+    /// Writes a backup of a member, with everything that was committed before.
     package func saveBackup(_ name: String = "backup", user: String? = nil, member index: Int = 0) throws {
+        // A snapshot has what its member has applied, which may be less. The read waits until that is everything.
+        try controlUntilKnown(["get", "--consistency=l", "key"], user: user, member: index)
         try control(["snapshot", "save", name], user: user, member: index)
     }
 
