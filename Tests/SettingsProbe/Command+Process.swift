@@ -136,6 +136,13 @@ extension Command {
         }
     }
 
+    /// Enters another root directory.
+    func changeRoot(to path: String) throws {
+        guard chroot(path) == 0, chdir("/") == 0 else {
+            throw SystemFailure(description: "cannot change the root directory")
+        }
+    }
+
     /// Does what a program does that was started without standard streams, and then is killed.
     func closeStreams(_ setting: Setting<Int>, _ number: Int) throws {
         for stream in 0...2 as ClosedRange<CInt> { close(stream) }

@@ -92,6 +92,8 @@ enum Command: String {
     /// `become USER` or `become USER GROUP`: drops root privileges and continues as the user with this ID, as a member
     /// of the group with this ID.
     case become
+    /// `changeRoot DIRECTORY`: makes a directory the root directory of the process.
+    case changeRoot
     /// `standard`: makes the suite the standard one; answers the value of `port` and its source.
     case standard
     /// `memory`: uses in-memory suites in every supported way.
@@ -142,6 +144,7 @@ enum Command: String {
         case .forkAndHold: try forkAndHold(suite, integer(suite, arguments), arguments.integer(1))
         case .exitInside: try exitInside(suite, integer(suite, arguments), arguments.integer(1))
         case .become: try become(user: arguments.integer(0), memberOf: arguments.integers(from: 1))
+        case .changeRoot: try changeRoot(to: arguments.text(0))
         case .standard: return try standard(suite)
         case .memory: try useInMemorySuites()
         case .cycle: return try await cycle(beside: suite, arguments)

@@ -137,6 +137,17 @@ extension SettingsFile {
         )
     }
 
+    /// The error for a change after `chroot`.
+    var changedRootError: SettingsError {
+        SettingsError(
+            .writeFailed,
+            fact: "the program has changed its root directory (chroot), and the settings are not in the new one",
+            consequence: "nothing is changed",
+            remedy: "call chroot before the first setting, or mount the directory at the same path in the new root",
+            location: SettingsError.Location(file: path.description)
+        )
+    }
+
     /// How to put a settings file in the place of a directory.
     static let remedyForDirectory = """
         remove the directory if it is empty. If a container mounts the file, create it before the container starts: \
