@@ -8,6 +8,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "StoredSettings", targets: ["StoredSettings"]),
+        .library(name: "StoredSettingsCommand", targets: ["StoredSettingsCommand"]),
         .library(name: "StoredSettingsFoundation", targets: ["StoredSettingsFoundation"]),
         .library(name: "StoredSettingsEtcd", targets: ["StoredSettingsEtcd"]),
         .library(name: "StoredSettingsTesting", targets: ["StoredSettingsTesting"]),
@@ -15,6 +16,8 @@ let package = Package(
     ],
     targets: [
         .target(name: "StoredSettings"),
+        // The `config` command of a program, and its schema, sample and table of settings.
+        .target(name: "StoredSettingsCommand", dependencies: ["StoredSettings"]),
         // The part that needs full Foundation, which the library itself never links on Linux.
         .target(name: "StoredSettingsFoundation", dependencies: ["StoredSettings"]),
         // A fleet's settings in etcd.
@@ -22,7 +25,10 @@ let package = Package(
         .target(name: "StoredSettingsTesting", dependencies: ["StoredSettings"]),
 
         // Shows, changes and checks the settings of any program.
-        .executableTarget(name: "stored-settings", dependencies: ["StoredSettings", "StoredSettingsEtcd"]),
+        .executableTarget(
+            name: "stored-settings",
+            dependencies: ["StoredSettings", "StoredSettingsCommand", "StoredSettingsEtcd"]
+        ),
 
         // The examples: see Examples/README.md.
         .target(name: "ExampleSettings", dependencies: ["StoredSettings"], path: "Examples/settings"),
@@ -40,13 +46,13 @@ let package = Package(
         ),
         .executableTarget(
             name: "tool",
-            dependencies: ["StoredSettings"],
+            dependencies: ["StoredSettings", "StoredSettingsCommand"],
             path: "Examples/tool",
             exclude: ["README.md"]
         ),
         .executableTarget(
             name: "worker",
-            dependencies: ["StoredSettings", "ExampleSettings"],
+            dependencies: ["StoredSettings", "StoredSettingsCommand", "ExampleSettings"],
             path: "Examples/worker",
             exclude: ["README.md"]
         ),
@@ -76,7 +82,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "systemd",
-            dependencies: ["StoredSettings", "ExampleSettings"],
+            dependencies: ["StoredSettings", "StoredSettingsCommand", "ExampleSettings"],
             path: "Examples/systemd",
             exclude: ["README.md", "units"]
         ),
@@ -111,7 +117,9 @@ let package = Package(
 
         .testTarget(
             name: "StoredSettingsTests",
-            dependencies: ["StoredSettings", "StoredSettingsTesting", "ProcessSupport", "TestSupport"]
+            dependencies: [
+                "StoredSettings", "StoredSettingsCommand", "StoredSettingsTesting", "ProcessSupport", "TestSupport",
+            ]
         ),
         // Members of etcd, a proxy that disturbs connections, and a server with scripted answers.
         .target(
@@ -122,8 +130,8 @@ let package = Package(
         .testTarget(
             name: "StoredSettingsEtcdTests",
             dependencies: [
-                "StoredSettings", "StoredSettingsEtcd", "StoredSettingsTesting", "EtcdTestSupport", "ProcessSupport",
-                "TestSupport", "etcd-probe",
+                "StoredSettings", "StoredSettingsCommand", "StoredSettingsEtcd", "StoredSettingsTesting",
+                "EtcdTestSupport", "ProcessSupport", "TestSupport", "etcd-probe",
             ]
         ),
         .testTarget(
@@ -165,7 +173,7 @@ let package = Package(
         .target(name: "RoundTripCases", dependencies: ["StoredSettings"], path: "Tests/RoundTripCases"),
         .executableTarget(
             name: "settings-probe",
-            dependencies: ["StoredSettings", "ProcessSupport", "RoundTripCases"],
+            dependencies: ["StoredSettings", "StoredSettingsCommand", "ProcessSupport", "RoundTripCases"],
             path: "Tests/SettingsProbe"
         ),
         .testTarget(

@@ -10,6 +10,7 @@
 import ExampleSettings
 import Foundation
 import StoredSettings
+import StoredSettingsCommand
 
 struct ServiceSettings: Sendable {
     @DefaultStorage(key: "port", in: 1...65_535, help: "Port to listen on.") var port = 8080

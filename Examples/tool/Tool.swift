@@ -8,6 +8,7 @@
 //     swift run tool config help              shows all commands
 
 import StoredSettings
+import StoredSettingsCommand
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -11,6 +11,7 @@
 import ExampleSettings
 import Foundation
 import StoredSettings
+import StoredSettingsCommand
 
 struct WorkerSettings: Sendable {
     @DefaultStorage(

@@ -9,7 +9,7 @@
 /// In a server, use ``async`` to change values: the other methods block the thread while another process has the lock of the
 /// suite.
 public struct AnySetting: Sendable {
-    let base: any CatalogSetting
+    package let base: any CatalogSetting
     /// Where the setting is declared, such as `ServerSettings.port`.
     public let declaration: String
 
@@ -51,9 +51,14 @@ public struct AnySetting: Sendable {
     /// one. If the suite has several prefixes, it is the variable that takes precedence.
     public var environmentVariable: String? { name(in: .environment) }
 
+    /// The setting's flags or variables in an override.
+    package func names(in override: SettingsOverride) -> OverrideNames {
+        OverrideNames(of: base.storedKeys, traits, in: override)
+    }
+
     /// The name in the first override of a layer.
     private func name(in layer: SettingsLayer) -> String? {
-        suite.layers?.overrides.first { $0.layer == layer }.flatMap { names(in: $0).current }
+        suite.overrides.first { $0.layer == layer }.flatMap { names(in: $0).current }
     }
 
     /// The valid values as they are written in source, such as `1...65535`, or as a list, such as `text, json`; `nil` when
@@ -154,7 +159,7 @@ public struct AnySetting: Sendable {
         }
     }
 
-    func text(of current: CurrentValue) -> String? {
+    package func text(of current: CurrentValue) -> String? {
         // A stored null is the `nil` of an optional type.
         guard let value = current.value, value != .null else { return nil }
         return isSecret || current.isFromSecretFile ? SettingTraits.redactedText : base.text(of: base.written(value))
@@ -234,9 +239,9 @@ extension CatalogSetting {
 /// The value of a setting at one moment.
 package struct CurrentValue: Sendable {
     /// The stored form; `nil` when there is none.
-    let value: StoredValue?
+    package let value: StoredValue?
     /// Whether the value comes from a secret file, so that no text contains it.
-    let isFromSecretFile: Bool
+    package let isFromSecretFile: Bool
 
     package init(value: StoredValue?, isFromSecretFile: Bool = false) {
         (self.value, self.isFromSecretFile) = (value, isFromSecretFile)

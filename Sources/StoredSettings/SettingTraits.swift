@@ -90,7 +90,7 @@ public struct SettingTraits: Sendable, Hashable {
     public var isSecret: Bool { flags.contains(.secret) }
 
     /// The text in place of a secret value.
-    static let redactedText = "••••"
+    package static let redactedText = "••••"
 
     /// Whether a change takes effect only when the program is started again.
     public var requiresRestart: Bool { flags.contains(.requiresRestart) }

@@ -39,6 +39,28 @@ public struct SettingsCatalog: Sendable {
     public subscript(key: String) -> AnySetting? {
         settings.first { $0.key == key }
     }
+
+    /// The settings in the store of a suite, or of the first one, each key once.
+    package func settings(of suite: SettingsSuite?) -> [AnySetting] {
+        guard let suite = suite ?? first?.suite else { return [] }
+        var keys: Set<String> = []
+        return filter { $0.suite.engine === suite.engine && keys.insert($0.key).inserted }
+    }
+}
+
+// MARK: - Explaining
+
+extension SettingsCatalog {
+    /// Returns where every value comes from, what it hides, and what is wrong, with a line for each setting.
+    ///
+    /// Secrets are `••••`.
+    public func explain() -> String {
+        suites.flatMap { suite in
+            ["\(suite):"] + filter { $0.suite == suite }.map { "  " + $0.explain() }
+        }
+        .map { $0 + "\n" }
+        .joined()
+    }
 }
 
 // MARK: - Requirements
@@ -104,7 +126,7 @@ extension SettingsCatalog {
 
 extension Sequence<AnySetting> {
     /// The suites of the settings, each once, in the order of the settings.
-    var suites: [SettingsSuite] {
+    package var suites: [SettingsSuite] {
         reduce(into: []) { suites, setting in
             if !suites.contains(setting.suite) { suites.append(setting.suite) }
         }

@@ -65,9 +65,11 @@ public struct SettingsSuite: Sendable {
     /// Whether Observation tracks the settings of this suite: see ``observable(_:)``.
     public var isObservable: Bool { parts.isObservable }
 
-    var engine: SettingsEngine { parts.engine }
+    package var engine: SettingsEngine { parts.engine }
     var reporter: any SettingsReporter { parts.reporter }
     var layers: LayerList? { parts.layers }
+    /// The overrides, highest precedence first.
+    package var overrides: [SettingsOverride] { layers?.overrides ?? [] }
     var group: SuiteGroup? { parts.group }
 
     /// Creates a suite that stores its values in a file of its own.
@@ -254,7 +256,7 @@ extension SettingsSuite: Hashable {
 
 extension SettingsSuite {
     /// The error with the name of this suite, and with its file unless the error has a location.
-    func naming(_ error: SettingsError) -> SettingsError {
+    package func naming(_ error: SettingsError) -> SettingsError {
         engine.naming(error, suite: name)
     }
 }
@@ -461,7 +463,7 @@ extension SettingsSuite {
     ///   - body: Reads and changes settings.
     /// - Returns: The result of the closure.
     /// - Throws: The error of the closure, or ``SettingsError``.
-    func transaction<Result>(
+    package func transaction<Result>(
         isManaging: Bool,
         _ body: (inout SettingsTransaction) throws -> Result
     ) throws -> Result {
@@ -485,7 +487,7 @@ extension SettingsSuite {
     /// Throws ``SettingsError`` if one of some keys is managed.
     ///
     /// The keys are evaluated only if the suite has managed values.
-    func checkUnmanaged(_ keys: @autoclosure () -> [String]) throws(SettingsError) {
+    package func checkUnmanaged(_ keys: @autoclosure () -> [String]) throws(SettingsError) {
         guard let files = layers?.files, files.hasManaged else { return }
         files.lookIfUnwatched()
         if let error = files.snapshot.managedError(forKeys: keys()) { throw naming(error) }

@@ -2,6 +2,7 @@
 // See Documentation/Decisions/Catalog.md, "One set of commands works with and without declarations".
 
 import StoredSettings
+import StoredSettingsCommand
 
 #if canImport(Glibc)
 import Glibc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import StoredSettingsCommand
 
 /// The keys of a suite as settings without declarations.
 struct SuiteKeys: UndeclaredSettings {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import StoredSettingsCommand
 
 /// The suite that a command is about: in files, or in etcd.
 protocol ToolPlace: Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import StoredSettingsCommand
 
 /// The commands for a suite without declarations, with their help.
 enum ToolCommands {

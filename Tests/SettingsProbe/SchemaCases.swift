@@ -3,6 +3,7 @@
 import Foundation
 import RoundTripCases
 import StoredSettings
+import StoredSettingsCommand
 
 /// Settings files by which `.ci/check-schema` compares the library's schema, in another validator, with the library.
 ///

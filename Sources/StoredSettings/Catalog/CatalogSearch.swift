@@ -25,7 +25,7 @@ struct CatalogSearch {
     mutating func finish() {
         findSharedOldKeys()
         for suite in settings.suites {
-            for override in suite.layers?.overrides ?? [] { findSharedNames(in: override, of: suite) }
+            for override in suite.overrides { findSharedNames(in: override, of: suite) }
         }
     }
 

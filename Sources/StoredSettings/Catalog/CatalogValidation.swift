@@ -70,7 +70,7 @@ extension SettingsCatalog {
             return nil
         } catch {
             SystemCalls.writeToStandardError("\(error)\n")
-            return CommandExit.configuration
+            return 78  // EX_CONFIG
         }
     }
 
@@ -140,7 +140,7 @@ extension SettingsCatalog {
         // The present name for each name.
         var known: [String: String] = [:]
         for suite in suites {
-            for override in suite.layers?.overrides ?? [] {
+            for override in suite.overrides {
                 guard case .environment(let variables, let prefix, let hasFiles) = override.source else { continue }
                 for names in filter({ $0.suite == suite }).map({ $0.names(in: override) }) {
                     for name in names.all {

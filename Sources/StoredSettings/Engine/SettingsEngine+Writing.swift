@@ -32,7 +32,7 @@ extension SettingsEngine {
     }
 
     /// Stores some values; `nil` removes the value of a key.
-    func write(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
+    package func write(_ edits: some Collection<(key: String, value: StoredValue?)>) throws {
         guard edits.allSatisfy({ !$0.key.isEmpty }) else { throw SettingsError.emptyKey }
         // First, because the other failures may be temporary: a value that no store can hold must not become a pending write.
         for (key, value) in edits { try value?.checkStorable(forKey: key) }

@@ -7,8 +7,8 @@ import Synchronization
 /// There is one engine for each store.
 ///
 /// Locks are taken in the order store, engine, subscriber. No method calls the store while it holds the engine's lock.
-final class SettingsEngine: Sendable {
-    let store: any SettingsStore
+package final class SettingsEngine: Sendable {
+    package let store: any SettingsStore
     /// The store's version stamp; `nil` for a store that has to be called to find out whether anything has changed.
     let versionStamp: VersionStamp?
     let state: EngineState
@@ -31,7 +31,7 @@ final class SettingsEngine: Sendable {
     let requirementTable = Locked(RequirementTable())
     let hasRequirements = Atomic(false)
     /// The keys under which migrators have stored their records.
-    let recordKeys = Locked<Set<String>>([SettingsMigrator.defaultRecordKey])
+    package let recordKeys = Locked<Set<String>>([SettingsMigrator.defaultRecordKey])
 
     /// The keys of the secret settings that this process has declared.
     let secretKeys = Locked<Set<String>>([])
@@ -86,9 +86,9 @@ private final class ClosingObserver: StoreObserver {
         self.reporters = reporters
     }
 
-    func record(_ commit: StoreCommit) -> StoreDelivery { .none }
+    package func record(_ commit: StoreCommit) -> StoreDelivery { .none }
 
-    func report(_ error: SettingsError) {
+    package func report(_ error: SettingsError) {
         for reporter in reporters { reporter.report(error) }
     }
 }
@@ -250,7 +250,7 @@ extension SettingsEngine.State {
 }
 
 extension SettingsEngine: StoreObserver {
-    func record(_ commit: StoreCommit) -> StoreDelivery {
+    package func record(_ commit: StoreCommit) -> StoreDelivery {
         state.withLock { state in
             let visible = state.masking(commit)
             if visible.isPendingChanged { pendingWritesChanged() }
@@ -267,14 +267,14 @@ extension SettingsEngine: StoreObserver {
         subscribers.offer(commit, isQuiet: commit.origin == .local && Quiet.covers(self))
     }
 
-    func report(_ error: SettingsError) {
+    package func report(_ error: SettingsError) {
         afterTransaction { [self] in
             let error = locating(error)
             forEachReporter { $0.report(error) }
         }
     }
 
-    func reportRecovery(from error: SettingsError) {
+    package func reportRecovery(from error: SettingsError) {
         afterTransaction { [self] in
             let error = locating(error)
             forEachReporter { $0.reportRecovery(from: error) }
@@ -404,7 +404,7 @@ extension SettingsEngine {
     }
 
     /// The newest values of all keys, saved or pending.
-    func contents() -> [String: StoredValue] {
+    package func contents() -> [String: StoredValue] {
         readingChecked { readMoment().visible }
     }
 
@@ -415,7 +415,7 @@ extension SettingsEngine {
     }
 
     /// The newest values of all keys, saved or pending, whether they meet the requirements or not.
-    func uncheckedContents() -> [String: StoredValue] { readMoment().assigned }
+    package func uncheckedContents() -> [String: StoredValue] { readMoment().assigned }
 }
 
 // MARK: - Layers

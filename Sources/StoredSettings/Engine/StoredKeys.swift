@@ -6,7 +6,7 @@ package struct StoredKeys: Sendable {
     /// The key of the setting.
     let current: String
     /// The keys that it had before, newest first.
-    let old: [String]
+    package let old: [String]
 
     package init(_ current: String, old: [String] = []) {
         self.current = current
@@ -14,10 +14,10 @@ package struct StoredKeys: Sendable {
     }
 
     /// All keys, those that take precedence first.
-    var all: [String] { [current] + old }
+    package var all: [String] { [current] + old }
 
     /// Returns the stored value of the first key that has one.
-    func value(_ stored: (String) throws -> StoredValue?) rethrows -> StoredValue? {
+    package func value(_ stored: (String) throws -> StoredValue?) rethrows -> StoredValue? {
         if let value = try stored(current) { return value }
         for key in old {
             if let value = try stored(key) { return value }
@@ -28,7 +28,7 @@ package struct StoredKeys: Sendable {
     /// The assignments that store a value under the current key alone, or remove it.
     ///
     /// If they are made one after the other, readers see the value before and the value after, and no other.
-    func edits(_ value: StoredValue?) -> [(key: String, value: StoredValue?)] {
+    package func edits(_ value: StoredValue?) -> [(key: String, value: StoredValue?)] {
         let removals = old.reversed().map { (key: $0, value: StoredValue?.none) }
         return value == nil ? removals + [(current, nil)] : [(current, value)] + removals
     }

@@ -68,11 +68,11 @@ struct Validator<Value: Sendable>: Sendable {
 /// A description of valid values.
 package struct ValidDescription: Sendable {
     /// The limits of a range, as stored values.
-    struct Limits: Sendable {
-        var lower: StoredValue?
-        var upper: StoredValue?
+    package struct Limits: Sendable {
+        package let lower: StoredValue?
+        package let upper: StoredValue?
         /// Whether the upper limit is not valid itself.
-        var isUpperExcluded: Bool
+        package let isUpperExcluded: Bool
 
         /// Creates the limits; `nil` for values that are no range, or whose limits cannot be stored.
         init?<Value>(_ valid: any ValidValues<Value>, _ conversion: SettingConversion<Value>) {
@@ -89,9 +89,9 @@ package struct ValidDescription: Sendable {
     }
 
     /// The limits; `nil` for values that are no range.
-    let limits: Limits?
+    package let limits: Limits?
     /// The stored forms of all valid values; `nil` if they are not listed, or one of them has none.
-    let choices: [StoredValue]?
+    package let choices: [StoredValue]?
     /// The texts of all valid values; `nil` if they are not listed.
     let choiceTexts: [String]?
     /// The valid values as they are written in source, or separated by commas if they are listed.

@@ -4,7 +4,7 @@
 /// Runs operations that wait for other processes and for the disk, on threads that do nothing else.
 ///
 /// So neither the cooperative threads of the program nor the background work of the library wait.
-final class WaitingExecutor: TaskExecutor {
+package final class WaitingExecutor: TaskExecutor {
     /// The maximum number of operations that wait at the same time.
     ///
     /// Further ones begin when one of these has ended.
@@ -14,7 +14,7 @@ final class WaitingExecutor: TaskExecutor {
 
     private let scheduler = WorkScheduler(mostThreads: mostThreads)
 
-    func enqueue(_ job: consuming ExecutorJob) {
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         scheduler.soon { [self] in
             job.runSynchronously(on: asUnownedTaskExecutor())
@@ -29,7 +29,9 @@ final class WaitingExecutor: TaskExecutor {
     /// - Returns: The result of the operation.
     /// - Throws: `CancellationError` if the task is canceled before the operation has changed anything; the error of the
     ///   operation.
-    static func run<Result: Sendable>(_ operation: @escaping @Sendable () throws -> Result) async throws -> Result {
+    package static func run<Result: Sendable>(_ operation: @escaping @Sendable () throws -> Result) async throws
+        -> Result
+    {
         try Task.checkCancellation()
         return try await withTaskExecutorPreference(executors.current) {
             do {

@@ -133,7 +133,7 @@ extension SettingsError {
     static let removeMember = "remove the member"
 
     /// The error of the text that stands for a secret that is not shown.
-    static var placeholder: SettingsError {
+    package static var placeholder: SettingsError {
         SettingsError(
             .invalidValue,
             fact: "the value stands for a secret that is not shown",

@@ -46,7 +46,7 @@ public struct SettingsError: Error, Sendable {
     var missingMember: MissingMember?
 
     /// Whether the next checkpoint removes the cause, so that nothing needs to be corrected.
-    var isCorrectedByCheckpoint = false
+    package var isCorrectedByCheckpoint = false
 
     /// Creates an error.
     ///

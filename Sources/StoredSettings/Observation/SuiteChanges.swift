@@ -54,22 +54,33 @@ extension SettingsSuite {
         private let suite: SettingsSuite
         /// Keys of the whole suite; `nil` for all keys of the suite or the group.
         private let keys: Set<String>?
+        /// Whether a change of a value that another layer has is a change as well.
+        private let includesLayers: Bool
         private let subscription: ChangeSubscription<Change>
 
-        init(of suite: SettingsSuite, keys: Set<String>?) {
+        package init(of suite: SettingsSuite, keys: Set<String>?, includesLayers: Bool = false) {
             self.suite = suite
             self.keys = keys
-            subscription = Self.subscribe(suite, keys)
+            self.includesLayers = includesLayers
+            subscription = Self.subscribe(suite, keys, includesLayers)
         }
 
         /// Starts with the changes since the sequence was created; a second loop starts now.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(suite: suite, subscription: subscription.take() ? subscription : Self.subscribe(suite, keys))
+            let isFirst = subscription.take()
+            return Iterator(
+                suite: suite,
+                subscription: isFirst ? subscription : Self.subscribe(suite, keys, includesLayers)
+            )
         }
 
-        private static func subscribe(_ suite: SettingsSuite, _ keys: Set<String>?) -> ChangeSubscription<Change> {
+        private static func subscribe(
+            _ suite: SettingsSuite,
+            _ keys: Set<String>?,
+            _ includesLayers: Bool
+        ) -> ChangeSubscription<Change> {
             let (engine, group) = (suite.engine, suite.group)
-            let storage = StreamSubscriber { Change($0, keys: keys, in: group) }
+            let storage = StreamSubscriber { Change($0, keys: keys, in: group, includesLayers: includesLayers) }
             return ChangeSubscription(storage, in: engine, id: engine.addSubscriber(storage))
         }
 

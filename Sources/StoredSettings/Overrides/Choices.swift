@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The values of a type that has a list of them.
-enum Choices {
+package enum Choices {
     /// The texts of all values of a type, or of the type inside an optional; `nil` for a type without a list of its values.
     static func texts(of type: Any.Type) -> [String]? {
         if let optional = type as? any OptionalType.Type { return texts(of: optional.wrappedType) }
@@ -9,17 +9,17 @@ enum Choices {
     }
 
     /// The stored forms of all values of a type; `nil` for a type without a list of its values.
-    static func storedValues(of type: Any.Type) -> [StoredValue]? {
+    package static func storedValues(of type: Any.Type) -> [StoredValue]? {
         (type as? any (CaseIterable & StoredValueConvertible).Type)?.storedValues
     }
 }
 
-protocol OptionalType {
+package protocol OptionalType {
     static var wrappedType: Any.Type { get }
 }
 
 extension Optional: OptionalType {
-    static var wrappedType: Any.Type { Wrapped.self }
+    package static var wrappedType: Any.Type { Wrapped.self }
 }
 
 extension CaseIterable where Self: StoredValueConvertible {
@@ -40,7 +40,7 @@ extension StoredValue {
     }
 
     /// The value as JSON on one line; its description if it is nested too deeply.
-    var jsonText: String {
+    package var jsonText: String {
         do {
             return String(decoding: try JSONWriter.compactText(of: self), as: UTF8.self)
         } catch {

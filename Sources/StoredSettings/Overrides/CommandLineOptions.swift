@@ -78,3 +78,8 @@ struct CommandLineOptions {
         return rest.first?.isASCII != true || rest.first?.isNumber != true
     }
 }
+
+extension String {
+    /// The places of all equals signs, even of one that a combining mark follows.
+    package var signs: [Index] { utf8.indices.filter { utf8[$0] == UInt8(ascii: "=") } }
+}

@@ -43,9 +43,9 @@ enum OverrideName {
 }
 
 /// The flags or the variables of a setting in one override.
-struct OverrideNames {
+package struct OverrideNames {
     /// The flag with its dashes, or the variable; `nil` for a key without letters and digits.
-    let current: String?
+    package let current: String?
     /// The other names that follow from old keys.
     let old: [String]
 

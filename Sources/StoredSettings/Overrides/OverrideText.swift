@@ -47,7 +47,7 @@ package enum OverrideText {
 
 extension String {
     /// Whether Swift has replaced bytes that are not UTF-8, in an argument or a variable.
-    var isRepaired: Bool { unicodeScalars.contains("\u{FFFD}") }
+    package var isRepaired: Bool { unicodeScalars.contains("\u{FFFD}") }
 }
 
 extension OverrideText {

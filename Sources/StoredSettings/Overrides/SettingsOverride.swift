@@ -130,7 +130,7 @@ extension [SettingsOverride] {
 
 extension SettingsLayer {
     /// Whether a value of the layer is used in place of the stored one.
-    var hidesStore: Bool { [.managed, .commandLine, .environment, .secretFile, .lastGood].contains(self) }
+    package var hidesStore: Bool { [.managed, .commandLine, .environment, .secretFile, .lastGood].contains(self) }
 
     /// The layer of the program's arguments.
     public static let commandLine = SettingsLayer(description: "command line")

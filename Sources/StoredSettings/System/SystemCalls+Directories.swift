@@ -340,7 +340,7 @@ extension SystemCalls {
     }
 
     /// Creates a directory with mode 0700, whatever the mask of the process is.
-    func makeDirectory(_ name: FilePath, in parent: FileHandle?) throws(SystemError) {
+    package func makeDirectory(_ name: FilePath, in parent: FileHandle?) throws(SystemError) {
         _ = try call(.makeDirectory, name, in: parent) { mkdirat($0, $1, 0o700) }
         do {
             guard let new = try status(at: name, in: parent, followingLinks: false), new.isDirectory,

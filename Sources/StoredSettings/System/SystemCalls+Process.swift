@@ -16,7 +16,7 @@ package import Darwin
 
 extension SystemCalls {
     /// Returns a variable of the process's environment.
-    static func environmentVariable(_ name: String) -> String? {
+    package static func environmentVariable(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
 
@@ -97,7 +97,7 @@ extension SystemCalls {
     }
 
     /// Writes to standard error, and ignores errors, because there is no other place to report them.
-    static func writeToStandardError(_ text: String) {
+    package static func writeToStandardError(_ text: String) {
         var text = text
         text.withUTF8 { bytes in
             // The bytes are valid during the call, which reads only their count.
@@ -109,7 +109,7 @@ extension SystemCalls {
     package static func wallClock() -> Double { Date().timeIntervalSince1970 }
 
     /// A monotonic time in nanoseconds, which advances in steps of some milliseconds and is cheap to obtain.
-    static func coarseTime() -> UInt64 {
+    package static func coarseTime() -> UInt64 {
         #if os(Linux)
         nanoseconds(of: CLOCK_MONOTONIC_COARSE)
         #else

@@ -55,8 +55,8 @@ package enum Errno {
 package enum OpenFlags {
     package static let readOnly = O_RDONLY
     package static let readWrite = O_RDWR
-    static let create = O_CREAT
-    static let exclusiveCreate = O_EXCL
+    package static let create = O_CREAT
+    package static let exclusiveCreate = O_EXCL
     package static let noFollow = O_NOFOLLOW
     package static let nonBlocking = O_NONBLOCK
     static let directory = O_DIRECTORY

@@ -128,7 +128,7 @@ extension JSONReader {
     ///   - name: The name of the member.
     ///   - bytes: The UTF-8 bytes of the object.
     /// - Returns: The line and the column of the value, from 1; `nil` when there is none, or the bytes are not valid.
-    static func place(ofMember name: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
+    package static func place(ofMember name: String, in bytes: [UInt8]) -> (line: Int, column: Int)? {
         bytes.withUnsafeBufferPointer { bytes in
             var reader = JSONReader(bytes, .settingsFile)
             reader.sought = (name, nil)

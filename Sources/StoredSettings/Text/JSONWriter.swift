@@ -44,7 +44,7 @@ package struct JSONWriter {
     /// - Parameter value: The value.
     /// - Returns: The UTF-8 bytes, which end with a newline.
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/unstorable`` when the nesting is too deep to be read again.
-    static func prettyText(of value: StoredValue) throws -> [UInt8] {
+    package static func prettyText(of value: StoredValue) throws -> [UInt8] {
         var writer = JSONWriter(isPretty: true)
         try writer.write(value)
         writer.text.append(JSONByte.lineFeed)

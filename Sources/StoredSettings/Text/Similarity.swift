@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A search for the name that was probably meant by a misspelled one.
-enum Similarity {
+package enum Similarity {
     /// Returns the most similar of some names; `nil` when none is similar.
     ///
     /// Names are similar when at most a third of the characters differ, or only upper and lower case. It takes time in
@@ -11,7 +11,7 @@ enum Similarity {
     ///   - name: The misspelled name.
     ///   - names: The correct names.
     /// - Returns: The most similar one; the first in order if there are several.
-    static func best(for name: String, among names: [String]) -> String? {
+    package static func best(for name: String, among names: [String]) -> String? {
         let letters = Array(name.lowercased())
         var best: (name: String, distance: Int)?
         for candidate in names.sorted() {
@@ -25,7 +25,7 @@ enum Similarity {
     }
 
     /// Returns the present key of the setting whose present or old key is the most similar one.
-    static func best(for key: String, among settings: [StoredKeys]) -> String? {
+    package static func best(for key: String, among settings: [StoredKeys]) -> String? {
         let similar = best(for: key, among: settings.flatMap(\.all))
         return settings.first { keys in keys.all.contains { $0 == similar } }?.current
     }

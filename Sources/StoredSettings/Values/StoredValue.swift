@@ -64,7 +64,7 @@ extension StoredValue {
     }
 
     /// In a settings file, the member of this name refers to the JSON schema of the file, for editors.
-    static let schemaKey = "$schema"
+    package static let schemaKey = "$schema"
 
     /// In the last good copy of a settings file, the member of this name has the last good values of keys whose values are
     /// unusable.

@@ -2,6 +2,7 @@
 // See Documentation/Decisions/Catalog.md, "The doctor changes nothing".
 
 import StoredSettings
+import StoredSettingsCommand
 
 /// The command `doctor`: prints what was found, and repairs some of it on request.
 struct DoctorCommand {

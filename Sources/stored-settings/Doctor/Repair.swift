@@ -2,6 +2,7 @@
 // See Documentation/Decisions/Catalog.md, "The doctor changes nothing".
 
 import StoredSettings
+import StoredSettingsCommand
 
 /// The repairs of `doctor`, which never remove a value.
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StoredSettings
+import StoredSettingsCommand
 import Testing
 
 @testable import StoredSettingsEtcd

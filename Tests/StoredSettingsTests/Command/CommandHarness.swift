@@ -5,6 +5,7 @@ import StoredSettingsTesting
 import Synchronization
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 /// A command over settings in memory, whose output is captured.
 struct CommandHarness: Sendable {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 @Suite("Help of commands")
 struct CommandHelpTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 @Suite("Messages of commands")
 struct CommandMessageTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 /// What the article about the command says, as far as no other suite tests it.
 @Suite("The article about the command")

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 @Suite("edit")
 struct EditCommandTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 @Suite("Commands and the old key of a renamed setting")
 struct OldKeyCommandTests {

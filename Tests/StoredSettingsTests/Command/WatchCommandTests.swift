@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 @Suite("watch", .deadlockLimit)
 struct WatchCommandTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 @Suite("The output of a catalog")
 struct CatalogOutputTests {

@@ -5,6 +5,7 @@ import StoredSettingsTesting
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 @Suite("A setting with listed values")
 struct ListedValuesTests {

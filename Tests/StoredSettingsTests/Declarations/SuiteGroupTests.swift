@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 extension SettingKeys {
     fileprivate static let level = SettingKey("level", default: 1, traits: .renamed(from: "oldLevel"))

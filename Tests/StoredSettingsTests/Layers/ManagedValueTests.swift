@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import StoredSettings
+@testable import StoredSettingsCommand
 
 /// A way to change the stored value of a managed key.
 enum ManagedWrite: String, CaseIterable, Sendable {

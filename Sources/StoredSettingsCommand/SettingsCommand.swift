@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Catalog.md, "A command has no code for a setting".
 
+public import StoredSettings
+
 /// A command that shows and changes all settings of a catalog, for the people who operate a program.
 ///
 /// ```swift

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import StoredSettings
+
 extension CommandInvocation {
     /// Prints all settings.
     package func list() throws {

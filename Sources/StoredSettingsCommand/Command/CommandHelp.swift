@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 /// The help of a command and of its subcommands, generated from their definitions.
 struct CommandHelp {
     let program: CommandProgram

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 extension CommandInvocation {
     /// Opens the stored values in an editor, and stores the differences.
     package func edit() async throws {

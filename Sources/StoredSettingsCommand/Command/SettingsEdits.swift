@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 /// Changes of settings that are checked already, grouped by the store that takes them.
 struct SettingsEdits: Sendable {
     /// The changes of one store.

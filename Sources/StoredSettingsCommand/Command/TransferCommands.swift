@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 extension CommandInvocation {
     /// Prints the stored values.
     package func exportValues() throws {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 /// The arguments of one run of a command, and what it works on.
 package struct CommandInvocation: Sendable {
     let command: CommandDefinition

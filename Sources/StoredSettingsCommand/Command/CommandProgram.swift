@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 /// The words that people type before a subcommand, and the subcommands that there are.
 package struct CommandProgram: Sendable, CustomStringConvertible {
     /// The name of the executable, such as `tool`.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 extension CommandInvocation {
     /// Prints a completion script.
     package func complete() throws {

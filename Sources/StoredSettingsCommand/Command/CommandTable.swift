@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 extension CommandDefinition {
     /// All commands for a catalog, in the order of the help.
     static let all: [CommandDefinition] = (reading + generating + writing).map(\.limitedToSuite) + [completion, help]

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 /// A subcommand: its arguments, its help and its behavior.
 ///
 /// The help, the documentation and the completion scripts are generated from the definitions of a ``CommandProgram``.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import StoredSettings
+
 /// The exit codes of a command, as `sysexits.h` defines them.
 package enum CommandExit {
     package static let success: Int32 = 0

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import StoredSettings
+
 extension SettingsCatalog {
     /// Returns a JSON Schema of the settings file of a suite, by which editors complete and check it.
     ///
@@ -34,13 +36,6 @@ extension SettingsCatalog {
             // A default that is nested too deeply could not be stored either.
             return "{}\n"
         }
-    }
-
-    /// The settings in the store of a suite, or of the first one, each key once.
-    func settings(of suite: SettingsSuite?) -> [AnySetting] {
-        guard let suite = suite ?? first?.suite else { return [] }
-        var keys: Set<String> = []
-        return filter { $0.suite.engine === suite.engine && keys.insert($0.key).inserted }
     }
 }
 

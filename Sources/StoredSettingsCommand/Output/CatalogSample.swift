@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension SettingsCatalog {
-    /// Returns where every value comes from, what it hides, and what is wrong, with a line for each setting.
-    ///
-    /// Secrets are `••••`.
-    public func explain() -> String {
-        suites.flatMap { suite in
-            ["\(suite):"] + filter { $0.suite == suite }.map { "  " + $0.explain() }
-        }
-        .map { $0 + "\n" }
-        .joined()
-    }
+public import StoredSettings
 
+extension SettingsCatalog {
     /// Returns a settings file with all settings of a suite, their defaults, and their help as comments.
     ///
     /// A setting without a default, and a secret one, is a comment. The file is valid as it is, and ``jsonSchema(for:)`` accepts
@@ -53,23 +44,6 @@ extension SettingsCatalog {
                 SampleEntry(comments: SampleEntry(setting).comments, name: key, value: value, isActive: true)
             } + others.map { SampleEntry(comments: [], name: $0, value: values[$0] ?? .null, isActive: true) }
         return text(of: entries, hasComments: true)
-    }
-
-    /// Returns a table of all settings in Markdown, for the documentation of a program.
-    ///
-    /// It contains key, type, default, flag and variable if the suite has such overrides, and help.
-    public func markdown() -> String {
-        suites.map { suite in
-            let settings = filter { $0.suite == suite }
-            let sources = (suite.layers?.overrides ?? []).filter(\.hasNames)
-            let head = ["Key", "Type", "Default"] + sources.map(\.title) + ["Description"]
-            let rows = settings.map { setting in
-                [setting.key.code, setting.valueForm, setting.defaultText?.code ?? ""]
-                    + sources.map { setting.names(in: $0).current?.code ?? "" } + [setting.helpCell]
-            }
-            return ([head, head.map { _ in "---" }] + rows).map { "| " + $0.joined(separator: " | ") + " |\n" }.joined()
-        }
-        .joined(separator: "\n")
     }
 }
 
@@ -119,55 +93,5 @@ extension SampleEntry {
         } catch {
             return "null"
         }
-    }
-}
-
-extension AnySetting {
-    /// The setting's flags or variables in an override.
-    func names(in override: SettingsOverride) -> OverrideNames {
-        OverrideNames(of: base.storedKeys, traits, in: override)
-    }
-
-    /// The type, or the choices and the range.
-    fileprivate var valueForm: String {
-        if let choices { return choices.map(\.code).joined(separator: ", ") }
-        let type = (base.schemaType.map { "\($0)" } ?? typeName).code
-        return validValues.map { "\(type) in \($0.code)" } ?? type
-    }
-
-    /// The help, and the traits that matter to a person, in one cell of a table.
-    fileprivate var helpCell: String {
-        var sentences = [help.sentences]
-        if isSecret { sentences.append("Secret.") }
-        if traits.requiresRestart { sentences.append("Takes effect after a restart.") }
-        if let deprecation = traits.deprecation { sentences.append("Deprecated: \(deprecation)") }
-        return sentences.filter { !$0.isEmpty }.joined(separator: " ").inCell
-    }
-}
-
-extension SettingsOverride {
-    /// Whether each key has a name of its own in the override.
-    fileprivate var hasNames: Bool { [.commandLine, .environment].contains(layer) }
-
-    fileprivate var title: String { layer == .commandLine ? "Flag" : "Variable" }
-}
-
-extension String {
-    /// The string as code in a cell of a table.
-    fileprivate var code: String {
-        let fence = contains("`") ? "``" : "`"
-        return isEmpty ? "" : "\(fence)\(contains("`") ? " \(self) " : self)\(fence)".inCell
-    }
-
-    fileprivate var inCell: String {
-        var text = ""
-        for character in self {
-            switch character {
-            case "|": text += "\\|"
-            case _ where character.isNewline: text += " "
-            default: text.append(character)
-            }
-        }
-        return text
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import StoredSettings
+
 /// The streams, the terminal and the environment of a command, which a test can replace.
 package struct CommandConsole: Sendable {
     /// The name of the executable, as people type it.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 extension CommandInvocation {
     /// Prints each change of some settings.
     package func watch() async throws {
@@ -29,7 +31,7 @@ private struct SuiteWatcher: Sendable {
     private let settings: [AnySetting]
     private let console: CommandConsole
     private let isJSON: Bool
-    private let changes: ChangeSubscription<SettingsSuite.Change>
+    private let changes: SettingsSuite.Changes
     /// Returns the setting with a key that has no value at the start; `nil` if only some settings are watched.
     private let added: (@Sendable (String) throws -> AnySetting)?
     /// Each value at the start.
@@ -47,8 +49,7 @@ private struct SuiteWatcher: Sendable {
         self.added = added
         let keys = added == nil ? Set(settings.flatMap(\.base.storedKeys.all)) : nil
         // A value can change because a layer does.
-        let storage = StreamSubscriber { SettingsSuite.Change($0, keys: keys, includesLayers: true) }
-        changes = ChangeSubscription(storage, in: suite.engine, id: suite.engine.addSubscriber(storage))
+        changes = SettingsSuite.Changes(of: suite, keys: keys, includesLayers: true)
         // Without declarations, a key may have been set since.
         self.settings = try added.map { try suite.keys.map($0) } ?? settings
         initial = self.settings.map(\.base.current)
@@ -60,7 +61,7 @@ private struct SuiteWatcher: Sendable {
     /// Prints the changes until the task is canceled, the suite is finished, or the output has no reader.
     func run() async throws {
         var (settings, last) = (settings, initial)
-        while let change = await changes.storage.next(isolation: nil) {
+        for await change in changes {
             var lines: [String] = []
             if let added {
                 let known = Set(settings.map(\.key))

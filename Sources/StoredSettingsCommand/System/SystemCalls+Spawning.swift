@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 // `environ` is a variable of the C library.
 #if canImport(Glibc)
 @preconcurrency import Glibc

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See Documentation/Decisions/Catalog.md, "One set of commands works with and without declarations".
 
+package import StoredSettings
+
 /// The settings of a suite that has no declarations here: each key is a setting.
 package protocol UndeclaredSettings: Sendable {
     var suite: SettingsSuite { get }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StoredSettings
+
 extension CommandInvocation {
     /// Stores values.
     package func set() async throws {
@@ -113,9 +115,4 @@ extension CommandInvocation {
         let value = String(text[text.utf8.index(after: sign)...])
         return (try settings.settableSetting(forKey: String(text[..<sign])), value)
     }
-}
-
-extension String {
-    /// The places of all equals signs, even of one that a combining mark follows.
-    var signs: [Index] { utf8.indices.filter { utf8[$0] == UInt8(ascii: "=") } }
 }
