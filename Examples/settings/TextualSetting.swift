@@ -16,7 +16,7 @@ public protocol TextualSetting<Value>: Sendable {
     var suite: SettingsSuite { get }
     var value: Value { get }
     var isSet: Bool { get }
-    var changes: Setting<Value>.Changes { get }
+    func changes() -> Setting<Value>.Changes
 
     func set(_ value: Value) throws
 }

@@ -21,7 +21,7 @@ struct Watch {
 
     private static func follow(_ setting: some TextualSetting) async {
         // The sequence starts here, so no change is lost between the value that is shown and the first change.
-        let changes = setting.changes
+        let changes = setting.changes()
         Console.show("  \(setting.key) = \(setting.text)")
         for await change in changes {
             let (old, new) = (setting.text(for: change.old), setting.text(for: change.new))

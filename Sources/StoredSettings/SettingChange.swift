@@ -74,7 +74,7 @@ extension SettingsSuite {
     /// The changes of one commit to a suite: one key, or all the keys of a transaction.
     ///
     /// ```swift
-    /// for await change in suite.changes {
+    /// for await change in suite.changes() {
     ///     for key in change.keys {
     ///         print(key, change[key]?.new ?? .null)
     ///     }

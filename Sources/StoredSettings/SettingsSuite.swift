@@ -93,22 +93,18 @@ public struct SettingsSuite: Sendable {
     ///     copies, not to another suite with the same name. Without any, and without bases, those of
     ///     ``configure(_:overrides:bases:reporter:)`` apply.
     ///   - bases: The sources whose values are used where no value is stored. They apply like overrides.
-    ///   - reporter: Receives failures that cannot be thrown. By default this is the reporter of
-    ///     ``configure(_:overrides:bases:reporter:)``, and otherwise each distinct failure is one line on standard error.
+    ///   - reporter: Receives failures that cannot be thrown; `nil` for the reporter of
+    ///     ``configure(_:overrides:bases:reporter:)``, or else ``StandardErrorReporter``.
     public init(
         _ name: String,
         overrides: [SettingsOverride] = [],
         bases: [SettingsBase] = [],
-        reporter: any SettingsReporter = StandardErrorReporter.shared
+        reporter: (any SettingsReporter)? = nil
     ) {
-        let isPlain = overrides.isEmpty && bases.isEmpty && reporter === StandardErrorReporter.shared
-        let ownReporter = reporter === StandardErrorReporter.shared ? nil : reporter
         if let replacement = Self.replacement(forSuiteNamed: name) {
-            self = isPlain ? replacement : replacement.with(overrides, bases, ownReporter, layersOf: name)
-        } else if isPlain {
-            self.init(unreplaced: name)
+            self = replacement.with(overrides, bases, reporter, layersOf: name)
         } else {
-            self.init(unreplaced: name, overrides: overrides, bases: bases, reporter: ownReporter)
+            self.init(unreplaced: name, overrides: overrides, bases: bases, reporter: reporter)
         }
     }
 

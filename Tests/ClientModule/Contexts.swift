@@ -96,7 +96,7 @@ public actor Worker {
 
     /// Receives changes of a stream on the actor, one for each job that it adds.
     public func count(to last: Int) async throws -> [Int] {
-        var changes = $jobs.changes.makeAsyncIterator()
+        var changes = $jobs.changes().makeAsyncIterator()
         while seen.last != last {
             try addJob()
             guard let change = await changes.next(isolation: self) else { break }

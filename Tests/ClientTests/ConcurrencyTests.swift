@@ -75,10 +75,10 @@ struct ConcurrencyTests {
     func changes() async throws {
         let suite = SettingsSuite.inMemory()
         let settings = ServerSettings(suite: suite)
-        let ports = settings.$port.changes
+        let ports = settings.$port.changes()
         let some = suite.changes(of: .hosts, .port)
         let named = suite.changes(of: "logLevel")
-        let all = suite.changes
+        let all = suite.changes()
         try suite.transaction { transaction in
             transaction[settings.$port] = 1
             transaction[settings.$logLevel] = .error

@@ -67,7 +67,7 @@ struct MisuseTests {
         func correct(_ settings: Settings, _ suite: SettingsSuite) {
             send(settings.$number)
             send(settings.$number.values)
-            send(suite.changes)
+            send(suite.changes())
             hash(settings.$number.key)
             hash(suite)
             suite[.ratio] += suite[.ratio] * 2
@@ -139,8 +139,8 @@ struct MisuseTests {
     private static let conformances =
         [
             Misuse("func f(_ x: Setting<Int>) { send(x.values.makeAsyncIterator()) }", says: oneLoop),
-            Misuse("func f(_ x: Setting<Int>) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
-            Misuse("func f(_ x: SettingsSuite) { send(x.changes.makeAsyncIterator()) }", says: oneLoop),
+            Misuse("func f(_ x: Setting<Int>) { send(x.changes().makeAsyncIterator()) }", says: oneLoop),
+            Misuse("func f(_ x: SettingsSuite) { send(x.changes().makeAsyncIterator()) }", says: oneLoop),
             Misuse(
                 #"final class C: Sendable { @DefaultStorage(key: "x") var x = 5 }"#,
                 says: "stored property '_x' of 'Sendable'-conforming class 'C' is mutable"

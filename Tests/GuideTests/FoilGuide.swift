@@ -126,7 +126,7 @@ struct FoilGuide {
         // end
         #expect(shared.name == settings.$total.suite.name)
         // snippet: row-36
-        let changes = suite.changes
+        let changes = suite.changes()
         // end
         _ = changes
     }

@@ -178,7 +178,7 @@ extension UserDefaultsTests {
                 #expect(try domain.contentsOnDisk[setting.key] as? Int == 8080)
                 #endif
                 setting.value = 1
-                let changes = setting.changes
+                let changes = setting.changes()
                 try setting.reset()
                 #expect(setting.value == 8080 && !setting.isSet)
                 let change = await within { await changes.first { _ in true } }
@@ -231,7 +231,7 @@ extension UserDefaultsTests {
                 contents["launches"] = 5
                 contents["other"] = "theirs"
                 try domain.overwrite(with: contents)
-                let changes = suite.changes
+                let changes = suite.changes()
                 try suite.synchronize()
                 #expect(suite[.launches] == 5 && suite.storedValue(forKey: "other") == "theirs")
                 let first = await within { await changes.first { _ in true } }

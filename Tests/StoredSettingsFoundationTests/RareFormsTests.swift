@@ -66,7 +66,7 @@ extension UserDefaultsTests {
                 let defaults = try #require(InterruptedDefaults(suiteName: domain.name))
                 let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
                 try suite.setStoredValue(1, forKey: "a")
-                let changes = suite.changes
+                let changes = suite.changes()
                 let found = Mutex<[String: StoredValue]?>(nil)
                 defaults.body.withLock {
                     $0 = {

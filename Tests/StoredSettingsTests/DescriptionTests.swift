@@ -45,8 +45,8 @@ struct DescriptionTests {
         let traits: SettingTraits = [.secret, .renamed(from: "old")]
         let secret = Setting("a", default: "", suite: suite, traits: traits)
         let plain = Setting("b", default: "", suite: suite)
-        var changes = secret.changes.makeAsyncIterator()
-        var ofSuite = suite.changes.makeAsyncIterator()
+        var changes = secret.changes().makeAsyncIterator()
+        var ofSuite = suite.changes().makeAsyncIterator()
         let observed = Mutex<[SettingChange<String>]>([])
         let observation = secret.observe(initial: true) { change in observed.withLock { $0.append(change) } }
         suite[storedValueFor: "old"] = "hunter1"

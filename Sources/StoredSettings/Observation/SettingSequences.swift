@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See Documentation/Decisions/Streams.md, "changes begins where the property is read".
+// See Documentation/Decisions/Streams.md, "changes() subscribes".
 
 extension Setting {
     /// The current value, followed by every change of it.
@@ -19,9 +19,9 @@ extension Setting {
 
     /// Every change from now on, with the values before and after it.
     ///
-    /// The first loop over the sequence receives the changes since this property was read. Each further loop starts when
+    /// This subscribes: the first loop over the sequence receives the changes since this call. Each further loop starts when
     /// it begins. As with ``values``, equal values are not a change, and a slow loop receives several changes as one.
-    public var changes: Changes { Changes(self) }
+    public func changes() -> Changes { Changes(self) }
 
     /// The values of a setting over time: see ``Setting/values``.
     public struct Values: AsyncSequence, Sendable {

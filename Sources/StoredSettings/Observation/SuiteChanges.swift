@@ -5,9 +5,9 @@ extension SettingsSuite {
     ///
     /// The changes of a transaction are one element.
     ///
-    /// As with ``Setting/changes``, the first loop receives the changes since this property was read, and a slow loop
-    /// receives several changes as one.
-    public var changes: Changes { Changes(of: self, keys: nil) }
+    /// As with ``Setting/changes``, this subscribes: the first loop receives the changes since this call, and a
+    /// slow loop receives several changes as one.
+    public func changes() -> Changes { Changes(of: self, keys: nil) }
 
     /// Every change of some keys from now on.
     ///
@@ -49,7 +49,7 @@ extension SettingsSuite {
         Changes(of: whole, keys: Set(observed(repeat each settings).flatMap(\.storedKeys.all)))
     }
 
-    /// The changes of a suite over time: see ``SettingsSuite/changes``.
+    /// The changes of a suite over time: see ``SettingsSuite/changes()``.
     public struct Changes: AsyncSequence, Sendable {
         private let suite: SettingsSuite
         /// Keys of the whole suite; `nil` for all keys of the suite or the group.

@@ -57,7 +57,7 @@ struct PathTests {
             let settings = paths.map { path in
                 Setting("n", default: 0, suite: SettingsSuite(fileAt: "\(directory)/\(path)"))
             }
-            var changes = settings[3].changes.makeAsyncIterator()
+            var changes = settings[3].changes().makeAsyncIterator()
             for (index, setting) in settings.enumerated() {
                 try setting.set(index + 1)
                 #expect(settings.map(\.value) == Array(repeating: index + 1, count: settings.count))

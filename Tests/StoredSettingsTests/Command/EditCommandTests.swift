@@ -39,7 +39,7 @@ struct EditCommandTests {
     @Test("edit stores the differences in one transaction, and removes what was removed")
     func differences() async throws {
         let harness = CommandHarness(["port": 81, "max_limit": 5, "ratio": 1.5])
-        let changes = harness.suite.changes
+        let changes = harness.suite.changes()
         let result = try await edit(harness, editor: "sed -i -e s/81/82/ -e '/ratio/d'")
         #expect(result == .init(code: 0, output: "", errors: result.errors))
         #expect(harness.suite.snapshot() == ["port": 82, "max_limit": 5])

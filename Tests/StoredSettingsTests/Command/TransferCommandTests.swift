@@ -38,7 +38,7 @@ struct TransferCommandTests {
         try await withTemporaryDirectory { directory in
             let file = directory + "/new.json"
             let harness = CommandHarness(["port": 1, "motd": "old"])
-            let changes = harness.suite.changes
+            let changes = harness.suite.changes()
             try file.overwriteFile(with: "{\"port\": 0,\n \"levle\": \"debug\", \"ratio\": 2.0}")
             let result = await harness.run("import", file)
             #expect(result.code == 65)

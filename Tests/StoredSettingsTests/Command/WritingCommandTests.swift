@@ -52,7 +52,7 @@ struct WritingCommandTests {
     @Test("set stores all values or none, and reports every wrong one")
     func setIsAtomic() async {
         let harness = CommandHarness(["port": 1])
-        let changes = harness.suite.changes
+        let changes = harness.suite.changes()
         let result = await harness.run("set", "level=debug", "port=0", "ratio=x")
         #expect(result.code == 65)
         #expect(result.errors.split(separator: "\n").count == 2)
@@ -126,7 +126,7 @@ struct WritingCommandTests {
     @Test("unset removes values in one transaction, those under old keys and those of no setting, too")
     func unset() async {
         let harness = CommandHarness(["max_limit": 5, "prot": 1, "level": "debug"])
-        let changes = harness.suite.changes
+        let changes = harness.suite.changes()
         #expect(await harness.run("unset", "level", "unknown").code == 64)
         #expect(harness.suite.keys.count == 3)
         #expect(await harness.run("unset", "level", "limit", "prot", "ratio").code == 0)

@@ -106,7 +106,7 @@ struct RenamedSettingTests {
 
     @Test("is moved in one commit by a set")
     func oneCommit() async throws {
-        let changes = suite.changes
+        let changes = suite.changes()
         try limit.set(7)
         var iterator = changes.makeAsyncIterator()
         let change = await iterator.next()
@@ -200,7 +200,7 @@ struct RenamedSettingTests {
 
     @Test("is moved in one commit by an assignment")
     func oneCommitOfAssignment() async {
-        let changes = suite.changes
+        let changes = suite.changes()
         limit.value = 7
         var iterator = changes.makeAsyncIterator()
         #expect(await iterator.next()?.changes.keys.sorted() == ["limit", "oldLimit"])

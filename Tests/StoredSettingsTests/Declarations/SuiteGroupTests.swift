@@ -176,7 +176,7 @@ struct SuiteGroupTests {
         let suite = suite()
         let group = suite.group("db")
         let setting = Setting("a", default: 0, suite: group)
-        var all = group.changes.makeAsyncIterator()
+        var all = group.changes().makeAsyncIterator()
         var some = group.changes(of: "a").makeAsyncIterator()
         var typed = group.changes(of: setting).makeAsyncIterator()
         try suite.setStoredValue(1, forKey: "z")

@@ -49,7 +49,7 @@ struct FinishedSuiteTests {
         suite.finish()
         let hasEnded = Atomic(false)
         let loop = Task { [suite] in
-            for await _ in suite.changes {}
+            for await _ in suite.changes() {}
             hasEnded.store(true, ordering: .releasing)
         }
         await eventually("the loop has ended") { hasEnded.load(ordering: .acquiring) }
@@ -58,7 +58,7 @@ struct FinishedSuiteTests {
 
     @Test("finishing a suite ends the loops over all of its changes")
     func earlyLoop() async {
-        let changes = suite.changes
+        let changes = suite.changes()
         suite.finish()
         let hasEnded = Atomic(false)
         let loop = Task {

@@ -56,7 +56,7 @@ struct LastGoodHistoryTests {
                 limit.observe { change in seen.withLock { $0.append([change.old, change.new]) } },
                 limit.suite.observe(limit) { several.withLock { $0.append(limit.value) } },
             ]
-            var changes = limit.changes.makeAsyncIterator()
+            var changes = limit.changes().makeAsyncIterator()
             try edit(path, #"{"limit": 30}"#, store)
             let change = try #require(await changes.next())
             #expect(change.old == 64)

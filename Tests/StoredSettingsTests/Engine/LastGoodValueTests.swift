@@ -295,7 +295,7 @@ struct LastGoodValueTests {
             try program.limit.set(20)
             try program.suite.checkpoint()
             var values = program.limit.values.makeAsyncIterator()
-            var changes = program.limit.changes.makeAsyncIterator()
+            var changes = program.limit.changes().makeAsyncIterator()
             #expect(await values.next() == 20)
             for value in [200, 300, 30] { try program.edit(path, #"{"limit": \#(value)}"#) }
             #expect(await values.next() == 30)
@@ -314,7 +314,7 @@ struct LastGoodValueTests {
             try program.suite.checkpoint()
             let seen = Mutex<[[Int]]>([])
             let observation = program.limit.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
-            var changes = program.limit.changes.makeAsyncIterator()
+            var changes = program.limit.changes().makeAsyncIterator()
             let subscription = program.limit.subscribe().0
             try program.edit(path, #"{"limit": 200}"#)
             // The stream has seen the unusable value, and delivered nothing.

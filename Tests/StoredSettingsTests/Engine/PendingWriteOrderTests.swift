@@ -175,7 +175,7 @@ struct PendingWriteOrderTests {
     func equalCommit() async throws {
         try await withPair { pair in
             assign(1, in: pair)
-            let changes = pair.suite.changes
+            let changes = pair.suite.changes()
             try pair.otherSetting.set(1)
             #expect(pair.setting.value == 1)
             // Nothing can be saved yet, and nothing has to be saved.

@@ -24,7 +24,7 @@ struct PendingWritesTests {
     @Test("a failed assignment is reported, readable, and received by subscribers exactly once")
     func failing() async throws {
         var values = port.values.makeAsyncIterator()
-        let changes = suite.changes
+        let changes = suite.changes()
         #expect(await values.next() == 2)
         store.fail(with: full)
         port.value = 3
@@ -221,7 +221,7 @@ struct PendingWritesTests {
 
     @Test("a pending write that equals the stored value is no change")
     func equalValue() async throws {
-        let changes = suite.changes
+        let changes = suite.changes()
         store.fail(with: full)
         port.value = 2
         store.fail(with: nil)
@@ -244,7 +244,7 @@ struct PendingWritesTests {
 
     @Test("setting the stored value ends a pending write and invalidates the cached value")
     func setOfStoredValue() async throws {
-        let changes = suite.changes
+        let changes = suite.changes()
         store.fail(with: full)
         port.value = 3
         #expect(port.value == 3)

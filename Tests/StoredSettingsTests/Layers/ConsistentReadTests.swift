@@ -55,7 +55,7 @@ struct ConsistentReadTests {
     func changes() async throws {
         let level = try LayeredLevel(1, unusable: 99)
         #expect(level.setting.value == 1)
-        var changes = level.setting.changes.makeAsyncIterator()
+        var changes = level.setting.changes().makeAsyncIterator()
         try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
         let change = try #require(await changes.next())
         #expect([change.old, change.new] == [1, 3])

@@ -121,7 +121,7 @@ struct LayerChangeTests {
             let seen = Mutex<[[Int]]>([])
             let observation = port.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
             var values = port.values.makeAsyncIterator()
-            var changes = port.changes.makeAsyncIterator()
+            var changes = port.changes().makeAsyncIterator()
             #expect(await values.next() == first)
             #expect(port.suite.layers?.files?.hasEvents == true)
 
@@ -169,7 +169,7 @@ struct LayerChangeTests {
             let several = suite.observe(setting[0], setting[1]) { seen.withLock { $0.append("several") } }
             var tuples = suite.values(of: setting[0], setting[1], setting[2]).makeAsyncIterator()
             #expect(await tuples.next().map { [$0.0, $0.1, $0.2] } == [1, 3, 5])
-            var stored = suite.changes.makeAsyncIterator()
+            var stored = suite.changes().makeAsyncIterator()
 
             try base.replaceFile(with: #"{ "managed": 6, "stored": 6, "other": 5 }"#)
             try managed.replaceFile(with: #"{ "managed": 1.0 }"#)

@@ -179,7 +179,7 @@ struct SecretFileTests {
                 let text = "\(change) \(Mirror(reflecting: change).children.map(\.label))"
                 seen.withLock { $0.append((change.new, text)) }
             }
-            var changes = host.changes.makeAsyncIterator()
+            var changes = host.changes().makeAsyncIterator()
             try FileManager.default.removeItem(atPath: "\(directory)/host")
             let removal = try #require(await changes.next())
             #expect(removal.new == "stored")

@@ -33,7 +33,7 @@ private enum Action: String, CaseIterable, Sendable {
                 _ = port.value
             } onChange: {
             }
-        case .stream: _ = (port.changes, port.values.makeAsyncIterator())
+        case .stream: _ = (port.changes(), port.values.makeAsyncIterator())
         case .changeQuietly: try suite.withoutPropagation { try port.set(15) }
         case .finish: suite.finish()
         }

@@ -38,7 +38,7 @@ struct StreamTests {
 
     @Test("a slow consumer receives the newest value, and one change for all changes that it missed")
     func slow() async {
-        let changes = port.changes
+        let changes = port.changes()
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         for value in 2...1_000 { port.value = value }
@@ -50,7 +50,7 @@ struct StreamTests {
     @Test("equal values, other keys, and a stored default are no changes")
     func onlyRealChanges() async throws {
         var values = port.values.makeAsyncIterator()
-        let changes = port.changes
+        let changes = port.changes()
         #expect(await values.next() == 1)
         port.value = 1
         port.value = 1
@@ -96,7 +96,7 @@ struct StreamTests {
 
     @Test("changes start when the property is read, and a second loop starts when it begins")
     func changesBegin() async {
-        let changes = port.changes
+        let changes = port.changes()
         port.value = 2
         var one = changes.makeAsyncIterator()
         var two = changes.makeAsyncIterator()
@@ -107,7 +107,7 @@ struct StreamTests {
 
     @Test("a suite's changes contain all keys, or some, and a transaction is one change")
     func suiteChanges() async throws {
-        let (all, some) = (suite.changes, suite.changes(of: "port", "low"))
+        let (all, some) = (suite.changes(), suite.changes(of: "port", "low"))
         try suite.transaction {
             $0[port] = 2
             $0[storedValueFor: "other"] = "x"
@@ -142,7 +142,7 @@ struct StreamTests {
             withUnsafeCurrentTask { $0?.cancel() }
             var count = 0
             for await _ in port.values { count += 1 }
-            for await _ in port.changes { count += 1 }
+            for await _ in port.changes() { count += 1 }
             return count
         }
         #expect(await within { await loop.value } == 0)
@@ -151,7 +151,7 @@ struct StreamTests {
     @Test("leaving a loop removes its subscriber")
     func leaving() async {
         for await _ in port.values { break }
-        _ = port.changes
+        _ = port.changes()
         #expect(suite.engine.subscriberCount == 0)
     }
 
@@ -208,7 +208,7 @@ struct StreamTests {
     @Test("a subscriber of a suite receives transactions as a whole")
     func wholeTransactions() async throws {
         let (low, high) = (Setting("low", default: 0, suite: suite), Setting("high", default: 0, suite: suite))
-        let changes = suite.changes
+        let changes = suite.changes()
         let subscriber = Task {
             for await change in changes {
                 let values = ["low", "high"].map { change[$0]?.new }

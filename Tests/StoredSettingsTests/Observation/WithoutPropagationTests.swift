@@ -60,7 +60,7 @@ struct WithoutPropagationTests {
 
     @Test("a change without propagation reaches no stream of a setting or a suite")
     func streams() async {
-        let (changes, all, some) = (port.changes, suite.changes, suite.changes(of: "port"))
+        let (changes, all, some) = (port.changes(), suite.changes(), suite.changes(of: "port"))
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         suite.withoutPropagation { port.value = 2 }

@@ -113,8 +113,8 @@ struct OverrideTests {
         let observed = RecordingReporter()
         let observation = port.observe { _ in observed.report(.invalidValue("observed")) }
         var values = port.values.makeAsyncIterator()
-        var changes = port.changes.makeAsyncIterator()
-        var stored = suite.changes.makeAsyncIterator()
+        var changes = port.changes().makeAsyncIterator()
+        var stored = suite.changes().makeAsyncIterator()
         #expect(await values.next() == 9)
         for number in 2...5 { try port.set(number) }
         try port.reset()

@@ -44,7 +44,7 @@ struct MigratingParityTests {
 
     @Test("Row 43: stored values are renamed and converted once, as one change")
     func once() async throws {
-        var changes = suite.changes.makeAsyncIterator()
+        var changes = suite.changes().makeAsyncIterator()
         #expect(try migrator.migrate(suite) == ["rename the level", "convert the date"])
         let expected: [String: StoredValue] = [
             "logLevel": "debug", "startedAt": .date(Date(timeIntervalSince1970: 100)), "unknown": [1],

@@ -99,7 +99,7 @@ struct ObservingParityTests {
     @Test("Row 31: changes inside a block are not propagated")
     func withoutPropagation() async {
         let observation = settings.$port.observe { [log] in log.add($0) }
-        let changes = settings.$port.changes
+        let changes = settings.$port.changes()
         suite.withoutPropagation { settings.port = 2 }
         #expect(settings.port == 2)
         settings.port = 3
@@ -115,7 +115,7 @@ struct ObservingParityTests {
     func sequences() async {
         var values = settings.$port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
-        let changes = settings.$port.changes
+        let changes = settings.$port.changes()
         settings.port = 2
         #expect(await values.next() == 2)
         for await change in changes {

@@ -20,7 +20,7 @@ struct SameValueParityTests {
 
             let counter = Counter()
             let observations = [hosts.observe { _ in counter.add() }, limits.observe { _ in counter.add() }]
-            var changes = suite.changes.makeAsyncIterator()
+            var changes = suite.changes().makeAsyncIterator()
             let (file, journal) = (try path.fileContents, try JournalFile(of: path).records)
 
             hosts.value = ["c", "b", "a"]

@@ -17,7 +17,7 @@ struct SuitesParityTests {
 
     @Test("Row 37: any number of keys are reset at once, by definition or by string")
     func reset() async throws {
-        var changes = suite.changes.makeAsyncIterator()
+        var changes = suite.changes().makeAsyncIterator()
         try suite.reset(.low, .high)
         #expect(suite[.low] == 1 && suite[.high] == 10)
         #expect(await changes.next()?.keys == ["high", "low"])

@@ -133,7 +133,7 @@ struct FileStoreEditTests {
             let port = Setting("port", default: 1, suite: suite)
             try port.set(2)
             try suite.checkpoint()
-            let changes = port.changes
+            let changes = port.changes()
             try FileManager.default.moveItem(atPath: path, toPath: path + "~")
             #expect(port.value == 2)
             try path.overwriteFile(with: #"{"port": 3}"#)

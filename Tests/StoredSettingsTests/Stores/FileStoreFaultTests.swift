@@ -381,7 +381,7 @@ struct FileStoreFaultTests {
             try FileManager.default.setAttributes(old, ofItemAtPath: next)
             texts.withLock { $0 = ["", #"{"a": 3}"#] }
             #expect(rename(next, path) == 0)
-            let changes = suite.changes
+            let changes = suite.changes()
             await eventually("the complete file is read") { suite.storedValue(forKey: "a") == 3 }
             #expect(reporter.errors.isEmpty)
             _ = changes

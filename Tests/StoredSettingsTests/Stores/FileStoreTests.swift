@@ -185,7 +185,7 @@ struct FileStoreTests {
             let path = directory + "/settings.json"
             try path.overwriteFile(with: #"{"a": 1, "b": 2}"#)
             let suite = suite(path)
-            let changes = suite.changes
+            let changes = suite.changes()
             try suite.setStoredValue(3, forKey: "b")
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next()?.keys == ["b"])

@@ -60,7 +60,7 @@ struct UnreadableFileTests {
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             try a.set(1)
             try suite.checkpoint()
-            let changes = b.changes
+            let changes = b.changes()
             let text = try path.fileContents
             try makeUnreadable(path, number)
             await eventually("the failure is reported") { reporter.errors.map(\.code) == [.readFailed] }
