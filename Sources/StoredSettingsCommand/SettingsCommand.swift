@@ -18,7 +18,7 @@ public import StoredSettings
 /// `sample`, `export`, `import`, `edit`, `completion` and `help`: see <doc:ConfigurationCommand>.
 ///
 /// Values go to standard output, and messages to standard error. No output contains the value of a setting with the trait
-/// ``SettingTraits/secret``, unless the option `--reveal` is given. Creating a command takes no time.
+/// `SettingTraits.secret`, unless the option `--reveal` is given. Creating a command takes no time.
 public struct SettingsCommand: Sendable {
     private let settings: CommandSettings
     private let program: CommandProgram

@@ -66,7 +66,7 @@ extension Setting {
         }
     }
 
-    /// The changes of a setting over time: see ``Setting/changes``.
+    /// The changes of a setting over time: see ``Setting/changes()``.
     public struct Changes: AsyncSequence, Sendable {
         private let setting: Setting<Value>
         private let subscription: ChangeSubscription<StoredValueChange>

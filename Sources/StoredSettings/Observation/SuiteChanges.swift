@@ -5,7 +5,7 @@ extension SettingsSuite {
     ///
     /// The changes of a transaction are one element.
     ///
-    /// As with ``Setting/changes``, this subscribes: the first loop receives the changes since this call, and a
+    /// As with ``Setting/changes()``, this subscribes: the first loop receives the changes since this call, and a
     /// slow loop receives several changes as one.
     public func changes() -> Changes { Changes(of: self, keys: nil) }
 

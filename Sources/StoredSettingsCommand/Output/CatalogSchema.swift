@@ -6,7 +6,7 @@ extension SettingsCatalog {
     /// Returns a JSON Schema of the settings file of a suite, by which editors complete and check it.
     ///
     /// The schema follows draft-07 (https://json-schema.org/draft-07). It contains types, ranges of numbers, the cases of enums,
-    /// defaults, help and deprecations, and rejects unknown keys. It accepts every file that ``validate(unknownKeys:)`` accepts.
+    /// defaults, help and deprecations, and rejects unknown keys. It accepts every file that `validate(unknownKeys:)` accepts.
     /// What a validator or a conversion rejects beyond that, only the library knows. It contains no default of a secret setting.
     ///
     /// A file names its schema in the member `"$schema"`, which is no setting.
