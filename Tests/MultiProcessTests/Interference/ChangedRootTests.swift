@@ -28,9 +28,15 @@ struct ChangedRootTests {
                 }
                 try await probe.expect("synchronize", prints: "error writeFailed")
                 try await probe.expect("get n", prints: "\(last)")
-                #expect(try FileManager.default.contentsOfDirectory(atPath: root + directory) == [])
                 try await withProbe(at: place) { outside in try await outside.expect("get n", prints: "\(last)") }
+                // A checkpoint must not write the values there, either.
+                try probe.send("checkpoint")
+                _ = try await probe.line()
+                try await probe.finish()
+                #expect(!probe.errors.isEmpty)
             }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: root + directory) == [])
+            try await withProbe(at: place) { outside in try await outside.expect("get n", prints: "\(last)") }
         }
     }
 }

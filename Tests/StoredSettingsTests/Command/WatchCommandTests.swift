@@ -31,6 +31,19 @@ struct WatchCommandTests {
         #expect(await task.value.code == 0)
     }
 
+    @Test("watch prints the changes of a group's settings with their whole keys")
+    func group() async throws {
+        let suite = SettingsSuite.inMemory()
+        let group = suite.group("db")
+        let harness = CommandHarness(suite, SettingsCatalog(Setting("host", default: "a", suite: group)))
+        let task = Task { await harness.run("watch", "--initial") }
+        await eventually("the current value") { harness.output == "db.host=a\n" }
+        try group.setStoredValue("b", forKey: "host")
+        await eventually("the change") { harness.output == "db.host=a\ndb.host=b\n" }
+        task.cancel()
+        #expect(await task.value.errors.isEmpty)
+    }
+
     @Test("watch --json prints an object on each line")
     func json() async throws {
         let harness = CommandHarness()

@@ -34,7 +34,8 @@ struct Checkpoints {
     }
 
     private func acquireLock(_ patience: Patience) throws -> CheckpointLock {
-        try .acquire(for: file, patience) {
+        try store.checkRoot()
+        return try .acquire(for: file, patience) {
             store.peek { $0.journal.journal }
         }
     }
@@ -104,6 +105,7 @@ extension Checkpoints {
             store.look()
             store.findLastGoodValues()
             let isMade = try FileHandle.reopening {
+                try store.checkRoot()
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
                 try Checkpointer.run(store, lock, patience: Patience())
                 return true

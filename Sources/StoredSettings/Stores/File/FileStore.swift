@@ -259,6 +259,14 @@ extension FileStore {
         }
     }
 
+    /// Throws ``SettingsError`` if the process has changed its root directory since it opened the journal.
+    ///
+    /// After `chroot`, files at the path would be those of another suite, which no other process uses.
+    func checkRoot() throws {
+        guard let root = peek({ $0.journal.root }), try file.system.status(at: "/")?.identity != root else { return }
+        throw file.changedRootError
+    }
+
     private func append(
         _ changes: [StoreChange],
         to journal: Journal,

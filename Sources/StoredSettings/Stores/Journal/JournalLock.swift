@@ -490,10 +490,7 @@ struct JournalLocker {
         // here.
         let isUsable = known?.isWritable == true && known?.isInherited == false && !mustOpen
         if let known, isUsable, store.schedule.hasCommitted.load(ordering: .relaxed) { return known }
-        // After `chroot`, another suite would be created at the path, which no other process uses.
-        if let root = store.peek({ $0.journal.root }), try file.system.status(at: "/")?.identity != root {
-            throw file.changedRootError
-        }
+        try store.checkRoot()
         let path = try file.journalPath()
         store.withState(&effects) { $0.journal.path = path }
         try file.checkTarget(journal: path)
