@@ -9,16 +9,31 @@ import Testing
     .enabled(if: geteuid() == 0, "only root can change the root directory")
 )
 struct ChangedRootTests {
-    @Test("sets succeed in the suite that was opened, or throw, and none creates a second suite in the new root")
-    func sets() async throws {
+    /// What a program has done with its settings before it changes the root directory.
+    enum Use: String, CaseIterable {
+        case set, checkpointed, readOfFile
+    }
+
+    /// What the same path leads to in the new root directory.
+    enum Other: String, CaseIterable {
+        case nothing, directory, file, suite
+    }
+
+    @Test(
+        "keeps its values, sets in the suite that it has opened or not at all, and writes no file in the new root",
+        arguments: Use.allCases,
+        Other.allCases
+    )
+    func separate(_ use: Use, _ other: Other) async throws {
         try await withTemporaryDirectory { directory in
-            let root = "\(directory)/root"
-            // The same path exists in the new root, as it may for a program that has other files there.
-            try FileManager.default.createDirectory(atPath: root + directory, withIntermediateDirectories: true)
-            let place = Probe.Place.file("\(directory)/settings.json")
+            let (root, place) = ("\(directory)/root", Probe.Place.file("\(directory)/settings.json"))
+            let files = try await make(other, in: root + directory, root: root)
             var last = 1
+            if use == .readOfFile { try place.path.overwriteFile(with: #"{"n": 1}"#) }
             try await withProbe(at: place) { probe in
-                try await probe.expect("set n 1")
+                if use != .readOfFile { try await probe.expect("set n 1") }
+                if use == .checkpointed { try await probe.expect("checkpoint") }
+                try await probe.expect("get n", prints: "1")
                 try await probe.expect("changeRoot \(root)")
                 try await eventually("a set throws") {
                     try probe.send("set n \(last + 1)")
@@ -28,15 +43,75 @@ struct ChangedRootTests {
                 }
                 try await probe.expect("synchronize", prints: "error writeFailed")
                 try await probe.expect("get n", prints: "\(last)")
+                try await probe.expect("persistence", prints: "readOnly")
                 try await withProbe(at: place) { outside in try await outside.expect("get n", prints: "\(last)") }
-                // A checkpoint must not write the values there, either.
                 try probe.send("checkpoint")
                 _ = try await probe.line()
+                try await probe.expect("set n 0", prints: "error writeFailed")
                 try await probe.finish()
-                #expect(!probe.errors.isEmpty)
             }
-            #expect(try FileManager.default.contentsOfDirectory(atPath: root + directory) == [])
-            try await withProbe(at: place) { outside in try await outside.expect("get n", prints: "\(last)") }
+            // Not by the last checkpoint, either.
+            #expect(try contents(of: root) == files)
+            try await withProbe(at: place) { outside in
+                try await outside.expect("get n", prints: "\(last)")
+                #expect(outside.errors == "")
+            }
         }
+    }
+
+    @Test(
+        "goes on if the directory is mounted at the same path in the new root",
+        .enabled(if: Mounts.areAllowed, "requires permission to mount"),
+        arguments: Use.allCases
+    )
+    func mounted(_ use: Use) async throws {
+        try await withTemporaryDirectory { directory in
+            let (root, suite) = ("\(directory)/root", "\(directory)/suite")
+            try FileManager.default.createDirectory(atPath: root + suite, withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(atPath: suite, withIntermediateDirectories: true)
+            let place = Probe.Place.file("\(suite)/settings.json")
+            if use == .readOfFile { try place.path.overwriteFile(with: #"{"n": 1}"#) }
+            try await withProbe(at: place, Mounts.launch(after: "mount --bind '\(suite)' '\(root + suite)'")) { probe in
+                if use != .readOfFile { try await probe.expect("set n 1") }
+                if use == .checkpointed { try await probe.expect("checkpoint") }
+                try await probe.expect("get n", prints: "1")
+                try await probe.expect("changeRoot \(root)")
+                try await withProbe(at: place) { outside in
+                    for round in 1...3 {
+                        try await probe.expect("set n \(2 * round)")
+                        try await outside.expect("get n", prints: "\(2 * round)")
+                        try await outside.expect("set n \(2 * round + 1)")
+                        try await outside.expect("checkpoint")
+                        try await probe.expect("get n", prints: "\(2 * round + 1)")
+                        try await probe.expect("checkpoint")
+                        try await probe.expect("persistence", prints: "durable")
+                    }
+                }
+                #expect(probe.errors == "")
+            }
+            #expect(try document(at: place.path) as? [String: Int] == ["n": 7])
+        }
+    }
+
+    /// Creates what another program has in the new root, and returns its files.
+    private func make(_ other: Other, in directory: String, root: String) async throws -> [String: Data] {
+        let isDirectory = other != .nothing
+        let created = isDirectory ? directory : root
+        try FileManager.default.createDirectory(atPath: created, withIntermediateDirectories: true)
+        switch other {
+        case .nothing, .directory: break
+        case .file: try "\(directory)/settings.json".overwriteFile(with: #"{"n": 500}"#)
+        case .suite:
+            try await withProbe(at: .file("\(directory)/settings.json")) { try await $0.expect("set n 500") }
+        }
+        return try contents(of: root)
+    }
+
+    /// The paths of all files and directories in a directory, and the contents of the files.
+    private func contents(of directory: String) throws -> [String: Data] {
+        let files = FileManager.default
+        let paths = try files.subpathsOfDirectory(atPath: directory)
+        let pairs = paths.map { ($0, files.contents(atPath: "\(directory)/\($0)") ?? Data()) }
+        return Dictionary(uniqueKeysWithValues: pairs)
     }
 }

@@ -259,12 +259,9 @@ extension FileStore {
         }
     }
 
-    /// Throws ``SettingsError`` if the process has changed its root directory since it opened the journal.
-    ///
-    /// After `chroot`, files at the path would be those of another suite, which no other process uses.
+    /// Throws ``SettingsError`` if the path leads to another suite: see ``FileStoreState/checkRoot()``.
     func checkRoot() throws {
-        guard let root = peek({ $0.journal.root }), try file.system.status(at: "/")?.identity != root else { return }
-        throw file.changedRootError
+        try state.withLock { try $0.checkRoot() }
     }
 
     private func append(

@@ -20,8 +20,6 @@ package final class Journal: Sendable {
     /// The lock with which writers take turns.
     package let lock: JournalLock
     private let identity: FileIdentity
-    /// The root directory of this process when it opened the journal.
-    let root: FileIdentity?
     private let forks = Forks.count
     /// Identifies this object among those that ask for notifications.
     let watcherID = UInt64.random(in: 1..<(.max))
@@ -36,7 +34,6 @@ package final class Journal: Sendable {
         self.isWritable = isWritable
         self.system = system
         identity = status.identity
-        root = try system.status(at: "/")?.identity
         page = try SharedPage(file, isWritable: isWritable, system)
         id = page[JournalHeader.idWord]
         lock = JournalLock(page, file, identity, system)

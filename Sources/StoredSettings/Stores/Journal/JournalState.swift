@@ -10,8 +10,6 @@ struct JournalState {
     var space = RecordSpace.Mapping.unknown
     /// The ID of the known journal, or of the previous one if there is none.
     private(set) var id: UInt64 = 0
-    /// The root directory in which that journal was found.
-    private(set) var root: FileIdentity?
     /// The position up to which the journal has been read.
     var position = JournalPosition(epoch: 0, end: 0)
     /// The salt of that epoch.
@@ -198,7 +196,7 @@ struct JournalState {
     ///   - value: Returns the value of a key.
     /// - Returns: Whether it is another journal, and not only the known one, opened again.
     mutating func adopt(_ new: Journal, value: (String) -> StoredValue?) -> Bool {
-        defer { (journal, id, root, isNamed) = (new, new.id, new.root, false) }
+        defer { (journal, id, isNamed) = (new, new.id, false) }
         guard new.id != id else { return false }
         forgetCheckpointed()
         if let old = journal, old.isAlive, old.isRetired { journaled = [:] }

@@ -137,12 +137,15 @@ extension SettingsFile {
         )
     }
 
-    /// The error for a change after `chroot`.
+    static let changedRootFact =
+        "the program has changed its root directory (chroot), and the settings are not in the new one"
+
+    /// The error of a path that leads to another suite after `chroot`.
     var changedRootError: SettingsError {
         SettingsError(
             .writeFailed,
-            fact: "the program has changed its root directory (chroot), and the settings are not in the new one",
-            consequence: "nothing is changed",
+            fact: Self.changedRootFact,
+            consequence: "the values that were read last are used, and changes are refused",
             remedy: "call chroot before the first setting, or mount the directory at the same path in the new root",
             location: SettingsError.Location(file: path.description)
         )
