@@ -26,31 +26,39 @@ extension Setting {
         /// - Parameter value: The new value.
         /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved, or `CancellationError`. Then nothing
         ///   has changed.
-        public func set(_ value: Value) async throws {
+        public nonisolated(nonsending) func set(_ value: Value) async throws {
             try Task.checkCancellation()
             let stored = try setting.box.encode(value)
             if try setting.writeWithoutWaiting(stored) { return }
-            try await WaitingExecutor.run { try setting.write(stored) }
+            try await setting.engine.onThread { [setting] in try setting.write(stored) }
         }
 
         /// Removes the stored value: see ``Setting/reset()``.
         ///
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func reset() async throws {
+        public nonisolated(nonsending) func reset() async throws {
             try Task.checkCancellation()
             if try setting.writeWithoutWaiting(nil) { return }
-            try await WaitingExecutor.run { try setting.write(nil) }
+            try await setting.engine.onThread { [setting] in try setting.write(nil) }
         }
 
         /// Atomically updates the value: see ``Setting/update(_:)``.
         ///
-        /// - Parameter body: Changes the value. It runs on a thread of the library.
+        /// - Parameter body: Changes the value, in the task and on the actor of the caller.
         /// - Returns: The new value.
         /// - Throws: The error of the closure; ``SettingsError`` when the stored value cannot be decoded, or when the new
         ///   value is rejected or cannot be saved; `CancellationError`. Then nothing has changed.
         @discardableResult
-        public func update(_ body: @escaping @Sendable (inout Value) throws -> Void) async throws -> Value {
-            try await WaitingExecutor.run { try setting.update(body) }
+        public nonisolated(nonsending) func update(_ body: (inout Value) throws -> Void) async throws -> Value {
+            var hasBegun = false
+            do {
+                return try await setting.suite.suspendingTransaction {
+                    hasBegun = true
+                    return try $0.update(setting, body)
+                }
+            } catch let error as SettingsError {
+                throw hasBegun ? error : setting.box.naming(error, as: .writeFailed)
+            }
         }
     }
 }
@@ -78,15 +86,15 @@ extension AnySetting {
         /// - Parameter text: The text, in the form of a flag's value.
         /// - Throws: ``SettingsError`` when the text is no valid value or the value cannot be saved, or `CancellationError`.
         ///   Then nothing has changed.
-        public func set(text: String) async throws {
-            try await WaitingExecutor.run { [setting] in try setting.set(text: text) }
+        public nonisolated(nonsending) func set(text: String) async throws {
+            try await setting.suite.engine.suspending { [setting] in try setting.set(text: text) }
         }
 
         /// Removes the stored value: see ``AnySetting/reset()``.
         ///
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func reset() async throws {
-            try await WaitingExecutor.run { [setting] in try setting.reset() }
+        public nonisolated(nonsending) func reset() async throws {
+            try await setting.suite.engine.suspending { [setting] in try setting.reset() }
         }
     }
 }
@@ -114,15 +122,15 @@ extension SettingsSuite {
 
         /// Changes several settings at once: see ``SettingsSuite/transaction(_:)``.
         ///
-        /// - Parameter body: Reads and changes settings. It runs on a thread of the library.
+        /// - Parameter body: Reads and changes settings, in the task and on the actor of the caller.
         /// - Returns: The result of the closure.
         /// - Throws: The error of the closure; ``SettingsError`` when the changes cannot be saved; `CancellationError`. Then
         ///   nothing has changed.
         @discardableResult
-        public func transaction<Result: Sendable>(
-            _ body: @escaping @Sendable (inout SettingsTransaction) throws -> Result
+        public nonisolated(nonsending) func transaction<Result>(
+            _ body: (inout SettingsTransaction) throws -> Result
         ) async throws -> Result {
-            try await WaitingExecutor.run { try suite.transaction(body) }
+            try await suite.suspendingTransaction(body)
         }
 
         /// Stores a value of a key, or removes it: see ``SettingsSuite/setStoredValue(_:forKey:)``.
@@ -131,17 +139,17 @@ extension SettingsSuite {
         ///   - value: The new value; `nil` to remove the stored one.
         ///   - key: The key.
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func setStoredValue(_ value: StoredValue?, forKey key: String) async throws {
-            try await WaitingExecutor.run { try suite.setStoredValue(value, forKey: key) }
+        public nonisolated(nonsending) func setStoredValue(_ value: StoredValue?, forKey key: String) async throws {
+            try await suite.engine.suspending { [suite] in try suite.setStoredValue(value, forKey: key) }
         }
 
         /// Removes the stored values of several settings in one change.
         ///
         /// - Parameter keys: The keys.
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func reset(_ keys: AnySettingKey...) async throws {
+        public nonisolated(nonsending) func reset(_ keys: AnySettingKey...) async throws {
             let keys = keys.flatMap { suite.fullKeys($0).all }
-            try await WaitingExecutor.run { try suite.remove(keys) }
+            try await suite.engine.suspending { [suite] in try suite.remove(keys) }
         }
 
         /// Removes the stored values of several settings of any types.
@@ -149,16 +157,18 @@ extension SettingsSuite {
         /// - Parameter settings: Settings of this suite.
         /// - Throws: ``SettingsError`` when the change cannot be saved or a setting belongs to another suite, or
         ///   `CancellationError`. Then nothing has changed.
-        public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) async throws {
+        public nonisolated(nonsending) func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>)
+            async throws
+        {
             let keys = try suite.keys(of: repeat each settings)
-            try await WaitingExecutor.run { try suite.remove(keys) }
+            try await suite.engine.suspending { [suite] in try suite.remove(keys) }
         }
 
         /// Removes every stored value: see ``SettingsSuite/removeAll()``.
         ///
         /// - Throws: ``SettingsError`` when the change cannot be saved, or `CancellationError`. Then nothing has changed.
-        public func removeAll() async throws {
-            try await WaitingExecutor.run { try suite.removeAll() }
+        public nonisolated(nonsending) func removeAll() async throws {
+            try await suite.engine.suspending { [suite] in try suite.removeAll() }
         }
 
         /// Runs the pending steps of a migration: see ``SettingsMigrator/migrate(_:)``.
@@ -168,36 +178,36 @@ extension SettingsSuite {
         /// - Throws: ``SettingsError`` when a step fails or the changes cannot be saved, or `CancellationError`. Then the suite
         ///   is unchanged.
         @discardableResult
-        public func migrate(with migrator: SettingsMigrator) async throws -> [String] {
-            try await WaitingExecutor.run { try migrator.migrate(suite) }
+        public nonisolated(nonsending) func migrate(with migrator: SettingsMigrator) async throws -> [String] {
+            try await suite.engine.suspending { [suite] in try migrator.migrate(suite) }
         }
 
         /// Returns once every change so far survives a power loss: see ``SettingsSuite/synchronize()``.
         ///
         /// - Throws: ``SettingsError`` when that cannot be achieved, or `CancellationError`.
-        public func synchronize() async throws {
-            try await WaitingExecutor.run { try suite.synchronize() }
+        public nonisolated(nonsending) func synchronize() async throws {
+            try await suite.engine.onThread { [suite] in try suite.synchronize() }
         }
 
         /// Brings the values up to date: see ``SettingsSuite/refresh()``.
         ///
         /// - Throws: ``SettingsError`` when the newest values cannot be read, or `CancellationError`.
-        public func refresh() async throws {
-            try await WaitingExecutor.run { try suite.refresh() }
+        public nonisolated(nonsending) func refresh() async throws {
+            try await suite.engine.onThread { [suite] in try suite.refresh() }
         }
 
         /// Writes every change so far into the settings file: see ``SettingsSuite/checkpoint()``.
         ///
         /// - Throws: ``SettingsError`` when the file cannot be written, or `CancellationError`.
-        public func checkpoint() async throws {
-            try await WaitingExecutor.run { try suite.checkpoint() }
+        public nonisolated(nonsending) func checkpoint() async throws {
+            try await suite.engine.onThread { [suite] in try suite.checkpoint() }
         }
 
         /// Saves everything, and ends the streams of the suite: see ``SettingsSuite/finish()``.
         ///
         /// A cancellation has no effect.
-        public func finish() async {
-            await WaitingExecutor.runToEnd { suite.finish() }
+        public nonisolated(nonsending) func finish() async {
+            await suite.engine.onThreadToEnd { [suite] in suite.finish() }
         }
     }
 }

@@ -11,7 +11,7 @@
 ///
 /// A read returns the newest value, with the changes made so far. A subscript cannot throw: its failure makes the
 /// transaction throw when the closure returns, and nothing is changed.
-public struct SettingsTransaction {
+public struct SettingsTransaction: Sendable {
     let suite: SettingsSuite
     private var store: StoreTransaction
     private var failure: SettingsError?

@@ -107,10 +107,12 @@ struct AsyncWriteTests {
             let setting = Setting("n", default: 0, suite: suite)
             let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
             let transaction = Task {
-                try await suite.async.transaction { settings in
-                    hasBegun.signal()
-                    mayEnd.wait()
-                    settings[setting] = 1
+                try await blocking {
+                    try suite.transaction { settings in
+                        hasBegun.signal()
+                        mayEnd.wait()
+                        settings[setting] = 1
+                    }
                 }
             }
             await blocking { hasBegun.wait() }
@@ -121,6 +123,186 @@ struct AsyncWriteTests {
             try await transaction.value
             #expect(setting.value == 1)
             suite.finish()
+        }
+    }
+
+    @Test("an operation that is canceled while others wait before it throws at once", .deadlockLimit)
+    func canceledBehindOthers() async throws {
+        try await withHeldLock { suite, setting, lock in
+            let first = Task { try await setting.async.update { $0 += 1 } }
+            await eventually("the first one waits") { lock.isAwaited }
+            let others: [@Sendable () async throws -> Void] = [
+                { try await setting.async.update { $0 = 9 } },
+                { try await suite.async.setStoredValue(9, forKey: "n") },
+                { try await suite.async.synchronize() },
+            ]
+            // Often enough that most of them are suspended when they are canceled.
+            for index in 0..<60 {
+                let begun = Count()
+                let task = Task {
+                    begun.add()
+                    try await others[index % others.count]()
+                }
+                await eventually("the operation begins") { begun.value == 1 }
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+            }
+            #expect(lock.isAwaited)
+            lock.release()
+            let result = try await first.value
+            #expect(result == 2)
+            #expect(setting.value == 2)
+        }
+    }
+
+    @Test("any number of waiting operations of one suite leave another suite alone", .deadlockLimit)
+    func suites() async throws {
+        try await withHeldLock { suite, setting, lock in
+            try await withTemporaryDirectory { directory in
+                let other = SettingsSuite(fileAt: directory + "/other.json", reporter: reporter)
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<200 { group.addTask { try await setting.async.update { $0 += 1 } } }
+                    await eventually("they wait") { lock.isAwaited }
+                    try await Setting("n", default: 0, suite: other).async.update { $0 = 1 }
+                    try await other.async.synchronize()
+                    #expect(lock.isAwaited)
+                    lock.release()
+                    try await group.waitForAll()
+                }
+                #expect(setting.value == 201)
+                await other.async.finish()
+            }
+        }
+    }
+
+    @Test(
+        "the body of an operation that has waited runs once, on the actor of its caller, with its task-local values",
+        .deadlockLimit
+    )
+    func bodies() async throws {
+        try await withHeldLock { suite, setting, lock in
+            try await changeOnMainActor(suite, setting, lock)
+        }
+    }
+
+    @MainActor
+    private func changeOnMainActor(_ suite: SettingsSuite, _ setting: Setting<Int>, _ lock: HeldJournalLock)
+        async throws
+    {
+        // State that only the actor has: neither is Sendable.
+        var seen: [Int] = []
+        final class Result { var value = 0 }
+        let releasing = Task.detached {
+            await eventually("the operation waits") { lock.isAwaited }
+            lock.release()
+        }
+        let result = try await Self.$trace.withValue("outer") {
+            try await suite.async.transaction { settings in
+                MainActor.assertIsolated()
+                seen.append(settings[setting])
+                #expect(Self.trace == "outer")
+                // Only the transaction writes in it.
+                #expect(throws: SettingsError(.nestedTransaction, fact: "")) { try setting.set(3) }
+                settings[setting] = 2
+                let result = Result()
+                result.value = settings[setting]
+                return result
+            }
+        }
+        await releasing.value
+        #expect(seen == [1])
+        #expect(result.value == 2)
+        #expect(setting.value == 2)
+        try setting.set(3)
+        #expect(setting.value == 3)
+    }
+
+    @TaskLocal private static var trace = ""
+
+    @Test("the error of a body that has waited is thrown, and nothing has changed", .deadlockLimit)
+    func failingBody() async throws {
+        struct Stop: Error {}
+        try await withHeldLock { suite, setting, lock in
+            let task = Task {
+                try await suite.async.transaction { settings in
+                    settings[setting] = 2
+                    throw Stop()
+                }
+            }
+            await eventually("it waits") { lock.isAwaited }
+            lock.release()
+            await #expect(throws: Stop.self) { try await task.value }
+            #expect(setting.value == 1)
+            try setting.set(3)
+            #expect(setting.value == 3)
+        }
+    }
+
+    @Test(
+        "an actor that blocks its thread while its own operation waits for it is not blocked for ever",
+        .deadlockLimit
+    )
+    func blockedActor() async throws {
+        try await withHeldLock { suite, setting, lock in
+            try await blockMainActor(setting, lock)
+        }
+    }
+
+    @MainActor
+    private func blockMainActor(_ setting: Setting<Int>, _ lock: HeldJournalLock) async throws {
+        var runs = 0
+        let task = Task { @MainActor in
+            try await setting.async.update {
+                runs += 1
+                $0 += 10
+            }
+        }
+        await eventually("the operation waits") { @Sendable in lock.isAwaited }
+        lock.release()
+        // The lock is acquired for the body, which runs when this actor is free.
+        for _ in 0..<1_000 where !lock.isHeld { usleep(100) }
+        try setting.set(5)
+        #expect(runs == 0)
+        let result = try await task.value
+        #expect(result == 15)
+        #expect(runs == 1)
+        #expect(setting.value == 15)
+    }
+
+    @Test("every body runs once when many actors and threads update one value", .deadlockLimit)
+    func contention() async throws {
+        try await withTemporaryDirectory { directory in
+            let suite = SettingsSuite(fileAt: directory + "/settings.json", reporter: reporter)
+            let setting = Setting("n", default: 0, suite: suite)
+            actor Counter {
+                private var runs = 0
+
+                func count(_ setting: Setting<Int>) async throws -> Int {
+                    for _ in 0..<10 {
+                        try await setting.async.update {
+                            runs += 1
+                            $0 += 1
+                        }
+                    }
+                    return runs
+                }
+            }
+            let runs = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<50 { group.addTask { try await Counter().count(setting) } }
+                for _ in 0..<2 {
+                    group.addTask {
+                        try await blocking {
+                            for _ in 0..<100 { try setting.update { $0 += 1 } }
+                            return 100
+                        }
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            #expect(runs == 700)
+            #expect(setting.value == 700)
+            #expect(reporter.errors.map(\.message) == [])
+            await suite.async.finish()
         }
     }
 

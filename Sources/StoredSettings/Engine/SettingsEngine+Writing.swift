@@ -170,7 +170,7 @@ extension SettingsEngine {
     private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
         guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
-        WaitingExecutor.runInBackground {
+        inBackground {
             do {
                 try self.flush()
             } catch {
@@ -179,6 +179,9 @@ extension SettingsEngine {
                 report(error)
             }
             // A value that is assigned before this is saved by the retry.
+            self.isSavingInBackground.clear()
+            self.scheduleRetry()
+        } otherwise: {
             self.isSavingInBackground.clear()
             self.scheduleRetry()
         }

@@ -41,6 +41,7 @@ package final class SettingsEngine: Sendable {
     let isObserved = Atomic(false)
     /// Whether a thread is about to save the pending writes.
     let isSavingInBackground = ScheduledFlag()
+    let operations = SuspendedOperations()
 
     struct State {
         var pendingWrites: PendingWrites

@@ -68,7 +68,7 @@ public final class InMemoryStore: SettingsStore {
 
     /// Runs a body, without a concurrent writer, and stores either all its changes or none.
     public func commit<Result>(_ body: (inout StoreTransaction) throws -> Result) throws -> Result {
-        let (result, delivery) = try writer.withLock { _ in
+        let (result, delivery) = try WaitLimit.withLock(writer) { _ in
             var transaction = StoreTransaction(base: contents())
             let result = try body(&transaction)
             try transaction.checkStorable()

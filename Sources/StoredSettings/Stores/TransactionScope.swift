@@ -8,15 +8,15 @@ import Synchronization
 /// A task-local value shows that something is part of it. Tasks that begin in it inherit the value, too, but run on other
 /// threads, or later.
 struct ThreadExtent: ~Copyable, Sendable {
-    private let thread = SystemCalls.currentThread()
-    private let isRunning = Atomic(false)
+    /// The thread on which the work is running; 0 while it is not.
+    private let thread = Atomic<UInt>(0)
 
     /// Whether the caller, which has inherited the task-local value, is part of this.
-    var isCurrent: Bool { thread == SystemCalls.currentThread() && isRunning.load(ordering: .relaxed) }
+    var isCurrent: Bool { thread.load(ordering: .relaxed) == SystemCalls.currentThread() }
 
     func run<Result>(_ body: () throws -> Result) rethrows -> Result {
-        isRunning.store(true, ordering: .relaxed)
-        defer { isRunning.store(false, ordering: .relaxed) }
+        thread.store(SystemCalls.currentThread(), ordering: .relaxed)
+        defer { thread.store(0, ordering: .relaxed) }
         return try body()
     }
 }

@@ -191,7 +191,7 @@ extension VersionStamp {
     }
 }
 
-/// A store whose values can be checked without a lock, and without a call.
+/// A store whose values can be checked without a lock, and without a call, and whose commits wait within a ``WaitLimit``.
 package protocol VersionedStore: SettingsStore {
     /// The stamp whose versions are taken inside ``SettingsStore/withValue(forKey:_:)``, together with the value.
     var versionStamp: VersionStamp { get }

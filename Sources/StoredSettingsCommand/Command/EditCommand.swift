@@ -212,7 +212,7 @@ extension CommandInvocation {
     private func runEditor(on file: FilePath) async throws {
         let editor = editor
         let (system, isInteractive) = (console.system, console.isInputTerminal)
-        let code = try await WaitingExecutor.run {
+        let code = try await BackgroundThread.run {
             try system.runShell(Self.command(editor), [file], isInteractive: isInteractive)
         }
         guard code == 0 else {

@@ -54,7 +54,7 @@ struct SettingsEdits: Sendable {
         var stored: [String] = []
         for group in groups {
             do {
-                try await WaitingExecutor.run { try body(group) }
+                try await group.suite.engine.suspending { try body(group) }
             } catch {
                 guard !stored.isEmpty else { throw error }
                 let failure =

@@ -23,6 +23,9 @@ final class HeldJournalLock: Sendable {
     /// Whether a thread waits for the lock.
     var isAwaited: Bool { journal.page[JournalHeader.lockWord] & JournalLock.awaitedBit != 0 }
 
+    /// Whether any process holds the lock.
+    var isHeld: Bool { journal.lock.isHeld }
+
     func release() {
         journal.unlock()
     }
