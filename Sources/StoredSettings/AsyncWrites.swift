@@ -207,7 +207,12 @@ extension SettingsSuite {
         ///
         /// A cancellation has no effect.
         public nonisolated(nonsending) func finish() async {
-            await suite.engine.onThreadToEnd { [suite] in suite.finish() }
+            await withCheckedContinuation { continuation in
+                suite.engine.inBackground { [suite] in
+                    suite.finish()
+                    continuation.resume()
+                }
+            }
         }
     }
 }

@@ -181,9 +181,6 @@ extension SettingsEngine {
             // A value that is assigned before this is saved by the retry.
             self.isSavingInBackground.clear()
             self.scheduleRetry()
-        } otherwise: {
-            self.isSavingInBackground.clear()
-            self.scheduleRetry()
         }
     }
 

@@ -26,13 +26,14 @@ package final class SuspendedOperations: Sendable {
             return !state.hasThread
         }
         guard isFirst else { return }
+        let carryOut: @Sendable () -> Void = { [self] in
+            while let next = next() { next.run() }
+        }
         do {
-            try BackgroundThread.start(SystemCalls()) { [self] in
-                while let next = next() { next.run(on: .thread) }
-            }
+            try BackgroundThread.start(SystemCalls(), carryOut)
         } catch {
-            // The system starts no thread.
-            while let next = next() { next.run(on: .none) }
+            // The system starts no thread, so this one has to wait.
+            carryOut()
         }
     }
 
@@ -50,7 +51,7 @@ package final class SuspendedOperations: Sendable {
             state.waiting.remove(at: index)
             return true
         }
-        if isWaiting { operation.run(on: .none) }
+        if isWaiting { operation.run() }
     }
 }
 
@@ -58,20 +59,8 @@ package final class SuspendedOperations: Sendable {
 ///
 /// The task has the task-local values, the priority and the cancellation of the task that waits for it.
 private final class SuspendedOperation: TaskExecutor {
-    enum Place {
-        /// The thread of the engine.
-        case thread
-        /// A thread that must not wait.
-        case none
-    }
-
-    private struct State {
-        var job: UnownedJob?
-        var place = Place.none
-    }
-
     private let operations: SuspendedOperations
-    private let state = Locked(State())
+    private let job = Locked<UnownedJob?>(nil)
 
     init(_ operations: SuspendedOperations) {
         self.operations = operations
@@ -79,15 +68,12 @@ private final class SuspendedOperation: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        state.withLock { $0.job = job }
+        self.job.withLock { $0 = job }
         operations.add(self)
     }
 
-    func run(on place: Place) {
-        let job = state.withLock { state in
-            state.place = place
-            return state.job.take()
-        }
+    func run() {
+        let job = job.withLock { $0.take() }
         job?.runSynchronously(on: asUnownedTaskExecutor())
     }
 
@@ -103,26 +89,17 @@ private final class SuspendedOperation: TaskExecutor {
 
     /// Carries out the operation in its task.
     ///
-    /// - Throws: `CancellationError` if the task is canceled before the operation has changed anything; ``NoThread``; the
-    ///   error of the operation.
+    /// - Throws: `CancellationError` if the task is canceled before the operation has changed anything; the error of the
+    ///   operation.
     func perform<Result>(_ operation: () throws -> Result) throws -> Result {
         try Task.checkCancellation()
-        try checkThread()
         do {
             return try WaitLimit.runCancelably(operation)
         } catch  where error.isCaused(by: CancellationError.self) {
             throw CancellationError()
         }
     }
-
-    /// Throws ``NoThread`` on a thread that must not wait.
-    func checkThread() throws(NoThread) {
-        if state.withLock({ $0.place == .none }) { throw NoThread() }
-    }
 }
-
-/// The system has refused to start a thread.
-private struct NoThread: Error {}
 
 // MARK: - Operations
 
@@ -153,38 +130,16 @@ extension SettingsEngine {
         try Task.checkCancellation()
         let suspended = SuspendedOperation(operations)
         let task = suspended.start { try suspended.perform(operation) }
-        do {
-            return try await withTaskCancellationHandler {
-                try await task.value
-            } onCancel: {
-                suspended.cancel(task)
-            }
-        } catch is NoThread {
-            return try operation()
+        return try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            suspended.cancel(task)
         }
     }
 
-    /// Carries out an operation that cannot be canceled, while the task is suspended.
-    nonisolated(nonsending) func onThreadToEnd(_ operation: @escaping @Sendable () -> Void) async {
-        let suspended = SuspendedOperation(operations)
-        let task = suspended.start {
-            try suspended.checkThread()
-            operation()
-        }
-        do { try await task.value } catch { operation() }
-    }
-
-    /// Carries out an operation that waits, outside of the current task.
-    ///
-    /// - Parameters:
-    ///   - operation: The operation.
-    ///   - otherwise: Runs instead if the system starts no thread.
-    func inBackground(_ operation: @escaping @Sendable () -> Void, otherwise: @escaping @Sendable () -> Void) {
-        let suspended = SuspendedOperation(operations)
-        Task.detached(executorPreference: suspended) {
-            do { try suspended.checkThread() } catch { return otherwise() }
-            operation()
-        }
+    /// Begins to carry out an operation that waits, for no task.
+    func inBackground(_ operation: @escaping @Sendable () -> Void) {
+        _ = SuspendedOperation(operations).start(operation)
     }
 
     /// Runs a body unless it has to wait for another writer.
@@ -220,8 +175,6 @@ extension SettingsSuite {
                 return try await lentTransaction(body)
             } catch is NotTaken {
                 // The task could not run in time. Now it does.
-            } catch is NoThread {
-                return try transaction(body)
             }
         }
     }
