@@ -30,7 +30,7 @@ extension Setting {
             try Task.checkCancellation()
             let stored = try setting.box.encode(value)
             if try setting.writeWithoutWaiting(stored) { return }
-            try await setting.engine.onThread { [setting] in try setting.write(stored) }
+            try await setting.engine.suspending { [setting] in try setting.write(stored) }
         }
 
         /// Removes the stored value: see ``Setting/reset()``.
@@ -39,7 +39,7 @@ extension Setting {
         public nonisolated(nonsending) func reset() async throws {
             try Task.checkCancellation()
             if try setting.writeWithoutWaiting(nil) { return }
-            try await setting.engine.onThread { [setting] in try setting.write(nil) }
+            try await setting.engine.suspending { [setting] in try setting.write(nil) }
         }
 
         /// Atomically updates the value: see ``Setting/update(_:)``.
@@ -186,21 +186,21 @@ extension SettingsSuite {
         ///
         /// - Throws: ``SettingsError`` when that cannot be achieved, or `CancellationError`.
         public nonisolated(nonsending) func synchronize() async throws {
-            try await suite.engine.onThread { [suite] in try suite.synchronize() }
+            try await suite.engine.suspendedSaves.run { [suite] in try suite.synchronize() }
         }
 
         /// Brings the values up to date: see ``SettingsSuite/refresh()``.
         ///
         /// - Throws: ``SettingsError`` when the newest values cannot be read, or `CancellationError`.
         public nonisolated(nonsending) func refresh() async throws {
-            try await suite.engine.onThread { [suite] in try suite.refresh() }
+            try await suite.engine.suspendedSaves.run { [suite] in try suite.refresh() }
         }
 
         /// Writes every change so far into the settings file: see ``SettingsSuite/checkpoint()``.
         ///
         /// - Throws: ``SettingsError`` when the file cannot be written, or `CancellationError`.
         public nonisolated(nonsending) func checkpoint() async throws {
-            try await suite.engine.onThread { [suite] in try suite.checkpoint() }
+            try await suite.engine.suspendedSaves.run { [suite] in try suite.checkpoint() }
         }
 
         /// Saves everything, and ends the streams of the suite: see ``SettingsSuite/finish()``.
@@ -208,7 +208,7 @@ extension SettingsSuite {
         /// A cancellation has no effect.
         public nonisolated(nonsending) func finish() async {
             await withCheckedContinuation { continuation in
-                suite.engine.inBackground { [suite] in
+                suite.engine.suspendedSaves.runInBackground { [suite] in
                     suite.finish()
                     continuation.resume()
                 }

@@ -134,7 +134,7 @@ struct AsyncWriteTests {
             let others: [@Sendable () async throws -> Void] = [
                 { try await setting.async.update { $0 = 9 } },
                 { try await suite.async.setStoredValue(9, forKey: "n") },
-                { try await suite.async.synchronize() },
+                { try await setting.async.set(9) },
             ]
             // Often enough that most of them are suspended when they are canceled.
             for index in 0..<60 {

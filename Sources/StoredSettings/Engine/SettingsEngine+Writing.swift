@@ -170,7 +170,7 @@ extension SettingsEngine {
     private func saveInBackground(_ report: @escaping @Sendable (SettingsError) -> Void) {
         guard isSavingInBackground.set() else { return }
         // The work holds the engine: it alone has the values.
-        inBackground {
+        suspendedWrites.runInBackground {
             do {
                 try self.flush()
             } catch {

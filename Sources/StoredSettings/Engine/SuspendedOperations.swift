@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// Carries out the operations of one engine that have to wait, while their tasks are suspended.
+/// Carries out operations of one engine that have to wait, while their tasks are suspended.
 ///
 /// One thread does this, in the order of the calls, and exists while there are such operations. So any number of tasks can
 /// wait, and those of one suite do not delay another suite.
@@ -44,6 +44,30 @@ package final class SuspendedOperations: Sendable {
         }
     }
 
+    /// Carries out an operation while the task is suspended.
+    ///
+    /// - Parameter operation: Waits.
+    /// - Returns: The result of the operation.
+    /// - Throws: `CancellationError` if the task is canceled before the operation has changed anything; the error of the
+    ///   operation.
+    package nonisolated(nonsending) func run<Result: Sendable>(
+        _ operation: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        try Task.checkCancellation()
+        let suspended = SuspendedOperation(self)
+        let task = suspended.start { try suspended.perform(operation) }
+        return try await withTaskCancellationHandler {
+            try await task.value
+        } onCancel: {
+            suspended.cancel(task)
+        }
+    }
+
+    /// Begins to carry out an operation that waits, for no task.
+    func runInBackground(_ operation: @escaping @Sendable () -> Void) {
+        Task.detached(executorPreference: SuspendedOperation(self)) { operation() }
+    }
+
     /// Lets a canceled operation end, if it has not begun.
     fileprivate func remove(_ operation: SuspendedOperation) {
         let isWaiting = state.withLock { state in
@@ -57,10 +81,11 @@ package final class SuspendedOperations: Sendable {
 
 /// One operation, as the executor of a task of its own.
 ///
-/// The task has the task-local values, the priority and the cancellation of the task that waits for it.
+/// The task has the task-local values and the priority of the task that waits for it.
 private final class SuspendedOperation: TaskExecutor {
     private let operations: SuspendedOperations
     private let job = Locked<UnownedJob?>(nil)
+    private let begin = ContinuousClock.now
 
     init(_ operations: SuspendedOperations) {
         self.operations = operations
@@ -94,7 +119,7 @@ private final class SuspendedOperation: TaskExecutor {
     func perform<Result>(_ operation: () throws -> Result) throws -> Result {
         try Task.checkCancellation()
         do {
-            return try WaitLimit.runCancelably(operation)
+            return try WaitLimit.runCancelably(since: begin, operation)
         } catch  where error.isCaused(by: CancellationError.self) {
             throw CancellationError()
         }
@@ -115,31 +140,7 @@ extension SettingsEngine {
     ) async throws -> Result {
         try Task.checkCancellation()
         if let result = try withoutWaiting(operation) { return result }
-        return try await onThread(operation)
-    }
-
-    /// Carries out an operation that waits for the disk or the network, while the task is suspended.
-    ///
-    /// - Parameter operation: The operation.
-    /// - Returns: The result of the operation.
-    /// - Throws: `CancellationError` if the task is canceled before the operation has changed anything; the error of the
-    ///   operation.
-    package nonisolated(nonsending) func onThread<Result: Sendable>(
-        _ operation: @escaping @Sendable () throws -> Result
-    ) async throws -> Result {
-        try Task.checkCancellation()
-        let suspended = SuspendedOperation(operations)
-        let task = suspended.start { try suspended.perform(operation) }
-        return try await withTaskCancellationHandler {
-            try await task.value
-        } onCancel: {
-            suspended.cancel(task)
-        }
-    }
-
-    /// Begins to carry out an operation that waits, for no task.
-    func inBackground(_ operation: @escaping @Sendable () -> Void) {
-        _ = SuspendedOperation(operations).start(operation)
+        return try await suspendedWrites.run(operation)
     }
 
     /// Runs a body unless it has to wait for another writer.
@@ -168,42 +169,45 @@ extension SettingsSuite {
     nonisolated(nonsending) func suspendingTransaction<Result>(
         _ body: (inout SettingsTransaction) throws -> Result
     ) async throws -> Result {
+        var offer = TransactionLoan.shortestOffer
         while true {
             try Task.checkCancellation()
             if let result = try engine.withoutWaiting({ try transaction(body) }) { return result }
             do {
-                return try await lentTransaction(body)
-            } catch is NotTaken {
+                return try await transaction(lentFor: offer, body)
+            } catch is MissedOffer {
                 // The task could not run in time. Now it does.
+                offer *= 2
+            } catch is NoThread {
+                return try transaction(body)
             }
         }
     }
 
-    private nonisolated(nonsending) func lentTransaction<Result>(
+    /// Runs a transaction on the thread of the engine, but its body in the task.
+    private nonisolated(nonsending) func transaction<Result>(
+        lentFor offer: Double,
         _ body: (inout SettingsTransaction) throws -> Result
     ) async throws -> Result {
-        let (loan, suspended, scope) = (TransactionLoan(), SuspendedOperation(engine.operations), TransactionScope())
+        let (loan, scope) = (TransactionLoan(for: offer), TransactionScope())
+        let suspended = SuspendedOperation(engine.suspendedWrites)
         let task = suspended.start {
-            loan.end(
-                with: Swift.Result {
-                    try suspended.perform { try self.transaction { try loan.lend(&$0) } }
-                }
-            )
+            loan.end(with: Swift.Result { try suspended.perform { try self.transaction { try loan.lend(&$0) } } })
         }
         defer { scope.performPostponed() }
-        var outcome = Swift.Result<Result, any Error>.failure(NotTaken())
-        var event = await withTaskCancellationHandler {
-            await loan.nextEvent()
-        } onCancel: {
-            suspended.cancel(task)
-        }
+        var outcome = Swift.Result<Result, any Error>.failure(MissedOffer())
         while true {
+            // The body is not in this closure, which leaves the actor of the caller.
+            let event = await withTaskCancellationHandler {
+                await loan.nextEvent()
+            } onCancel: {
+                suspended.cancel(task)
+            }
             switch event {
             case .lent:
-                guard var transaction = loan.take() else { throw NotTaken() }
+                guard var transaction = loan.take() else { throw MissedOffer() }
                 outcome = Swift.Result { try scope.run { try body(&transaction) } }
                 loan.giveBack(outcome.map { _ in transaction })
-                event = await loan.nextEvent()
             case .ended(let result):
                 try result.get()
                 return try outcome.get()
@@ -229,36 +233,55 @@ private final class TransactionLoan: @unchecked Sendable {
         case offered(SettingsTransaction)
         case taken
         case returned(Result<SettingsTransaction, any Error>)
+        /// The task did not take the transaction in time.
+        case missed
     }
 
     private let signal = ThreadSignal()
     private var state = State.kept
     private var event: Event?
     private var task: CheckedContinuation<Event, Never>?
-
     /// How long the thread waits for the task to run, in seconds.
+    private let offer: Double
+    private let borrower = SystemCalls.currentThread()
+
+    /// How long the thread first waits for the task to run, in seconds.
     ///
-    /// The actor of the task may be waiting for the locks of the thread.
-    private static let longestOffer = 0.1
+    /// The actor of the task may be waiting for the locks that the thread has. An actor that is only slow is offered twice as
+    /// much the next time.
+    static let shortestOffer = 0.1
+
+    init(for offer: Double) {
+        self.offer = offer
+    }
 
     // MARK: The thread
 
     /// Lends the transaction to the task until its body has ended.
     ///
-    /// - Throws: The error of the body; ``NotTaken``.
+    /// - Throws: The error of the body; ``MissedOffer``; ``NoThread``.
     func lend(_ transaction: inout SettingsTransaction) throws {
-        let end = SuspendingClock.Instant.now + .seconds(Self.longestOffer)
-        signal.withLock { state = .offered(transaction) }
+        guard borrower != SystemCalls.currentThread() else { throw NoThread() }
+        let end = SuspendingClock.Instant.now + .seconds(offer)
+        let isMissed = signal.withLock {
+            if case .missed = state { return true }
+            state = .offered(transaction)
+            return false
+        }
+        if isMissed { throw MissedOffer() }
         post(.lent)
         transaction =
             try signal.withLock { () -> Result<SettingsTransaction, any Error> in
-                defer { state = .kept }
                 while true {
                     switch state {
-                    case .returned(let result): return result
-                    case .offered where .now >= end: return .failure(NotTaken())
+                    case .returned(let result):
+                        state = .kept
+                        return result
+                    case .offered where .now >= end:
+                        state = .missed
+                        return .failure(MissedOffer())
                     case .offered: signal.wait(until: end)
-                    case .taken, .kept: signal.wait(until: .now + .seconds(Self.longestOffer))
+                    default: signal.wait(until: .now + .seconds(offer))
                     }
                 }
             }
@@ -266,9 +289,12 @@ private final class TransactionLoan: @unchecked Sendable {
     }
 
     func end(with result: Result<Void, any Error>) {
-        // The task knows that it came too late.
-        if case .failure(let error) = result, error is NotTaken { return }
-        post(.ended(result))
+        let isMissed = signal.withLock {
+            if case .missed = state { return true }
+            return false
+        }
+        // The task finds out itself.
+        if !isMissed { post(.ended(result)) }
     }
 
     private func post(_ new: Event) {
@@ -309,4 +335,7 @@ private final class TransactionLoan: @unchecked Sendable {
 }
 
 /// The task did not run before the thread stopped waiting for it.
-private struct NotTaken: Error {}
+private struct MissedOffer: Error {}
+
+/// The system has refused to start a thread, so that the calling thread does its work.
+private struct NoThread: Error {}

@@ -7,6 +7,8 @@
 package struct WaitLimit: Sendable {
     @TaskLocal private static var current: WaitLimit?
 
+    /// When the operation began to wait.
+    private let begin: ContinuousClock.Instant
     /// When to stop waiting; `nil` for no time.
     private let end: ContinuousClock.Instant?
     /// Whether to stop waiting when the current task is canceled.
@@ -19,14 +21,22 @@ package struct WaitLimit: Sendable {
     ///
     /// - Throws: ``WaitLimitError`` if the time is not enough; the error of the body.
     static func run<Result>(for time: Duration, _ body: () throws -> Result) throws -> Result {
-        try $current.withValue(WaitLimit(end: .now + time, isCancelable: false), operation: body)
+        let begin = ContinuousClock.now
+        return try $current.withValue(WaitLimit(begin: begin, end: begin + time, isCancelable: false), operation: body)
     }
 
     /// Runs a body that waits only until the current task is canceled.
     ///
+    /// - Parameters:
+    ///   - begin: When the operation began to wait.
+    ///   - body: The body.
+    /// - Returns: The result of the body.
     /// - Throws: `CancellationError` if the task is canceled before the body has changed anything; the error of the body.
-    static func runCancelably<Result>(_ body: () throws -> Result) throws -> Result {
-        try $current.withValue(WaitLimit(end: nil, isCancelable: true), operation: body)
+    static func runCancelably<Result>(
+        since begin: ContinuousClock.Instant,
+        _ body: () throws -> Result
+    ) throws -> Result {
+        try $current.withValue(WaitLimit(begin: begin, end: nil, isCancelable: true), operation: body)
     }
 
     /// Runs a body without the limit of the current operation.
@@ -34,6 +44,9 @@ package struct WaitLimit: Sendable {
         guard current != nil else { return try body() }
         return try $current.withValue(nil, operation: body)
     }
+
+    /// When the current operation began to wait, perhaps for others that are carried out before it.
+    static var begin: ContinuousClock.Instant { current?.begin ?? .now }
 
     /// Whether the current operation has a limit.
     package static var isSet: Bool { current != nil }

@@ -18,7 +18,6 @@ final class FileStore: VersionedStore, LocatingStore, RecoveringStore {
     ///
     /// The state lock is free meanwhile, so reads continue.
     let writer = Locked<LockFailure?>(nil)
-    let lockFailures = Atomic(0)
     /// The number of threads that wait to write, or are about to.
     let waiters = Atomic(0)
     /// Held by the thread that reads the file.
@@ -197,13 +196,13 @@ extension FileStore {
     }
 
     func write(_ value: StoredValue?, forKey key: String) throws {
-        let earlierFailures = lockFailures.load(ordering: .relaxed)
         if try writeWithoutWaiting(value, forKey: key) { return }
+        let begin = WaitLimit.begin
         let result = try withWriter { failure in
-            if let failure, failure.number > earlierFailures { throw failure.error }
+            if let failure, failure.time > begin { throw failure.error }
             return try waitAndWrite(value, forKey: key, &failure)
         }
-        if !finish(result) { try commit(isBlind: true, earlierFailures: earlierFailures) { $0[key] = value } }
+        if !finish(result) { try commit(isBlind: true, since: begin) { $0[key] = value } }
     }
 
     func writeWithoutWaiting(_ value: StoredValue?, forKey key: String) throws -> Bool {
@@ -215,24 +214,23 @@ extension FileStore {
     /// - Parameters:
     ///   - isBlind: Whether the result is independent of the stored values.
     ///   - mustBeTrusted: Whether to replace a journal that the disk failed to write in part.
-    ///   - earlierFailures: The number of the last ``LockFailure`` when the caller began.
+    ///   - begin: When the caller began to wait.
     ///   - body: Makes the changes.
     /// - Returns: The result of the body.
     /// - Throws: ``SettingsError`` if the changes cannot be stored, or the error of the body.
     private func commit<Result>(
         isBlind: Bool,
         mustBeTrusted: Bool = false,
-        earlierFailures: Int? = nil,
+        since begin: ContinuousClock.Instant = WaitLimit.begin,
         _ body: (inout StoreTransaction) throws -> Result
     ) throws -> Result {
         try withEffects { effects in
-            let earlierFailures = earlierFailures ?? lockFailures.load(ordering: .relaxed)
             // A failure that no longer exists must not make this change fail.
             if !isBlind, peek({ $0.settings.failure?.isUnknown == true }) { versionStamp.mustLook() }
             var changed: Journal?
             let result = try withWriter { failure in
                 // If another thread has waited for the lock in vain, each thread behind it would wait as long again.
-                if let failure, failure.number > earlierFailures { throw failure.error }
+                if let failure, failure.time > begin { throw failure.error }
                 let locker = JournalLocker(self, patience: writePatience, mustBeTrusted: mustBeTrusted)
                 let (journal, (contents, version, unknown)) = try locker.lock(&failure, &effects) {
                     ($0.contents, $0.version, $0.unknownContents)

@@ -343,9 +343,8 @@ extension JournalLock {
 
 /// A commit that could not lock the journal in time.
 struct LockFailure {
-    /// The number of such failures so far.
-    var number: Int
-    var error: SettingsError
+    let time: ContinuousClock.Instant
+    let error: SettingsError
 }
 
 /// Locks the journal, so that no other process can change it, and recovers it.

@@ -89,9 +89,7 @@ extension FileStore {
     /// Notes that the journal could not be locked in time, so that other threads need not wait as long again.
     func note(_ error: any Error, as failure: inout LockFailure?) -> SettingsError {
         let error = file.writeError(error)
-        if error.code == .lockTimedOut {
-            failure = LockFailure(number: lockFailures.add(1, ordering: .relaxed).newValue, error: error)
-        }
+        if error.code == .lockTimedOut { failure = LockFailure(time: .now, error: error) }
         return error
     }
 
