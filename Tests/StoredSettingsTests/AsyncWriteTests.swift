@@ -136,6 +136,8 @@ struct AsyncWriteTests {
                 { try await suite.async.setStoredValue(9, forKey: "n") },
                 { try await setting.async.set(9) },
             ]
+            // What does not wait for another writer goes on.
+            try await suite.async.synchronize()
             // Often enough that most of them are suspended when they are canceled.
             for index in 0..<60 {
                 let begun = Count()
@@ -267,6 +269,49 @@ struct AsyncWriteTests {
         #expect(result == 15)
         #expect(runs == 1)
         #expect(setting.value == 15)
+    }
+
+    @Test("an actor that is always late gets its turn", .deadlockLimit)
+    func slowActor() async throws {
+        actor Slow {
+            private var isDone = false
+
+            func update(_ setting: Setting<Int>) async throws {
+                try await setting.async.update { $0 += 1 }
+                isDone = true
+            }
+
+            func work() -> Bool {
+                usleep(150_000)
+                return isDone
+            }
+        }
+        // Every transaction over a store of an application runs on another thread.
+        let setting = Setting("n", default: 0, suite: SettingsSuite(store: FailingStore()))
+        let actor = Slow()
+        async let update: Void = actor.update(setting)
+        while await !actor.work() { await Task.yield() }
+        try await update
+        #expect(setting.value == 1)
+    }
+
+    @Test("operations that wait for a process that never releases the lock fail together", .deadlockLimit)
+    func failures() async throws {
+        // One after another, they would fail after 100 seconds.
+        try await withHeldLock(patience: .seconds(1)) { _, setting, lock in
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<100 {
+                    group.addTask {
+                        await #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
+                            try await setting.async.update { $0 += 1 }
+                        }
+                    }
+                }
+            }
+            lock.release()
+            #expect(setting.value == 1)
+            try await setting.async.set(2)
+        }
     }
 
     @Test("every body runs once when many actors and threads update one value", .deadlockLimit)
