@@ -271,30 +271,6 @@ struct AsyncWriteTests {
         #expect(setting.value == 15)
     }
 
-    @Test("an actor that is always late gets its turn", .deadlockLimit)
-    func slowActor() async throws {
-        actor Slow {
-            private var isDone = false
-
-            func update(_ setting: Setting<Int>) async throws {
-                try await setting.async.update { $0 += 1 }
-                isDone = true
-            }
-
-            func work() -> Bool {
-                usleep(150_000)
-                return isDone
-            }
-        }
-        // Every transaction over a store of an application runs on another thread.
-        let setting = Setting("n", default: 0, suite: SettingsSuite(store: FailingStore()))
-        let actor = Slow()
-        async let update: Void = actor.update(setting)
-        while await !actor.work() { await Task.yield() }
-        try await update
-        #expect(setting.value == 1)
-    }
-
     @Test("operations that wait for a process that never releases the lock fail together", .deadlockLimit)
     func failures() async throws {
         // One after another, they would fail after 100 seconds.
