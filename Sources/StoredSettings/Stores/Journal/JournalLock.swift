@@ -489,6 +489,8 @@ struct JournalLocker {
         // here.
         let isUsable = known?.isWritable == true && known?.isInherited == false && !mustOpen
         if let known, isUsable, store.schedule.hasCommitted.load(ordering: .relaxed) { return known }
+        // What follows accesses the disk, and may read the file.
+        try WaitLimit.check()
         try store.checkRoot()
         let path = try file.journalPath()
         store.withState(&effects) { $0.journal.path = path }

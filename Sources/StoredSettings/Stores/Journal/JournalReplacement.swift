@@ -23,13 +23,15 @@ struct JournalReplacement {
     ///   - mustBeTrusted: Whether the caller has to know that the journal is on the disk.
     ///   - effects: Receives errors to report.
     /// - Returns: The journal that is now at the path, locked. If it is another one, the caller unlocks the old one.
-    /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced.
+    /// - Throws: ``SystemError`` or ``SettingsError`` if a journal that must not be used any longer cannot be replaced; the error
+    ///   of ``WaitLimit/check()``, because this waits for the disk.
     func runIfDue(mustBeTrusted: Bool, _ effects: inout Effects) throws -> Journal {
         let isDue = mustBeTrusted || old.page[JournalHeader.limitWord] != 0
         let isRequired = old.isExposed || old.isDistrusted && isDue
         guard isRequired || store.peek({ $0.journal.isTooLong(old, bound: store.schedule.journalBound) }) else {
             return old
         }
+        try WaitLimit.check()
         LockHolder.current?.store(as: .journal, in: old.page)
         defer { LockHolder.remove(as: .journal, from: old.page) }
         do {
