@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// Carries out operations of one engine that have to wait, while their tasks are suspended.
+/// Carries out operations that have to wait, while their tasks are suspended.
 ///
 /// One thread does this, in the order of the calls, and exists while there are such operations. So any number of tasks can
 /// wait, and those of one suite do not delay another suite.
@@ -16,6 +16,8 @@ package final class SuspendedOperations: Sendable {
     }
 
     private let state = Locked(State())
+
+    package init() {}
 
     fileprivate func add(_ operation: SuspendedOperation) {
         let isFirst = state.withLock { state in
@@ -263,12 +265,9 @@ private final class TransactionLoan: @unchecked Sendable {
     func lend(_ transaction: inout SettingsTransaction) throws {
         guard borrower != SystemCalls.currentThread() else { throw NoThread() }
         let end = SuspendingClock.Instant.now + .seconds(offer)
-        let isMissed = signal.withLock {
-            if case .missed = state { return true }
-            state = .offered(transaction)
-            return false
-        }
-        if isMissed { throw MissedOffer() }
+        // A store may call the body again, whatever it has thrown.
+        guard !isMissed else { throw MissedOffer() }
+        signal.withLock { state = .offered(transaction) }
         post(.lent)
         transaction =
             try signal.withLock { () -> Result<SettingsTransaction, any Error> in
@@ -289,12 +288,14 @@ private final class TransactionLoan: @unchecked Sendable {
     }
 
     func end(with result: Result<Void, any Error>) {
-        let isMissed = signal.withLock {
-            if case .missed = state { return true }
-            return false
-        }
-        // The task finds out itself.
+        // Otherwise the task finds out itself.
         if !isMissed { post(.ended(result)) }
+    }
+
+    private var isMissed: Bool {
+        signal.withLock {
+            if case .missed = state { true } else { false }
+        }
     }
 
     private func post(_ new: Event) {

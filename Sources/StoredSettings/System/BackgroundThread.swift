@@ -45,17 +45,6 @@ package enum BackgroundThread {
         }
     }
 
-    /// Runs a body on a thread of its own while the current task is suspended, or on the current one if there is no other.
-    ///
-    /// - Throws: `CancellationError` if the task is canceled before; the error of the body.
-    package static func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-        try Task.checkCancellation()
-        return try await withCheckedThrowingContinuation { continuation in
-            let run: @Sendable () -> Void = { continuation.resume(with: Swift.Result { try body() }) }
-            do { try start(SystemCalls(), run) } catch { run() }
-        }
-    }
-
     /// All signals except those that a fault of the thread itself raises.
     ///
     /// The application handles the other signals on its own threads. A fault that raises a blocked signal would end the

@@ -212,7 +212,8 @@ extension CommandInvocation {
     private func runEditor(on file: FilePath) async throws {
         let editor = editor
         let (system, isInteractive) = (console.system, console.isInputTerminal)
-        let code = try await BackgroundThread.run {
+        let thread = SuspendedOperations()
+        let code = try await thread.run {
             try system.runShell(Self.command(editor), [file], isInteractive: isInteractive)
         }
         guard code == 0 else {
