@@ -271,6 +271,23 @@ struct AsyncWriteTests {
         #expect(setting.value == 15)
     }
 
+    @Test("an actor that is always late gets its turn", .deadlockLimit)
+    func slowActor() async throws {
+        actor Slow {
+            private let executor = LateExecutor()
+
+            nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+            func update(_ setting: Setting<Int>) async throws {
+                try await setting.async.update { $0 += 1 }
+            }
+        }
+        // Every transaction over a store of an application runs on another thread.
+        let setting = Setting("n", default: 0, suite: SettingsSuite(store: FailingStore()))
+        try await Slow().update(setting)
+        #expect(setting.value == 1)
+    }
+
     @Test("operations that wait for a process that never releases the lock fail together", .deadlockLimit)
     func failures() async throws {
         // One after another, they would fail after 100 seconds.
@@ -549,6 +566,16 @@ struct AsyncWriteTests {
 }
 
 private func thread() -> Thread { .current }
+
+/// Runs each job 150 ms after it is due.
+private final class LateExecutor: SerialExecutor {
+    private let queue = DispatchQueue(label: "late")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.asyncAfter(deadline: .now() + 0.15) { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+}
 
 private final class CallingReporter: SettingsReporter {
     private let body: @Sendable (SettingsError) -> Void

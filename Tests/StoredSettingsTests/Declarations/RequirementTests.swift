@@ -69,6 +69,18 @@ struct RequirementTests {
         if !name.contains("re") { try await change(pool) }
     }
 
+    @Test("values that do not meet a requirement are reported while their file is being edited")
+    func edited() {
+        let store = FailingStore(["least": 30, "most": 3])
+        let place = SettingsError.Location(file: "/settings.json", line: 2)
+        // The value is no longer in the file when it is looked for again.
+        store.locations.withLock { $0 = [place, nil] }
+        let pool = PoolSettings(SettingsSuite(store: store, reporter: reporter))
+        #expect(pool.values == [1, 10])
+        #expect(reporter.errors.map(\.code) == [.requirementNotMet])
+        #expect(reporter.errors.first?.location == place)
+    }
+
     @Test("a rejected assignment is reported, and is not tried again")
     func assigned() throws {
         let pool = pool()

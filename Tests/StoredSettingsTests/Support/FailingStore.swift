@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StoredSettings
 import Synchronization
 
+@testable import StoredSettings
+
 /// An in-memory store whose changes fail on request.
-final class FailingStore: SettingsStore {
+final class FailingStore: LocatingStore {
     private let memory: InMemoryStore
     private let failure = Mutex<SettingsError?>(nil)
 
@@ -16,6 +17,13 @@ final class FailingStore: SettingsStore {
 
     /// Rejects every value of a key permanently, except one.
     func reject(_ key: String, except value: StoredValue? = nil) { rejected.withLock { $0 = (key, value) } }
+
+    /// The places of values that the next calls of `location(ofValueForKey:)` return.
+    let locations = Mutex<[SettingsError.Location?]>([])
+
+    func location(ofValueForKey key: String) -> SettingsError.Location? {
+        locations.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    }
 
     private let synchronizingFailure = Mutex<SettingsError?>(nil)
 
