@@ -17,6 +17,8 @@ struct ChangedRootTests {
     /// What the same path leads to in the new root directory.
     enum Other: String, CaseIterable {
         case nothing, directory, file, suite
+        /// Another name of the settings file.
+        case sameFile
     }
 
     @Test(
@@ -27,14 +29,20 @@ struct ChangedRootTests {
     func separate(_ use: Use, _ other: Other) async throws {
         try await withTemporaryDirectory { directory in
             let (root, place) = ("\(directory)/root", Probe.Place.file("\(directory)/settings.json"))
-            let files = try await make(other, in: root + directory, root: root)
             var last = 1
             if use == .readOfFile { try place.path.overwriteFile(with: #"{"n": 1}"#) }
             try await withProbe(at: place) { probe in
                 if use != .readOfFile { try await probe.expect("set n 1") }
-                if use == .checkpointed { try await probe.expect("checkpoint") }
+                if use == .checkpointed || other == .sameFile { try await probe.expect("checkpoint") }
                 try await probe.expect("get n", prints: "1")
+                let files = try await make(other, in: directory, root: root)
                 try await probe.expect("changeRoot \(root)")
+                // The records that the process has read are in the settings file now, which it cannot find.
+                try await withProbe(at: place) { outside in
+                    try await outside.expect("set other 0")
+                    try await outside.expect("checkpoint")
+                }
+                try await probe.expect("get n", prints: "1")
                 try await eventually("a set throws") {
                     try probe.send("set n \(last + 1)")
                     let answer = try await probe.line()
@@ -49,9 +57,9 @@ struct ChangedRootTests {
                 _ = try await probe.line()
                 try await probe.expect("set n 0", prints: "error writeFailed")
                 try await probe.finish()
+                // Not by the last checkpoint, either.
+                #expect(try contents(of: root) == files)
             }
-            // Not by the last checkpoint, either.
-            #expect(try contents(of: root) == files)
             try await withProbe(at: place) { outside in
                 try await outside.expect("get n", prints: "\(last)")
                 #expect(outside.errors == "")
@@ -95,14 +103,16 @@ struct ChangedRootTests {
 
     /// Creates what another program has in the new root, and returns its files.
     private func make(_ other: Other, in directory: String, root: String) async throws -> [String: Data] {
-        let isDirectory = other != .nothing
-        let created = isDirectory ? directory : root
-        try FileManager.default.createDirectory(atPath: created, withIntermediateDirectories: true)
+        let files = FileManager.default
+        let created = other == .nothing ? root : root + directory
+        let path = "\(created)/settings.json"
+        try files.createDirectory(atPath: created, withIntermediateDirectories: true)
         switch other {
         case .nothing, .directory: break
-        case .file: try "\(directory)/settings.json".overwriteFile(with: #"{"n": 500}"#)
+        case .file: try path.overwriteFile(with: #"{"n": 500}"#)
+        case .sameFile: try files.linkItem(atPath: "\(directory)/settings.json", toPath: path)
         case .suite:
-            try await withProbe(at: .file("\(directory)/settings.json")) { try await $0.expect("set n 500") }
+            try await withProbe(at: .file(path)) { try await $0.expect("set n 500") }
         }
         return try contents(of: root)
     }

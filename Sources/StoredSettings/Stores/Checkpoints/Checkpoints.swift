@@ -34,8 +34,7 @@ struct Checkpoints {
     }
 
     private func acquireLock(_ patience: Patience) throws -> CheckpointLock {
-        try store.checkRoot()
-        return try .acquire(for: file, patience) {
+        try .acquire(for: file, patience) {
             store.peek { $0.journal.journal }
         }
     }
@@ -105,7 +104,6 @@ extension Checkpoints {
             store.look()
             store.findLastGoodValues()
             let isMade = try FileHandle.reopening {
-                try store.checkRoot()
                 guard let lock = try CheckpointLock.tryToAcquire(for: file) else { return false }
                 try Checkpointer.run(store, lock, patience: Patience())
                 return true

@@ -51,7 +51,7 @@ struct LastCheckpoint {
         guard !isOtherJournal || journal.page[JournalHeader.checkpointedWord] == 0 else { return nil }
         do {
             if let lastGoodInode {
-                let path = try SettingsPath.target(of: file.path, file.system).adding(SettingsFile.lastGoodSuffix)
+                let path = try file.target().adding(SettingsFile.lastGoodSuffix)
                 let status = try file.system.status(at: path, followingLinks: false)
                 guard status?.inode == lastGoodInode else { return nil }
             }

@@ -257,11 +257,6 @@ extension FileStore {
         }
     }
 
-    /// Throws ``SettingsError`` if the path leads to another suite: see ``FileStoreState/checkRoot()``.
-    func checkRoot() throws {
-        try state.withLock { try $0.checkRoot() }
-    }
-
     private func append(
         _ changes: [StoreChange],
         to journal: Journal,

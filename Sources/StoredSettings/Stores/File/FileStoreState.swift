@@ -28,8 +28,6 @@ struct FileStoreState: ~Copyable {
     var keysNewerThanFile: Set<String>?
     /// Whether the contents have been read once.
     var isOpened = false
-    /// The root directory of this process when the path led to the suite last; `nil` before the first look.
-    private var root: FileIdentity?
     private(set) var isClosed = false
     weak var observer: (any StoreObserver)?
     var watch: FileWatch?
@@ -217,7 +215,7 @@ extension FileStoreState {
         settings.looks &+= 1
         if watch?.isUnwatched ?? schedule.isActive { effects.mustLookLater = true }
         if findJournal() || !isOpened { reload = .everything }
-        // The file at the path is that of another suite.
+        // The file at the path is that of another suite, which was reported.
         guard journal.problem?.fact != SettingsFile.changedRootFact else { return replayJournal() }
         do {
             let status = try file.status()
@@ -472,25 +470,11 @@ extension FileStoreState {
 // MARK: - Finding the journal
 
 extension FileStoreState {
-    /// Throws ``SettingsError`` if the process has called `chroot` since the contents were read, and the path leads to another
-    /// suite now, which no other process uses.
-    mutating func checkRoot() throws {
-        let current = try file.system.status(at: "/")?.identity
-        if let root, root != current {
-            // The directory may be mounted at the same path in the new root.
-            let isSameJournal = try journal.journal?.place(at: file.journalPath()) ?? .elsewhere != .elsewhere
-            let isSameFile = try settings.reading?.status.isSameFile(as: file.status()) ?? false
-            guard isSameJournal || isSameFile else { throw file.changedRootError }
-        }
-        root = current
-    }
-
     /// Opens the journal at the path, if it is not the known one.
     ///
     /// - Returns: Whether it is another journal, so that everything has to be read again.
     mutating func findJournal() -> Bool {
         do {
-            try checkRoot()
             let (isKnown, found): (Bool, Journal?) = try FileHandle.reopening {
                 journal.path = try file.journalPath()
                 if let known = journal.journal, !known.isSuperseded, try known.place(at: journal.path) != .elsewhere {

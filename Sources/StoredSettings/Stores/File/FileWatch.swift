@@ -67,7 +67,7 @@ final class FileWatch: Sendable {
     func start(makingDirectories: Bool) {
         do {
             guard makingDirectories else { return arm() }
-            try file.system.makeDirectories(SettingsPath.target(of: file.path, file.system).directory)
+            try file.system.makeDirectories(file.target().directory)
         } catch {
             // The store then looks periodically, as if the directory had been removed later.
         }
@@ -93,7 +93,7 @@ final class FileWatch: Sendable {
     /// New watches; `nil` if the system does not allow them.
     private func watches() -> [DirectoryWatcher.Watch]? {
         do {
-            let target = try SettingsPath.target(of: file.path, file.system)
+            let target = try file.target()
             var watches = try Set([file.path, target].map(\.directory))
                 .map { try watch($0, for: names(in: $0, target)) }
             // If the file is a mount point, it is changed through another directory, whose events are not reported

@@ -491,7 +491,6 @@ struct JournalLocker {
         if let known, isUsable, store.schedule.hasCommitted.load(ordering: .relaxed) { return known }
         // What follows accesses the disk, and may read the file.
         try WaitLimit.check()
-        try store.checkRoot()
         let path = try file.journalPath()
         store.withState(&effects) { $0.journal.path = path }
         try file.checkTarget(journal: path)

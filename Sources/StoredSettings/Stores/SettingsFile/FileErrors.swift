@@ -140,7 +140,7 @@ extension SettingsFile {
     static let changedRootFact =
         "the program has changed its root directory (chroot), and the settings are not in the new one"
 
-    /// The error of a path that leads to another suite after `chroot`.
+    /// The error of a path that leads to another directory after `chroot`.
     var changedRootError: SettingsError {
         SettingsError(
             .writeFailed,

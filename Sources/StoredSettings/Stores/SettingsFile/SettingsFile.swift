@@ -5,9 +5,16 @@ package struct SettingsFile: Sendable {
     /// The path that was passed to the suite, which may be a link.
     let path: FilePath
     let system: SystemCalls
+    private let place = Place()
 
     package init(path: FilePath, system: SystemCalls) {
         (self.path, self.system) = (path, system)
+    }
+
+    /// Where the path has led to, so that a change of the root directory is noticed.
+    private final class Place: Sendable {
+        /// The root directory of this process, and the directory of the file in it; `nil` if there was none.
+        let known = Locked<(root: FileIdentity?, directory: FileIdentity?)>((nil, nil))
     }
 
     /// The longest settings file that is read or written, in bytes: 64 MiB.
@@ -73,20 +80,49 @@ package struct SettingsFile: Sendable {
         return checksum.value
     }
 
-    func status() throws(SystemError) -> FileStatus? {
-        try system.status(at: path)
+    func status() throws -> FileStatus? {
+        _ = try target()
+        return try system.status(at: path)
+    }
+
+    /// Returns the file that the path leads to, whether or not it exists.
+    ///
+    /// Everything that uses the path calls this first.
+    ///
+    /// - Throws: ``SystemError``; ``SettingsError`` if a link must not be followed, or if the process has called `chroot` and the
+    ///   path leads to another directory since.
+    func target() throws -> FilePath {
+        let root = try system.status(at: "/")?.identity
+        let (target, directory): (FilePath, FileIdentity?)
+        do {
+            target = try SettingsPath.target(of: path, system)
+            directory = try system.status(at: target.directory)?.identity
+        } catch {
+            guard place.known.withLock({ $0.root == nil || $0.root == root }) else { throw changedRootError }
+            throw error
+        }
+        // Another thread may just have called `chroot`.
+        guard try system.status(at: "/")?.identity == root else { return try self.target() }
+        return try place.known.withLock { known in
+            // The same directory may be mounted in the new root.
+            guard known.root == nil || known.root == root || directory != nil && known.directory == directory else {
+                throw changedRootError
+            }
+            known = (root, directory ?? known.directory)
+            return target
+        }
     }
 
     /// Opens the directory that the path leads to now.
     ///
     /// - Throws: ``SystemError``, with `ENOENT` if it does not exist, or ``SettingsError``.
     func directory() throws -> SettingsDirectory {
-        try SettingsDirectory(of: SettingsPath.target(of: path, system), system)
+        try SettingsDirectory(of: target(), system)
     }
 
     /// The path of the journal, which may not exist yet: beside the file that the path leads to now.
     func journalPath() throws -> FilePath {
-        try SettingsPath.target(of: path, system).adding(Self.journalSuffix)
+        try target().adding(Self.journalSuffix)
     }
 
     /// Reads the file.
@@ -144,7 +180,7 @@ package struct SettingsFile: Sendable {
 
     /// Throws ``SystemError`` or ``SettingsError`` if no commit can succeed.
     func checkWritable() throws {
-        var directory = try SettingsPath.target(of: path, system).directory
+        var directory = try target().directory
         // A missing directory is created, so the nearest existing directory has to be writable.
         while try system.status(at: directory) == nil, directory != directory.directory {
             directory = directory.directory
@@ -156,7 +192,7 @@ package struct SettingsFile: Sendable {
     ///
     /// Where that is in question, it maps a draft, which is then removed.
     func checkSharing() throws {
-        guard system.fileSystemName(at: try SettingsPath.target(of: path, system).directory) != nil else { return }
+        guard system.fileSystemName(at: try target().directory) != nil else { return }
         let directory = try directory()
         let draft = try directory.writeDraft([0], like: nil, isSynchronized: false)
         defer { directory.discardDraft(draft.name) }
@@ -164,7 +200,8 @@ package struct SettingsFile: Sendable {
     }
 
     private func openFile() throws -> FileHandle? {
-        try SettingsPath.open(path, system) { target, flags in
+        _ = try target()
+        return try SettingsPath.open(path, system) { target, flags in
             guard SystemCalls.currentUser() == 0 else { return try system.openIfPresent(target, flags) }
             // Root must not read a file of another directory, whose values would be written into this one.
             do {
