@@ -21,6 +21,22 @@ struct ChangedRootTests {
         case sameFile
     }
 
+    @Test("a program that has failed to use its settings before does not use those of the new root")
+    func failedBefore() async throws {
+        try await withTemporaryDirectory { directory in
+            let (root, path) = ("\(directory)/root", "\(directory)/settings.json")
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
+            try await withProbe(at: .file(path)) { probe in
+                try await probe.expect("get n", prints: "0")
+                let files = try await make(.suite, in: directory, root: root)
+                try await probe.expect("changeRoot \(root)")
+                try await probe.expect("get n", prints: "0")
+                try await probe.expect("set n 2", prints: "error writeFailed")
+                #expect(try contents(of: root) == files)
+            }
+        }
+    }
+
     @Test(
         "keeps its values, sets in the suite that it has opened or not at all, and writes no file in the new root",
         arguments: Use.allCases,
@@ -43,12 +59,7 @@ struct ChangedRootTests {
                     try await outside.expect("checkpoint")
                 }
                 try await probe.expect("get n", prints: "1")
-                try await eventually("a set throws") {
-                    try probe.send("set n \(last + 1)")
-                    let answer = try await probe.line()
-                    if answer == "done" { last += 1 }
-                    return answer == "error writeFailed"
-                }
+                last = try await setUntilRefused(probe, after: last)
                 try await probe.expect("synchronize", prints: "error writeFailed")
                 try await probe.expect("get n", prints: "\(last)")
                 try await probe.expect("persistence", prints: "readOnly")
@@ -99,6 +110,44 @@ struct ChangedRootTests {
             }
             #expect(try document(at: place.path) as? [String: Int] == ["n": 7])
         }
+    }
+
+    @Test(
+        "does not take another file of its directory, to which the path leads in the new root, for its own",
+        .enabled(if: Mounts.areAllowed, "requires permission to mount")
+    )
+    func otherName() async throws {
+        try await withTemporaryDirectory { directory in
+            let (root, suite) = ("\(directory)/root", "\(directory)/suite")
+            let (path, other) = ("\(suite)/settings.json", "\(suite)/other.json")
+            for created in [suite, root + suite, "\(root)/mounted"] {
+                try FileManager.default.createDirectory(atPath: created, withIntermediateDirectories: true)
+            }
+            try other.overwriteFile(with: #"{"n": 500}"#)
+            let (link, target) = (root + path, "/mounted/other.json")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            let launch = Mounts.launch(after: "mount --bind '\(suite)' '\(root)/mounted'")
+            try await withProbe(at: .file(path), launch) { probe in
+                try await probe.expect("set n 1")
+                try await probe.expect("changeRoot \(root)")
+                let last = try await setUntilRefused(probe, after: 1)
+                try await probe.expect("get n", prints: "\(last)")
+                try await withProbe(at: .file(path)) { try await $0.expect("get n", prints: "\(last)") }
+            }
+            #expect(try other.fileContents == #"{"n": 500}"#)
+        }
+    }
+
+    /// Sets ever larger values of `n` until a set throws, and returns the last value that was stored.
+    private func setUntilRefused(_ probe: Probe, after value: Int) async throws -> Int {
+        var last = value
+        try await eventually("a set throws") {
+            try probe.send("set n \(last + 1)")
+            let answer = try await probe.line()
+            if answer == "done" { last += 1 }
+            return answer == "error writeFailed"
+        }
+        return last
     }
 
     /// Creates what another program has in the new root, and returns its files.

@@ -11,10 +11,23 @@ package struct SettingsFile: Sendable {
         (self.path, self.system) = (path, system)
     }
 
-    /// Where the path has led to, so that a change of the root directory is noticed.
+    /// Where the path led to last, so that a change of the root directory is noticed.
     private final class Place: Sendable {
-        /// The root directory of this process, and the directory of the file in it; `nil` if there was none.
-        let known = Locked<(root: FileIdentity?, directory: FileIdentity?)>((nil, nil))
+        struct Known {
+            /// The root directory of this process at the first use of the path, or at the last use that found the file's directory.
+            var root: FileIdentity?
+            /// The directory of the file; `nil` if there was none.
+            var directory: FileIdentity?
+            var name: FilePath?
+
+            /// Whether the process is in the same root directory, as at the first use.
+            mutating func isIn(_ current: FileIdentity?) -> Bool {
+                root = root ?? current
+                return root == current
+            }
+        }
+
+        let known = Locked(Known())
     }
 
     /// The longest settings file that is read or written, in bytes: 64 MiB.
@@ -98,17 +111,17 @@ package struct SettingsFile: Sendable {
             target = try SettingsPath.target(of: path, system)
             directory = try system.status(at: target.directory)?.identity
         } catch {
-            guard place.known.withLock({ $0.root == nil || $0.root == root }) else { throw changedRootError }
+            guard place.known.withLock({ $0.isIn(root) }) else { throw changedRootError }
             throw error
         }
         // Another thread may just have called `chroot`.
         guard try system.status(at: "/")?.identity == root else { return try self.target() }
         return try place.known.withLock { known in
             // The same directory may be mounted in the new root.
-            guard known.root == nil || known.root == root || directory != nil && known.directory == directory else {
-                throw changedRootError
-            }
-            known = (root, directory ?? known.directory)
+            let isSame = directory != nil && known.directory == directory && known.name == target.name
+            guard isSame || known.isIn(root) else { throw changedRootError }
+            (known.root, known.name) = (root, target.name)
+            if let directory { known.directory = directory }
             return target
         }
     }
