@@ -32,10 +32,10 @@ struct ConfigurationGuideTests {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: directory) }
         let file = SettingsSuite(fileAt: directory.appending(path: "settings.json").path)
-        try file.transaction { values in
+        try await file.transaction { values in
             for (key, value) in Self.values { values[storedValueFor: key] = value }
         }
-        try file.checkpoint()
+        try await file.checkpoint()
         for suite in [.inMemory(Self.values), file] {
             try await ProviderCompatTest(
                 provider: SettingsProvider(suite),
@@ -50,7 +50,7 @@ struct ConfigurationGuideTests {
             )
             .runTest()
         }
-        file.finish()
+        await file.finish()
     }
 
     @Test("a watcher receives each new value, and no value twice")
@@ -59,7 +59,7 @@ struct ConfigurationGuideTests {
         let received = try await SettingsProvider(suite)
             .watchValue(forKey: "limit", type: .int) { updates in
                 // This change is reported, although the first value includes it already.
-                try suite.setStoredValue(1, forKey: "limit")
+                try await suite.setStoredValue(1, forKey: "limit")
                 var received: [ConfigContent?] = []
                 for await update in updates {
                     received.append(try update.get().value?.content)
@@ -68,9 +68,9 @@ struct ConfigurationGuideTests {
                         // Later, so that it is not one with the change before.
                         _ = Task {
                             try await Task.sleep(for: .milliseconds(100))
-                            try suite.setStoredValue(2, forKey: "limit")
+                            try await suite.setStoredValue(2, forKey: "limit")
                         }
-                    case 2: try suite.setStoredValue(nil, forKey: "limit")
+                    case 2: try await suite.setStoredValue(nil, forKey: "limit")
                     default: return received
                     }
                 }
@@ -95,7 +95,7 @@ struct ConfigurationGuideTests {
                     }
                     sums.append(sum)
                     if sums.count == 2 { return sums }
-                    try suite.transaction { values in
+                    try await suite.transaction { values in
                         values[storedValueFor: "min"] = 10
                         values[storedValueFor: "max"] = 20
                     }

@@ -33,8 +33,8 @@ struct MetricsGuideTests {
         service.record()
         #expect(value("settings_unreadable") == 0)
         #expect(value("settings_checkpoint_age_seconds") == nil)
-        try suite.setStoredValue(1, forKey: "a")
-        try suite.checkpoint()
+        try await suite.setStoredValue(1, forKey: "a")
+        try await suite.checkpoint()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await service.run() }
             try await eventually("settings_checkpoint_age_seconds") { $0 >= 0 && $0 < 3_600 }
@@ -43,7 +43,7 @@ struct MetricsGuideTests {
 
             try Data("{".utf8).write(to: file, options: .atomic)
             try await eventually("settings_unreadable") { $0 == 1 }
-            try suite.setStoredValue(2, forKey: "b")
+            try await suite.setStoredValue(2, forKey: "b")
             try await eventually("settings_failed_checkpoints") { $0 >= 1 }
             let failures = metrics.counterTotal(
                 label: "settings_failures_total",
@@ -58,6 +58,6 @@ struct MetricsGuideTests {
             tasks.cancelAll()
             try await tasks.waitForAll()
         }
-        suite.finish()
+        await suite.finish()
     }
 }

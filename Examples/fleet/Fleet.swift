@@ -28,7 +28,7 @@ struct Fleet {
             let fleet = try SettingsSuite.etcd("com.example.fleet", endpoints: [address])
             // A value of this machine wins over that of the fleet, and that over the default.
             let here = SettingsSuite("com.example.fleet", bases: [.suite(fleet)])
-            try await fleet.async.refresh()
+            try await fleet.refresh()
             try await run(Array(arguments.dropFirst()), fleet, here)
         } catch {
             Console.fail("fleet: \(error)")
@@ -46,11 +46,11 @@ struct Fleet {
             guard let setting = settings[arguments[1]] else {
                 Console.fail("fleet: there is no setting '\(arguments[1])'")
             }
-            try setting.set(text: arguments[2])
+            try await setting.set(text: arguments[2])
         case ("deploy", 2):
             for _ in 0..<(Int(arguments[1]) ?? 0) {
                 // The closure runs again if another machine has changed the suite meanwhile.
-                let number = try await shared.$deployments.async.update { $0 += 1 }
+                let number = try await shared.$deployments.update { $0 += 1 }
                 Console.show("deployment \(number)")
             }
         default:

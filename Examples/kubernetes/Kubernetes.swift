@@ -56,11 +56,11 @@ struct Kubernetes {
         try configMap.update(["settings.json": #"{ "limit": 30 }"#])
         show("a new version of the ConfigMap", await limits.next())
 
-        try settings.$limit.set(500)
+        try await settings.$limit.set(500)
         show("a value that is set at run time", await limits.next())
 
         try configMap.update(["settings.json": #"{ "limit": 40 }"#])
-        try settings.$limit.reset()
+        try await settings.$limit.reset()
         // The ConfigMap's newest version is the value again, perhaps after the one before it.
         while let limit = await limits.next() {
             guard limit == 40 else { continue }
@@ -71,7 +71,7 @@ struct Kubernetes {
         show("the Secret has a token of length", (await tokens.next() ?? nil)?.count)
         try secret.update(["apiToken": "a longer one\n"])
         show("a rotated Secret has a token of length", (await tokens.next() ?? nil)?.count)
-        suite.finish()
+        await suite.finish()
     }
 
     private static func show(_ event: String, _ value: Int?) {

@@ -60,8 +60,8 @@ struct Worker {
             try await tasks.waitForAll()
         }
         // Every job that was counted survives the process. Now they survive power loss, too.
-        SettingsSuite.worker.finish()
-        try SettingsSuite.worker.synchronize()
+        await SettingsSuite.worker.finish()
+        try await SettingsSuite.worker.synchronize()
         Console.show("saved after \(settings.jobs) jobs")
     }
 
@@ -89,8 +89,8 @@ struct Worker {
             while true {
                 try await Task.sleep(for: .milliseconds(settings.interval))
                 guard !settings.isPaused else { continue }
-                // In a task, `async` suspends where a plain update would block its thread.
-                try await settings.$jobs.async.update { $0 += 1 }
+                // The task is suspended while another process has the lock.
+                try await settings.$jobs.update { $0 += 1 }
             }
         } catch is CancellationError {
             return

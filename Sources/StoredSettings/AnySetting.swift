@@ -5,9 +5,6 @@
 /// Values are strings here, in the form that flags and environment variables have: see <doc:OverridingSettings>. A string is
 /// itself, other values are JSON. The text of a setting with the trait ``SettingTraits/secret``, or from a secret file, is
 /// `••••`. ``set(text:)`` accepts every other ``text``.
-///
-/// In a server, use ``async`` to change values: the other methods block the thread while another process has the lock of the
-/// suite.
 public struct AnySetting: Sendable {
     package let base: any CatalogSetting
     /// Where the setting is declared, such as `ServerSettings.port`.
@@ -88,13 +85,21 @@ public struct AnySetting: Sendable {
     /// Of a structure, some members are enough. The others keep the values that they have beneath overrides. The text `••••` is
     /// no value of a secret setting.
     ///
-    /// It may block the thread while another process has the lock of the suite: see ``Async/set(text:)``.
-    ///
     /// - Parameter text: The text, in the form of a flag's value.
     /// - Throws: ``SettingsError`` when the text is no valid value, or when the value cannot be saved. Then nothing has
     ///   changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func set(text: String) throws {
         try base.set(text: text)
+    }
+
+    /// Stores the value of a text, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Parameter text: The text, in the form of a flag's value.
+    /// - Throws: ``SettingsError`` when the text is no valid value, or when the value cannot be saved; `CancellationError` when
+    ///   the task is canceled before. Then nothing has changed.
+    public nonisolated(nonsending) func set(text: String) async throws {
+        try await suite.engine.suspending { [base] in try base.set(text: text) }
     }
 
     /// Checks a text without storing it.
@@ -112,8 +117,17 @@ public struct AnySetting: Sendable {
     /// Removes the stored value, so that the default is used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func reset() throws {
         try base.reset()
+    }
+
+    /// Removes the stored value, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then
+    ///   nothing has changed.
+    public nonisolated(nonsending) func reset() async throws {
+        try await suite.engine.suspending { [base] in try base.reset() }
     }
 
     /// Checks the setting's values in the store and in overrides, whether they are used or not.

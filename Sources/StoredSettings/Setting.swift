@@ -110,7 +110,7 @@ extension Setting {
     ///
     /// An assignment takes about a microsecond and does not wait for the disk. While another process holds the lock, it
     /// blocks the thread for up to five seconds. In a task, it waits for at most 20 milliseconds: then the value is used at
-    /// once and saved in the background, and a failure is reported. To wait for it, use ``Async/set(_:)``. For power loss,
+    /// once and saved in the background, and a failure is reported. To wait for it, use ``set(_:)``. For power loss,
     /// see ``SettingsSuite/synchronize()``.
     public var value: Value {
         @inlinable get { cache.currentValue(as: Value.self) ?? slowValue }
@@ -273,15 +273,36 @@ extension Setting {
     ///
     /// - Parameter value: The new value.
     /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func set(_ value: Value) throws {
         try write(try box.encode(value))
+    }
+
+    /// Stores a value, and suspends the task while another writer has to be waited for.
+    ///
+    /// Usually nothing has to be waited for. Then the task is not suspended.
+    ///
+    /// - Parameter value: The new value.
+    /// - Throws: ``SettingsError`` when the value is rejected or cannot be saved; `CancellationError` when the task is canceled
+    ///   before. Then nothing has changed.
+    public nonisolated(nonsending) func set(_ value: Value) async throws {
+        try await write(try box.encode(value))
     }
 
     /// Removes the stored value, so that the default is used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func reset() throws {
         try write(nil)
+    }
+
+    /// Removes the stored value, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then
+    ///   nothing has changed.
+    public nonisolated(nonsending) func reset() async throws {
+        try await write(nil)
     }
 
     /// Atomically updates the value across threads and processes.
@@ -299,6 +320,7 @@ extension Setting {
     /// - Returns: The new value.
     /// - Throws: The error of the closure; ``SettingsError`` when the stored value cannot be decoded, or when the new value
     ///   is rejected or cannot be saved. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     @discardableResult
     public func update(_ body: (inout Value) throws -> Void) throws -> Value {
         var hasBegun = false
@@ -309,6 +331,27 @@ extension Setting {
             }
         } catch let error as SettingsError {
             // The closure's own error may be about another setting.
+            throw hasBegun ? error : box.naming(error, as: .writeFailed)
+        }
+    }
+}
+
+extension Setting {
+    /// Atomically updates the value, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Parameter body: Changes the value, in the task and on the actor of the caller.
+    /// - Returns: The new value.
+    /// - Throws: The error of the closure; ``SettingsError`` when the stored value cannot be decoded, or when the new value
+    ///   is rejected or cannot be saved; `CancellationError` when the task is canceled before. Then nothing has changed.
+    @discardableResult
+    public nonisolated(nonsending) func update(_ body: (inout Value) throws -> Void) async throws -> Value {
+        var hasBegun = false
+        do {
+            return try await suite.transaction {
+                hasBegun = true
+                return try $0.update(self, body)
+            }
+        } catch let error as SettingsError {
             throw hasBegun ? error : box.naming(error, as: .writeFailed)
         }
     }
@@ -330,7 +373,13 @@ extension Setting {
         }
     }
 
-    func writeWithoutWaiting(_ stored: StoredValue?) throws -> Bool {
+    private nonisolated(nonsending) func write(_ stored: StoredValue?) async throws {
+        try Task.checkCancellation()
+        if try writeWithoutWaiting(stored) { return }
+        try await engine.suspending { try write(stored) }
+    }
+
+    private func writeWithoutWaiting(_ stored: StoredValue?) throws -> Bool {
         do {
             try suite.checkUnmanaged(box.key.storedKeys.all)
             guard !isStoredUnderOldKey else { return false }

@@ -331,12 +331,24 @@ extension SettingsSuite {
     ///   - value: The value; `nil` removes the stored value.
     ///   - key: Any non-empty string except `$schema` and `$lastGood`.
     /// - Throws: ``SettingsError`` when the value cannot be saved. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         try naming {
             let key = fullKey(key)
             try checkUnmanaged([key])
             try engine.write(value, forKey: key)
         }
+    }
+
+    /// Stores a value for a key, without conversion, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Parameters:
+    ///   - value: The value; `nil` removes the stored value.
+    ///   - key: Any non-empty string except `$schema` and `$lastGood`.
+    /// - Throws: ``SettingsError`` when the value cannot be saved; `CancellationError` when the task is canceled before. Then nothing
+    ///   has changed.
+    public nonisolated(nonsending) func setStoredValue(_ value: StoredValue?, forKey key: String) async throws {
+        try await engine.suspending { try setStoredValue(value, forKey: key) }
     }
 
     /// The keys with a stored value, sorted.
@@ -371,8 +383,19 @@ extension SettingsSuite {
     ///
     /// - Parameter keys: Keys of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func reset(_ keys: AnySettingKey...) throws {
         try remove(keys.flatMap { fullKeys($0).all })
+    }
+
+    /// Removes the stored values of some keys in one change, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Parameter keys: Keys of any types.
+    /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then nothing
+    ///   has changed.
+    public nonisolated(nonsending) func reset(_ keys: AnySettingKey...) async throws {
+        let keys = keys.flatMap { fullKeys($0).all }
+        try await engine.suspending { try remove(keys) }
     }
 
     /// Removes the stored values of some settings in one change, so that their defaults are used.
@@ -384,8 +407,22 @@ extension SettingsSuite {
     /// - Parameter settings: Settings of this suite, of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved, or with ``SettingsError/Code/otherSuite`` for a setting
     ///   of another suite. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
         try remove(keys(of: repeat each settings))
+    }
+
+    /// Removes the stored values of some settings in one change, and suspends the task while another writer has to be waited
+    /// for.
+    ///
+    /// - Parameter settings: Settings of this suite, of any types.
+    /// - Throws: ``SettingsError`` when the change cannot be saved, or for a setting of another suite; `CancellationError` when
+    ///   the task is canceled before. Then nothing has changed.
+    public nonisolated(nonsending) func reset<each Value: Sendable>(
+        _ settings: repeat Setting<each Value>
+    ) async throws {
+        let keys = try keys(of: repeat each settings)
+        try await engine.suspending { try remove(keys) }
     }
 
     /// The keys of some settings in the whole suite.
@@ -421,8 +458,17 @@ extension SettingsSuite {
     /// Removes all stored values, so that every default is used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func removeAll() throws {
         try transaction { try $0.removeAll() }
+    }
+
+    /// Removes all stored values, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Throws: ``SettingsError`` when the change cannot be saved; `CancellationError` when the task is canceled before. Then nothing
+    ///   has changed.
+    public nonisolated(nonsending) func removeAll() async throws {
+        try await engine.suspending { try removeAll() }
     }
 }
 
@@ -447,6 +493,7 @@ extension SettingsSuite {
     /// - Returns: The result of the closure.
     /// - Throws: The error of the closure; ``SettingsError`` when a value is rejected or the changes cannot be saved. Then
     ///   nothing has changed.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     @discardableResult
     public func transaction<Result>(_ body: (inout SettingsTransaction) throws -> Result) throws -> Result {
         try transaction(isManaging: false, body)
@@ -508,8 +555,16 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the values cannot be written to the disk, or with ``SettingsError/Code/notSaved``
     ///   when earlier assignments have failed and fail again. After ``finish()``, throws the error that prevented the last
     ///   values from being saved.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func synchronize() throws {
         try naming { try engine.synchronize() }
+    }
+
+    /// Waits until every value that was set survives power loss, while the task is suspended.
+    ///
+    /// - Throws: ``SettingsError`` when that cannot be achieved; `CancellationError` when the task is canceled before.
+    public nonisolated(nonsending) func synchronize() async throws {
+        try await engine.suspendedSaves.run { try synchronize() }
     }
 
     /// Brings the values up to date with everything that any process has stored before this call.
@@ -518,8 +573,16 @@ extension SettingsSuite {
     /// network.
     ///
     /// - Throws: ``SettingsError`` when the newest values cannot be read.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func refresh() throws {
         try naming { try engine.store.refresh() }
+    }
+
+    /// Brings the values up to date with everything that any process has stored, while the task is suspended.
+    ///
+    /// - Throws: ``SettingsError`` when the newest values cannot be read; `CancellationError` when the task is canceled before.
+    public nonisolated(nonsending) func refresh() async throws {
+        try await engine.suspendedSaves.run { try refresh() }
     }
 
     /// Writes all stored values into the settings file now.
@@ -533,8 +596,16 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the file cannot be written, or when it exists and cannot be read, so that it must not
     ///   be overwritten; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; with
     ///   ``SettingsError/Code/suiteFinished`` after ``finish()``.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     public func checkpoint() throws {
         try naming { try engine.checkpoint() }
+    }
+
+    /// Writes all stored values into the settings file now, while the task is suspended.
+    ///
+    /// - Throws: ``SettingsError`` when the file cannot be written; `CancellationError` when the task is canceled before.
+    public nonisolated(nonsending) func checkpoint() async throws {
+        try await engine.suspendedSaves.run { try checkpoint() }
     }
 
     /// The place where values are stored, and how long they last.
@@ -546,5 +617,17 @@ extension SettingsSuite {
     /// all, when the process shuts down. A suite that is created afterwards with the same name opens the store again.
     public func finish() {
         engine.finish()
+    }
+
+    /// Saves all values and ends the suite, while the task is suspended.
+    ///
+    /// A cancellation has no effect.
+    public nonisolated(nonsending) func finish() async {
+        await withCheckedContinuation { continuation in
+            engine.suspendedSaves.runInBackground {
+                finish()
+                continuation.resume()
+            }
+        }
     }
 }

@@ -17,7 +17,7 @@ struct ConcurrencyTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask {
-                        let sum = try await Task { try StandardSettings().$count.update { $0 += index } }.value
+                        let sum = try await Task { try await StandardSettings().$count.update { $0 += index } }.value
                         #expect(sum.isMultiple(of: max(index, 1)))
                         StandardSettings().owner = "owner \(index)"
                     }
@@ -50,7 +50,7 @@ struct ConcurrencyTests {
         let suite = SettingsSuite.inMemory()
         let reader = Reader()
         let setting = await reader.make(in: suite)
-        let written = try await Task.detached { try setting.update { $0 += 41 } }.value
+        let written = try await Task.detached { try await setting.update { $0 += 41 } }.value
         #expect(written == 42)
         #expect(await reader.read(setting) == 42)
         #expect(await MainActor.run { setting.value } == 42)
@@ -79,7 +79,7 @@ struct ConcurrencyTests {
         let some = suite.changes(of: .hosts, .port)
         let named = suite.changes(of: "logLevel")
         let all = suite.changes()
-        try suite.transaction { transaction in
+        try await suite.transaction { transaction in
             transaction[settings.$port] = 1
             transaction[settings.$logLevel] = .error
         }
@@ -104,7 +104,7 @@ struct ConcurrencyTests {
         #expect(await values.next(isolation: #isolation) == 2, "A slow consumer receives the newest value.")
         setting.value = 3
         #expect(await values.next() == 3)
-        setting.suite.finish()
+        await setting.suite.finish()
         #expect(await values.next(isolation: MainActor.shared) == nil)
     }
 

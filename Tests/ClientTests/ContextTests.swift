@@ -27,7 +27,7 @@ struct ContextTests {
         #expect(shared.port == 8080)
         let ports = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<16 {
-                group.addTask { try ServerSettings.shared.$port.update { $0 += 1 } }
+                group.addTask { try await ServerSettings.shared.$port.update { $0 += 1 } }
             }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
@@ -131,7 +131,7 @@ struct ContextTests {
             for index in 0..<8 {
                 group.addTask {
                     settings.last = "task \(index)"
-                    try settings.$hits.update { $0 += 1 }
+                    try await settings.$hits.update { $0 += 1 }
                 }
             }
             try await group.waitForAll()

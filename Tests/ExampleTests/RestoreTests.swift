@@ -18,15 +18,15 @@ struct RestoreTests {
         try await withTemporaryDirectory { home in
             let file = home + "/acme/settings.json"
             let first = SettingsSuite(fileAt: file, reporter: Silent())
-            try first.setStoredValue(.integer(Int128(Self.good)), forKey: "port")
-            try first.checkpoint()
-            first.finish()
+            try await first.setStoredValue(.integer(Int128(Self.good)), forKey: "port")
+            try await first.checkpoint()
+            await first.finish()
             try file.replaceFile(with: #"{"port": "\#(Self.unusable)"}"#)
             let suite = SettingsSuite(fileAt: file, reporter: Silent())
             #expect(Setting("port", default: 80, suite: suite).value == Self.good)
-            try suite.setStoredValue("x", forKey: "other")
-            try suite.checkpoint()
-            suite.finish()
+            try await suite.setStoredValue("x", forKey: "other")
+            try await suite.checkpoint()
+            await suite.finish()
             #expect(try (file + ".last-good").fileContents.hasPrefix("{\n  \"$lastGood\": "))
             try await body(home, file)
         }
@@ -84,8 +84,8 @@ struct RestoreTests {
         try await withUnusableValue { home, file in
             try file.overwriteFile(with: "{")
             let suite = SettingsSuite(fileAt: file, reporter: Silent())
-            try suite.setStoredValue(5, forKey: "port")
-            suite.finish()
+            try await suite.setStoredValue(5, forKey: "port")
+            await suite.finish()
             let result = try await doctor("--restore", home: home)
             #expect(result.code == 0, "\(result)")
             #expect(!result.output.contains("last good values of"))

@@ -21,7 +21,7 @@ struct RoundTripTests {
             }
             #expect(RoundTripCases.all.compactMap { $0.failure(in: suite, prefix: "back") } == [])
             // A process that has only a copy of the file.
-            try suite.checkpoint()
+            try await suite.checkpoint()
             let copy = Probe.Place.file("\(directory)/copy/settings.json")
             try FileManager.default.createDirectory(atPath: "\(directory)/copy", withIntermediateDirectories: false)
             try FileManager.default.copyItem(atPath: place.path, toPath: copy.path)

@@ -14,12 +14,12 @@ extension Command {
             let path = "\(suite.name)-\(number % 4)"
             let setting = Setting("number", default: 0, suite: SettingsSuite(fileAt: path))
             _ = setting.value
-            if number % 16 < 4 { try setting.set(number) }
+            if number % 16 < 4 { try await setting.set(number) }
             if number % 50 < 4 {
                 for await _ in setting.values { break }
             }
             // The other suites are released without `finish()`.
-            if number % 3 == 0 { setting.suite.finish() }
+            if number % 3 == 0 { await setting.suite.finish() }
         }
         return try holdings(in: suite.name)
     }

@@ -106,6 +106,16 @@ enum Command: String {
     @MainActor
     func perform(on suite: SettingsSuite, _ arguments: Arguments) async throws -> String {
         switch self {
+        case .compare: try await compare(suite, arguments)
+        case .cycle: try await cycle(beside: suite, arguments)
+        default: try performBlocking(on: suite, arguments)
+        }
+    }
+
+    /// Runs with the synchronous forms, on the main thread.
+    @MainActor
+    private func performBlocking(on suite: SettingsSuite, _ arguments: Arguments) throws -> String {
+        switch self {
         case .get: return "\(try integer(suite, arguments).value)"
         case .set: try integer(suite, arguments).set(arguments.integer(1))
         case .assign: try integer(suite, arguments).value = arguments.integer(1)
@@ -123,7 +133,6 @@ enum Command: String {
         case .count: try count(suite, arguments)
         case .watch: try watch(suite, arguments)
         case .raise: try raise(suite, arguments)
-        case .compare: return try await compare(suite, arguments)
         case .hold: try hold(suite, arguments)
         case .cross: return try cross(suite, arguments)
         case .lock: try holdLock(beside: suite, arguments.text(0))
@@ -147,8 +156,8 @@ enum Command: String {
         case .changeRoot: try changeRoot(to: arguments.text(0))
         case .standard: return try standard(suite)
         case .memory: try useInMemorySuites()
-        case .cycle: return try await cycle(beside: suite, arguments)
         case .migrate: try migrate(suite, arguments)
+        case .compare, .cycle: break
         }
         return "done"
     }

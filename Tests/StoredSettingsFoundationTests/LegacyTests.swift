@@ -256,8 +256,8 @@ extension UserDefaultsTests {
                 let plain = Setting("plain", default: start, suite: suite)
                 for text in ["https://a.b/c?d=e#f", "file:///tmp/a%20b", "mailto:a@b.c", "urn:isbn:1"] {
                     let url = try #require(URL(string: text))
-                    try setting.set(url)
-                    try plain.set(url)
+                    try await setting.set(url)
+                    try await plain.set(url)
                     #expect(try setting.load() == url && plain.load() == url)
                     #expect(defaults.url(forKey: "url")?.absoluteString == text)
                     #expect(defaults.string(forKey: "plain") == text)

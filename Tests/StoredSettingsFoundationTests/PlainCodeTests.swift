@@ -59,8 +59,8 @@ extension UserDefaultsTests {
                     (["\u{e9}": 1], ["e\u{301}": 1]), (1, 1.0), (1, true), (0.0, -0.0), ([1], [true]),
                 ]
                 for (index, (old, new)) in values.enumerated() {
-                    try suite.setStoredValue(old, forKey: "\(index)")
-                    try suite.setStoredValue(new, forKey: "\(index)")
+                    try await suite.setStoredValue(old, forKey: "\(index)")
+                    try await suite.setStoredValue(new, forKey: "\(index)")
                     #expect(suite.storedValue(forKey: "\(index)") == new, "\(new)")
                     let other = SettingsSuite(store: UserDefaultsStore(try domain.open()))
                     #expect(other.storedValue(forKey: "\(index)") == new, "\(new)")
@@ -93,7 +93,7 @@ extension UserDefaultsTests {
                 let defaults = try domain.open()
                 let suite = SettingsSuite(userDefaults: defaults)
                 let date = Date(timeIntervalSinceReferenceDate: 700_000_000.5)
-                try suite.transaction { settings in
+                try await suite.transaction { settings in
                     settings[SettingKey("bool", default: false)] = true
                     settings[SettingKey("int", default: 0)] = 7
                     settings[SettingKey("double", default: 0.0)] = 1
@@ -169,7 +169,7 @@ extension UserDefaultsTests {
                 #expect(try setting.load() == nil)
                 #expect(setting.explain().layer == .fallback && setting.explain().value == 8080)
                 // An update starts with the registered value, and a reset restores it.
-                #expect(try setting.update { $0 += 1 } == 8081)
+                await #expect(try setting.update { $0 += 1 } == 8081)
                 #expect(setting.isSet && setting.value == 8081)
                 // A value that equals the registered one is stored nevertheless.
                 setting.value = 8080
@@ -179,7 +179,7 @@ extension UserDefaultsTests {
                 #endif
                 setting.value = 1
                 let changes = setting.changes()
-                try setting.reset()
+                try await setting.reset()
                 #expect(setting.value == 8080 && !setting.isSet)
                 let change = await within { await changes.first { _ in true } }
                 #expect(change??.old == 1 && change??.new == 8080)
@@ -215,7 +215,7 @@ extension UserDefaultsTests {
                 for count in 1...3 {
                     one[.launches] = count
                     #expect(other[.launches] == count)
-                    #expect(try Setting(.launches, suite: other).update { $0 += 10 } == count + 10)
+                    #expect(try await Setting(.launches, suite: other).update { $0 += 10 } == count + 10)
                     #expect(one[.launches] == count + 10)
                 }
             }
@@ -232,13 +232,13 @@ extension UserDefaultsTests {
                 contents["other"] = "theirs"
                 try domain.overwrite(with: contents)
                 let changes = suite.changes()
-                try suite.synchronize()
+                try await suite.synchronize()
                 #expect(suite[.launches] == 5 && suite.storedValue(forKey: "other") == "theirs")
                 let first = await within { await changes.first { _ in true } }
                 #expect(first??.origin == .external)
                 contents["launches"] = 7
                 try domain.overwrite(with: contents)
-                #expect(try Setting(.launches, suite: suite).update { $0 += 1 } == 8)
+                await #expect(try Setting(.launches, suite: suite).update { $0 += 1 } == 8)
                 #expect(try domain.contentsOnDisk["other"] as? String == "theirs")
             }
         }
@@ -251,7 +251,7 @@ extension UserDefaultsTests {
                 #expect(try domain.contentsOnDisk["launches"] as? Int == 1)
                 suite[SettingKey<Date>("at", default: .distantPast)] = Date(timeIntervalSinceReferenceDate: 0.5)
                 #expect(try domain.contentsOnDisk[ExactForms.key] is Data)
-                try suite.removeAll()
+                try await suite.removeAll()
                 #expect(!FileManager.default.fileExists(atPath: domain.file))
             }
         }

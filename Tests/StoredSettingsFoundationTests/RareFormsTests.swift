@@ -35,7 +35,7 @@ extension UserDefaultsTests {
                 let defaults = try domain.open()
                 let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
                 for value in [UInt64(Int64.max), UInt64(Int64.max) + 1, .max] {
-                    try suite.setStoredValue(.integer(Int128(value)), forKey: "n")
+                    try await suite.setStoredValue(.integer(Int128(value)), forKey: "n")
                     #expect((defaults.object(forKey: "n") as? NSNumber)?.uint64Value == value)
                     #expect(suite.storedValue(forKey: "n") == .integer(Int128(value)))
                 }
@@ -50,11 +50,11 @@ extension UserDefaultsTests {
                 defaults.register(defaults: [key: 1])
                 let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
                 #expect(suite.storedValue(forKey: key) == nil)
-                try suite.setStoredValue(1, forKey: key)
+                try await suite.setStoredValue(1, forKey: key)
                 for _ in 1...2 {
                     #expect(suite.snapshot()[key] == 1)
                     #expect(suite.contains(key))
-                    try suite.synchronize()
+                    try await suite.synchronize()
                 }
                 #expect(reporter.errors.isEmpty)
             }
@@ -65,7 +65,7 @@ extension UserDefaultsTests {
             try await withDomain { domain in
                 let defaults = try #require(InterruptedDefaults(suiteName: domain.name))
                 let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
-                try suite.setStoredValue(1, forKey: "a")
+                try await suite.setStoredValue(1, forKey: "a")
                 let changes = suite.changes()
                 let found = Mutex<[String: StoredValue]?>(nil)
                 defaults.body.withLock {
@@ -79,7 +79,7 @@ extension UserDefaultsTests {
                         #expect(isDone.waitUntilSignaled())
                     }
                 }
-                try suite.transaction { settings in
+                try await suite.transaction { settings in
                     settings[storedValueFor: "a"] = 2
                     settings[storedValueFor: "b"] = 2
                 }

@@ -120,7 +120,7 @@ extension UserDefaultsTests {
                 let reporter = RecordingReporter()
                 let suite = SettingsSuite(userDefaults: defaults, reporter: reporter)
                 let setting = Setting("a", default: 0, suite: suite)
-                try setting.set(1)
+                try await setting.set(1)
                 defaults.isFull.withLock { $0 = true }
                 #expect(throws: SettingsError(.writeFailed, fact: "")) { try setting.set(2) }
                 #expect(setting.value == 1 && defaults.integer(forKey: "a") == 1)
@@ -128,7 +128,7 @@ extension UserDefaultsTests {
                 #expect(setting.value == 3 && reporter.errors.map(\.code) == [.writeFailed])
                 #expect(throws: SettingsError(.notSaved, fact: "")) { try suite.synchronize() }
                 defaults.isFull.withLock { $0 = false }
-                try suite.synchronize()
+                try await suite.synchronize()
                 #expect(defaults.integer(forKey: "a") == 3)
             }
         }

@@ -18,9 +18,10 @@ extension UserDefaultsTests {
         ) async throws {
             try await withDomain { domain in
                 for value in values {
-                    try Setting("key", default: value, suite: SettingsSuite(userDefaults: try domain.open())).set(value)
+                    try await Setting("key", default: value, suite: SettingsSuite(userDefaults: try domain.open()))
+                        .set(value)
                     let other = SettingsSuite(userDefaults: try domain.open())
-                    try other.synchronize()
+                    try await other.synchronize()
                     let setting = Setting("key", default: value, suite: other)
                     let read = try #require(try setting.load(), sourceLocation: sourceLocation)
                     let (stored, expected) = (try read.storedValue(), try value.storedValue())

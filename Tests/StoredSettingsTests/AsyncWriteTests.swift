@@ -25,7 +25,7 @@ struct AsyncWriteTests {
             let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let setting = Setting("n", default: 0, suite: suite)
-            try await setting.async.set(1)
+            try await setting.set(1)
             let lock = try HeldJournalLock(besideFileAt: path)
             try await body(suite, setting, lock)
         }
@@ -44,10 +44,10 @@ struct AsyncWriteTests {
                     group.addTask { [begun] in
                         begun.add()
                         switch index % 4 {
-                        case 0: try await Setting("key\(index)", default: 0, suite: suite).async.set(index)
-                        case 1: try await setting.async.update { $0 += 1 }
-                        case 2: try await suite.async.transaction { $0[Setting("t", default: 0, suite: suite)] += 1 }
-                        default: try await suite.async.setStoredValue(.integer(Int128(index)), forKey: "raw\(index)")
+                        case 0: try await Setting("key\(index)", default: 0, suite: suite).set(index)
+                        case 1: try await setting.update { $0 += 1 }
+                        case 2: try await suite.transaction { $0[Setting("t", default: 0, suite: suite)] += 1 }
+                        default: try await suite.setStoredValue(.integer(Int128(index)), forKey: "raw\(index)")
                         }
                     }
                 }
@@ -72,12 +72,12 @@ struct AsyncWriteTests {
     func canceled() async throws {
         try await withHeldLock { suite, setting, lock in
             let operations: [@Sendable () async throws -> Void] = [
-                { try await setting.async.set(2) },
-                { try await setting.async.reset() },
-                { _ = try await setting.async.update { $0 = 2 } },
-                { try await suite.async.transaction { $0[setting] = 2 } },
-                { try await suite.async.removeAll() },
-                { try await suite.async.checkpoint() },
+                { try await setting.set(2) },
+                { try await setting.reset() },
+                { _ = try await setting.update { $0 = 2 } },
+                { try await suite.transaction { $0[setting] = 2 } },
+                { try await suite.removeAll() },
+                { try await suite.checkpoint() },
             ]
             for (index, operation) in operations.enumerated() {
                 let begun = Count()
@@ -91,7 +91,7 @@ struct AsyncWriteTests {
             }
             lock.release()
             #expect(setting.value == 1)
-            try await setting.async.set(3)
+            try await setting.set(3)
             #expect(setting.value == 3)
             #expect(reporter.errors.map(\.message) == [])
         }
@@ -116,28 +116,28 @@ struct AsyncWriteTests {
                 }
             }
             await blocking { hasBegun.wait() }
-            let task = Task { try await setting.async.set(2) }
+            let task = Task { try await setting.set(2) }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             mayEnd.signal()
             try await transaction.value
             #expect(setting.value == 1)
-            suite.finish()
+            await suite.finish()
         }
     }
 
     @Test("an operation that is canceled while others wait before it throws at once", .deadlockLimit)
     func canceledBehindOthers() async throws {
         try await withHeldLock { suite, setting, lock in
-            let first = Task { try await setting.async.update { $0 += 1 } }
+            let first = Task { try await setting.update { $0 += 1 } }
             await eventually("the first one waits") { lock.isAwaited }
             let others: [@Sendable () async throws -> Void] = [
-                { try await setting.async.update { $0 = 9 } },
-                { try await suite.async.setStoredValue(9, forKey: "n") },
-                { try await setting.async.set(9) },
+                { try await setting.update { $0 = 9 } },
+                { try await suite.setStoredValue(9, forKey: "n") },
+                { try await setting.set(9) },
             ]
             // What does not wait for another writer goes on.
-            try await suite.async.synchronize()
+            try await suite.synchronize()
             // Often enough that most of them are suspended when they are canceled.
             for index in 0..<60 {
                 let begun = Count()
@@ -163,16 +163,16 @@ struct AsyncWriteTests {
             try await withTemporaryDirectory { directory in
                 let other = SettingsSuite(fileAt: directory + "/other.json", reporter: reporter)
                 try await withThrowingTaskGroup(of: Void.self) { group in
-                    for _ in 0..<200 { group.addTask { try await setting.async.update { $0 += 1 } } }
+                    for _ in 0..<200 { group.addTask { try await setting.update { $0 += 1 } } }
                     await eventually("they wait") { lock.isAwaited }
-                    try await Setting("n", default: 0, suite: other).async.update { $0 = 1 }
-                    try await other.async.synchronize()
+                    try await Setting("n", default: 0, suite: other).update { $0 = 1 }
+                    try await other.synchronize()
                     #expect(lock.isAwaited)
                     lock.release()
                     try await group.waitForAll()
                 }
                 #expect(setting.value == 201)
-                await other.async.finish()
+                await other.finish()
             }
         }
     }
@@ -199,7 +199,7 @@ struct AsyncWriteTests {
             lock.release()
         }
         let result = try await Self.$trace.withValue("outer") {
-            try await suite.async.transaction { settings in
+            try await suite.transaction { settings in
                 MainActor.assertIsolated()
                 seen.append(settings[setting])
                 #expect(Self.trace == "outer")
@@ -215,7 +215,7 @@ struct AsyncWriteTests {
         #expect(seen == [1])
         #expect(result.value == 2)
         #expect(setting.value == 2)
-        try setting.set(3)
+        try await setting.set(3)
         #expect(setting.value == 3)
     }
 
@@ -226,7 +226,7 @@ struct AsyncWriteTests {
         struct Stop: Error {}
         try await withHeldLock { suite, setting, lock in
             let task = Task {
-                try await suite.async.transaction { settings in
+                try await suite.transaction { settings in
                     settings[setting] = 2
                     throw Stop()
                 }
@@ -235,7 +235,7 @@ struct AsyncWriteTests {
             lock.release()
             await #expect(throws: Stop.self) { try await task.value }
             #expect(setting.value == 1)
-            try setting.set(3)
+            try await setting.set(3)
             #expect(setting.value == 3)
         }
     }
@@ -254,7 +254,7 @@ struct AsyncWriteTests {
     private func blockMainActor(_ setting: Setting<Int>, _ lock: HeldJournalLock) async throws {
         var runs = 0
         let task = Task { @MainActor in
-            try await setting.async.update {
+            try await setting.update {
                 runs += 1
                 $0 += 10
             }
@@ -263,7 +263,8 @@ struct AsyncWriteTests {
         lock.release()
         // The lock is acquired for the body, which runs when this actor is free.
         for _ in 0..<1_000 where !lock.isHeld { usleep(100) }
-        try setting.set(5)
+        func set() throws { try setting.set(5) }
+        try set()
         #expect(runs == 0)
         let result = try await task.value
         #expect(result == 15)
@@ -279,7 +280,7 @@ struct AsyncWriteTests {
             nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
             func update(_ setting: Setting<Int>) async throws {
-                try await setting.async.update { $0 += 1 }
+                try await setting.update { $0 += 1 }
             }
         }
         // Every transaction over a store of an application runs on another thread.
@@ -296,14 +297,14 @@ struct AsyncWriteTests {
                 for _ in 0..<100 {
                     group.addTask {
                         await #expect(throws: SettingsError(.lockTimedOut, fact: "")) {
-                            try await setting.async.update { $0 += 1 }
+                            try await setting.update { $0 += 1 }
                         }
                     }
                 }
             }
             lock.release()
             #expect(setting.value == 1)
-            try await setting.async.set(2)
+            try await setting.set(2)
         }
     }
 
@@ -317,7 +318,7 @@ struct AsyncWriteTests {
 
                 func count(_ setting: Setting<Int>) async throws -> Int {
                     for _ in 0..<10 {
-                        try await setting.async.update {
+                        try await setting.update {
                             runs += 1
                             $0 += 1
                         }
@@ -340,7 +341,7 @@ struct AsyncWriteTests {
             #expect(runs == 700)
             #expect(setting.value == 700)
             #expect(reporter.errors.map(\.message) == [])
-            await suite.async.finish()
+            await suite.finish()
         }
     }
 
@@ -372,11 +373,11 @@ struct AsyncWriteTests {
                 writePatience: patience
             )
             let suite = SettingsSuite(store: store, reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(1, forKey: "a")
             task.withLock { task in
                 task = Task {
                     defer { isDone.add() }
-                    try await suite.async.checkpoint()
+                    try await suite.checkpoint()
                 }
             }
             let page = try #require(store.peek { $0.journal.journal }).page
@@ -396,10 +397,11 @@ struct AsyncWriteTests {
         let setting = Setting("n", default: 0, suite: suite)
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            await #expect(throws: CancellationError.self) { try await setting.async.set(1) }
-            await #expect(throws: CancellationError.self) { try await suite.async.synchronize() }
+            await #expect(throws: CancellationError.self) { try await setting.set(1) }
+            await #expect(throws: CancellationError.self) { try await suite.synchronize() }
+            func set() throws { try setting.set(2) }
             // The synchronous form takes no notice.
-            try setting.set(2)
+            try set()
         }
         try await task.value
         #expect(setting.value == 2)
@@ -422,7 +424,7 @@ struct AsyncWriteTests {
                     results.withLock { $0.append("\(error)") }
                 }
             }
-            try await setting.async.update { $0 = 1 }
+            try await setting.update { $0 = 1 }
             let task = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
                 setting.value = 2
@@ -461,7 +463,7 @@ struct AsyncWriteTests {
             let suite = SettingsSuite(store: store, reporter: reporter)
             let setting = Setting("n", default: 0, suite: suite)
             let task = Task {
-                try await suite.async.transaction { settings in
+                try await suite.transaction { settings in
                     settings[setting] = 1
                     setting.value = 2
                     suite.finish()
@@ -483,7 +485,7 @@ struct AsyncWriteTests {
             #expect(suite.engine.store.value(forKey: "n") == 1)
             lock.release()
             await eventually("the value is saved") { suite.engine.store.value(forKey: "n") == 200 }
-            try await suite.async.synchronize()
+            try await suite.synchronize()
             #expect(reporter.errors.map(\.message) == [])
         }
     }
@@ -507,28 +509,28 @@ struct AsyncWriteTests {
     func results() async throws {
         let suite = SettingsSuite.inMemory()
         let (first, second) = (Setting("a", default: 1, suite: suite), Setting("b", default: "x", suite: suite))
-        try await first.async.set(5)
-        #expect(try await first.async.update { $0 += 1 } == 6)
-        let sum = try await suite.async.transaction { settings in
+        try await first.set(5)
+        #expect(try await first.update { $0 += 1 } == 6)
+        let sum = try await suite.transaction { settings in
             settings[second] = "y"
             return settings[first] + 1
         }
         #expect(sum == 7)
         #expect(suite.snapshot() == ["a": 6, "b": "y"])
-        try await suite.async.reset(first, second)
+        try await suite.reset(first, second)
         #expect(suite.snapshot() == [:])
-        try await second.async.set("z")
-        try await second.async.reset()
+        try await second.set("z")
+        try await second.reset()
         #expect(second.value == "x")
         let other = Setting("a", default: 1, suite: .inMemory())
-        await #expect(throws: SettingsError(.otherSuite, fact: "")) { try await suite.async.reset(other) }
+        await #expect(throws: SettingsError(.otherSuite, fact: "")) { try await suite.reset(other) }
         await #expect(throws: SettingsError(.invalidKey, fact: "")) {
-            try await Setting("", default: 1, suite: suite).async.set(1)
+            try await Setting("", default: 1, suite: suite).set(1)
         }
         struct Stop: Error {}
-        await #expect(throws: Stop.self) { try await first.async.update { _ in throw Stop() } }
-        await suite.async.finish()
-        await #expect(throws: SettingsError(.suiteFinished, fact: "")) { try await first.async.set(1) }
+        await #expect(throws: Stop.self) { try await first.update { _ in throw Stop() } }
+        await suite.finish()
+        await #expect(throws: SettingsError(.suiteFinished, fact: "")) { try await first.set(1) }
     }
 
     @Test("changes without propagation stay so when they have to wait", .deadlockLimit)
@@ -536,10 +538,10 @@ struct AsyncWriteTests {
         try await withHeldLock { suite, setting, lock in
             let changes = Mutex<[Int]>([])
             let observation = setting.observe { change in changes.withLock { $0.append(change.new) } }
-            let task = Task { try await suite.withoutPropagation { try await setting.async.set(2) } }
+            let task = Task { try await suite.withoutPropagation { try await setting.set(2) } }
             lock.release()
             try await task.value
-            try await setting.async.set(3)
+            try await setting.set(3)
             await eventually("the next change is delivered") { changes.withLock { $0.last } == 3 }
             #expect(changes.withLock { !$0.contains(2) })
             observation.invalidate()
@@ -557,8 +559,9 @@ struct AsyncWriteTests {
         let observation = port.observe { _ in
             isCaller.withLock { $0.append(ObjectIdentifier(Thread.current) == identifier) }
         }
-        try port.set(2)
-        try await port.async.set(3)
+        func set() throws { try port.set(2) }
+        try set()
+        try await port.set(3)
         #expect(isCaller.withLock { $0 } == [true, false])
         observation.invalidate()
         withExtendedLifetime(caller) {}

@@ -92,7 +92,7 @@ struct SettingReferenceTests {
             suite.observe(host, port) { counter.add() }, suite.observe(.host, .port) { counter.add() },
             suite.observe([.host, .port]) { counter.add() },
         ]
-        try? suite.setStoredValue(1, forKey: "other")
+        try? await suite.setStoredValue(1, forKey: "other")
         #expect(counter.count == 0)
         port.value = 5
         #expect(counter.count == 3)
@@ -248,14 +248,14 @@ struct SettingsErrorMessageTests {
             let port = Setting("port", default: 8080, suite: suite, in: 1...65_535)
             // After a checkpoint, the message would also name the line.
             try await withoutCheckpoints(of: path) {
-                try suite.setStoredValue("text", forKey: "port")
+                try await suite.setStoredValue("text", forKey: "port")
                 #expect(port.value == 8080)
             }
             let message = try #require(reporter.errors.first?.message)
             #expect(message.ranges(of: path).count == 1)
             #expect(message.hasPrefix("setting 'port' (\(path)): expected an integer, found a string."))
             #expect(message.hasSuffix("Correct it in the file, or assign a new value."))
-            suite.finish()
+            await suite.finish()
         }
     }
 

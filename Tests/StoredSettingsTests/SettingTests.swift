@@ -71,17 +71,17 @@ struct SettingTests {
         let observation = port.observe { _ in }
         var values = port.values.makeAsyncIterator()
         _ = await values.next()
-        try suite.setStoredValue("many", forKey: "port")
+        try await suite.setStoredValue("many", forKey: "port")
         for _ in 0..<10 { _ = port.value }
-        try suite.setStoredValue(1, forKey: "other")
+        try await suite.setStoredValue(1, forKey: "other")
         _ = port.value
         #expect(reporter.errors.count == 1)
-        try suite.setStoredValue("more", forKey: "port")
+        try await suite.setStoredValue("more", forKey: "port")
         _ = port.value
         #expect(reporter.errors.count == 2)
         port.value = 1
         #expect(await values.next() == 1)
-        try suite.setStoredValue("more", forKey: "port")
+        try await suite.setStoredValue("more", forKey: "port")
         _ = port.value
         #expect(reporter.errors.count == 3)
         observation.invalidate()

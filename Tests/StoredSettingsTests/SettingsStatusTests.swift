@@ -47,7 +47,7 @@ struct SettingsStatusTests {
                 return try #require(suite.status.lastCheckpoint) > first
             }
             writer.close()
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -61,7 +61,7 @@ struct SettingsStatusTests {
         #expect(suite.status.unsavedCount == 2)
         #expect(suite.group("c").status.unsavedCount == 2)
         store.fail(with: nil)
-        try suite.synchronize()
+        try await suite.synchronize()
         #expect(suite.status.unsavedCount == 0)
         #expect(suite.status.lastCheckpoint == nil)
     }
@@ -80,7 +80,7 @@ struct SettingsStatusTests {
             try path.replaceFile(with: #"{"a": 1}"#)
             store.look()
             await eventually("the file is read again") { suite.status.problem == nil }
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -90,11 +90,11 @@ struct SettingsStatusTests {
             let path = directory + "/settings.json"
             let store = FileStore(path: path, system: faults.system)
             let suite = SettingsSuite(store: store, reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.checkpoint()
             let last = try #require(suite.status.lastCheckpoint)
             faults.fail(.rename, with: ENOSPC) { $0 == path }
-            try suite.setStoredValue(2, forKey: "a")
+            try await suite.setStoredValue(2, forKey: "a")
             await eventually("a checkpoint has failed") { suite.status.failedCheckpointCount >= 1 }
             store.schedule.retryNow()
             #expect(suite.status.failedCheckpointCount >= 1)
@@ -105,11 +105,11 @@ struct SettingsStatusTests {
             faults.stop()
             // The last one may be about to count its failure.
             try await eventually("failed checkpoints are no longer counted") {
-                try suite.checkpoint()
+                try await suite.checkpoint()
                 return suite.status.failedCheckpointCount == 0
             }
             #expect(try #require(suite.status.lastCheckpoint) >= last)
-            suite.finish()
+            await suite.finish()
         }
     }
 }

@@ -147,8 +147,8 @@ struct SettingsSuiteTests {
     @Test("a task that is started in a transaction does not belong to it")
     func taskStartedInside() async throws {
         let high = Setting(.high, suite: suite)
-        let task = try suite.transaction { _ in
-            Task { try high.set(99) }
+        let task = try await suite.transaction { _ in
+            Task { try await high.set(99) }
         }
         try await task.value
         #expect(high.value == 99)
@@ -164,7 +164,7 @@ struct SettingsSuiteTests {
                 try suite.transaction { _ in
                     Task {
                         do {
-                            try other.set(99)
+                            try await other.set(99)
                         } catch {
                             Issue.record(error)
                         }
@@ -192,7 +192,7 @@ struct SettingsSuiteTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
                 group.addTask {
-                    for _ in 0..<250 { try count.update { $0 += 1 } }
+                    for _ in 0..<250 { try await count.update { $0 += 1 } }
                 }
             }
             try await group.waitForAll()
@@ -230,7 +230,7 @@ struct SettingsSuiteTests {
         let values = Setting(.low, suite: suite).values
         var iterator = values.makeAsyncIterator()
         #expect(await iterator.next() == 3)
-        suite.finish()
+        await suite.finish()
         #expect(await iterator.next() == nil)
         var lateIterator = values.makeAsyncIterator()
         #expect(await lateIterator.next() == 3)

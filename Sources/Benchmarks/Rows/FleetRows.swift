@@ -38,7 +38,7 @@ private struct Fleet: Sendable {
             let (suite, store) = try suite()
             let client = try EtcdClient(SocketTransport([address]))
             let setting = Setting("number", default: 0, suite: suite)
-            try setting.set(1)
+            try await setting.set(1)
             var number = 1
             // etcd also sends an own set to the watch of the suite.
             var head: [UInt8]?
@@ -85,15 +85,15 @@ private struct Fleet: Sendable {
             let ((suite, store), (other, otherStore)) = (try suite(), try suite())
             let client = try EtcdClient(SocketTransport([address]))
             let setting = Setting("number", default: 0, suite: other)
-            try setting.set(1)
-            try suite.refresh()
+            try await setting.set(1)
+            try await suite.refresh()
             var iterator = Setting("number", default: 0, suite: suite).values.makeAsyncIterator()
             var number = await iterator.next() ?? 0
             return Trial(
                 subject: .timingItself("set by another client") {
                     number += 1
                     let start = Clock.now()
-                    try setting.set(number)
+                    try await setting.set(number)
                     guard await iterator.next() == number else { throw Failure("the stream was not woken") }
                     return Double(Clock.now() - start)
                 },
@@ -189,7 +189,7 @@ private struct Fleet: Sendable {
 
     /// Removes everything from etcd.
     private func end(_ suite: SettingsSuite, _ store: EtcdStore) async throws {
-        suite.finish()
+        await suite.finish()
         store.close()
         let client = try EtcdClient(SocketTransport([address]))
         let all = EtcdOperation.delete(EtcdKeyRange(prefix: Array(prefix.utf8)))

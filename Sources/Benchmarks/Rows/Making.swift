@@ -35,7 +35,7 @@ extension Rows {
         },
         Row(group: "make", name: "make a settings struct and read one property") { workspace in
             let suite = try workspace.suite(keys: 1_000)
-            try TypicalSettings(suite).$port.set(9_090)
+            try await TypicalSettings(suite).$port.set(9_090)
             let body = { BlackHole.sum($0) { TypicalSettings(suite).port } }
             guard body(1) == 9_090 else { throw Failure("the value that was read is not the stored one") }
             return Trial(

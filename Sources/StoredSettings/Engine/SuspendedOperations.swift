@@ -162,26 +162,27 @@ extension SettingsEngine {
 // MARK: - Transactions
 
 extension SettingsSuite {
-    /// Changes several settings atomically, in the task of the caller, which is suspended while it has to wait for another
-    /// writer.
+    /// Changes several settings atomically, and suspends the task while another writer has to be waited for.
     ///
-    /// - Parameter body: Reads and changes settings.
+    /// - Parameter body: Reads and changes settings, in the task and on the actor of the caller. See ``transaction(_:)``.
     /// - Returns: The result of the closure.
-    /// - Throws: The error of the closure; ``SettingsError``; `CancellationError`.
-    nonisolated(nonsending) func suspendingTransaction<Result>(
+    /// - Throws: The error of the closure; ``SettingsError`` when a value is rejected or the changes cannot be saved;
+    ///   `CancellationError` when the task is canceled before. Then nothing has changed.
+    @discardableResult
+    public nonisolated(nonsending) func transaction<Result>(
         _ body: (inout SettingsTransaction) throws -> Result
     ) async throws -> Result {
         var offer = TransactionLoan.shortestOffer
         while true {
             try Task.checkCancellation()
-            if let result = try engine.withoutWaiting({ try transaction(body) }) { return result }
+            if let result = try engine.withoutWaiting({ try transaction(isManaging: false, body) }) { return result }
             do {
                 return try await transaction(lentFor: offer, body)
             } catch is MissedOffer {
                 // The task could not run in time. Now it does.
                 offer *= 2
             } catch is NoThread {
-                return try transaction(body)
+                return try transaction(isManaging: false, body)
             }
         }
     }

@@ -62,6 +62,7 @@ public struct SettingsMigrator: Sendable {
     /// - Throws: ``SettingsError`` with ``SettingsError/Code/migrationFailed`` when a step fails. Also throws when the
     ///   stored values cannot be read now, so that the last good values are used, or when the changes cannot be saved.
     ///   In all cases the suite is unchanged.
+    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
     @discardableResult
     public func migrate(_ suite: SettingsSuite) throws -> [String] {
         try checkNames(for: suite)
@@ -77,6 +78,17 @@ public struct SettingsMigrator: Sendable {
             settings[storedValueFor: recordKey] = try (completedNames(in: record, of: suite) + names).storedValue()
             return names
         }
+    }
+
+    /// Runs the pending steps in one transaction, and suspends the task while another writer has to be waited for.
+    ///
+    /// - Parameter suite: The suite to migrate, or one of its groups.
+    /// - Returns: The names of the steps that ran.
+    /// - Throws: ``SettingsError``, as the synchronous form does; `CancellationError` when the task is canceled before. Then the
+    ///   suite is unchanged.
+    @discardableResult
+    public nonisolated(nonsending) func migrate(_ suite: SettingsSuite) async throws -> [String] {
+        try await suite.engine.suspending { try migrate(suite) }
     }
 }
 

@@ -54,8 +54,8 @@ struct OwnChanges {
         let task = Task {
             do {
                 switch change {
-                case .set: try await setting.async.set(number)
-                case .update: try await setting.async.update { $0 += 1 }
+                case .set: try await setting.set(number)
+                case .update: try await setting.update { $0 += 1 }
                 }
                 outcome.withLock { $0 = .success(()) }
             } catch {

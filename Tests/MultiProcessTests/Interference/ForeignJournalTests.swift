@@ -65,7 +65,7 @@ struct ForeignJournalTests {
             #expect(try contents(of: directory) == before)
 
             try journal.remove()
-            try n.set(3)
+            try await n.set(3)
             #expect(n.value == 3)
             #expect(n.explain().problem == nil)
             try await withProbe(at: place) { probe in

@@ -59,7 +59,7 @@ struct PathTests {
             }
             var changes = settings[3].changes().makeAsyncIterator()
             for (index, setting) in settings.enumerated() {
-                try setting.set(index + 1)
+                try await setting.set(index + 1)
                 #expect(settings.map(\.value) == Array(repeating: index + 1, count: settings.count))
                 #expect(await changes.next()?.new == index + 1)
             }
@@ -67,7 +67,7 @@ struct PathTests {
                 for setting in settings {
                     group.addTask {
                         do {
-                            for _ in 0..<500 { try setting.update { $0 += 1 } }
+                            for _ in 0..<500 { try await setting.update { $0 += 1 } }
                         } catch {
                             Issue.record(error)
                         }
@@ -75,7 +75,7 @@ struct PathTests {
                 }
             }
             #expect(settings.map(\.value) == Array(repeating: 2_004, count: settings.count))
-            try settings[1].suite.checkpoint()
+            try await settings[1].suite.checkpoint()
             #expect(try document(at: "\(directory)/real/s.json")["n"] as? Int == 2_004)
         }
     }

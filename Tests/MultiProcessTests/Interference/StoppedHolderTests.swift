@@ -19,7 +19,7 @@ struct StoppedHolderTests {
                 store: FileStore(path: FilePath(place.path), system: attempts.system, checkpointsInBackground: false)
             )
             let here = Setting("n", default: 0, suite: suite)
-            try here.set(1)
+            try await here.set(1)
             try await withProbes(3, at: place) { probes in
                 let (holder, writer, reader) = (probes[0], probes[1], probes[2])
                 try await holder.expect("hold n 2", prints: "holding")
@@ -38,10 +38,10 @@ struct StoppedHolderTests {
                 #expect(here.value == 2)
                 try await writer.expect("set n 4")
                 try await reader.expect("get n", prints: "4")
-                try here.set(5)
+                try await here.set(5)
                 try await holder.expect("get n", prints: "5")
             }
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -120,12 +120,12 @@ struct StoppedHolderTests {
             let suite = SettingsSuite(
                 store: FileStore(path: FilePath(place.path), system: system, checkpointsInBackground: false)
             )
-            try suite.setStoredValue(1, forKey: "n")
+            try await suite.setStoredValue(1, forKey: "n")
             try await withProbe(at: place) { probe in
                 try await probe.expect("get n", prints: "1")
                 stop.arm()
                 // A new value to checkpoint, in case the probe has checkpointed already.
-                try suite.setStoredValue(2, forKey: "n")
+                try await suite.setStoredValue(2, forKey: "n")
                 let checkpointing = Outcome { try suite.checkpoint() }
                 await eventually("the checkpoint stops") { stop.isStopping }
                 for value in 3...100 { try await probe.expect("set n \(value)") }
@@ -136,7 +136,7 @@ struct StoppedHolderTests {
                 #expect(try document(at: place.path)["n"] as? Int == 100)
                 #expect(suite.storedValue(forKey: "n") == 100)
             }
-            suite.finish()
+            await suite.finish()
         }
     }
 }

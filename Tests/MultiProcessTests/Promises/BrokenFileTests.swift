@@ -38,7 +38,7 @@ struct BrokenFileTests {
                 try await other.expectSoon("mine", is: 3)
                 try await other.expect("assign theirs 4")
                 try await other.expect("get theirs", prints: "4")
-                try suite.synchronize()
+                try await suite.synchronize()
                 try await other.expect("synchronize")
                 #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
                 try await other.expect("checkpoint", prints: "error malformedFile")
@@ -61,7 +61,7 @@ struct BrokenFileTests {
                     try await other.expectSoon(key, is: value)
                 }
                 #expect(suite.storedValue(forKey: "new") == ["kept": [1]])
-                try suite.synchronize()
+                try await suite.synchronize()
                 try await other.expect("checkpoint")
                 let stored = try document(at: path)
                 #expect(Set(stored.keys) == ["a", "b", "c", "mine", "theirs", "new"])

@@ -12,13 +12,13 @@ struct CoherentReadsTests {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
-            try here.set(-1)
+            try await here.set(-1)
             try await withProbes(2, at: place) { probes in
                 for round in 1...50 {
                     try await probes[round % 2].expect("set n \(3 * round)")
                     #expect(here.value == 3 * round)
                     try await probes[(round + 1) % 2].expect("get n", prints: "\(3 * round)")
-                    try here.set(3 * round + 1)
+                    try await here.set(3 * round + 1)
                     for probe in probes { try await probe.expect("get n", prints: "\(3 * round + 1)") }
                     // After a checkpoint, the space of the journal is reused, which must not affect reads.
                     if round % 5 == 0 { try await probes[round % 2].expect("checkpoint") }
@@ -34,7 +34,7 @@ struct CoherentReadsTests {
         try await withTemporaryDirectory { directory in
             let place = Probe.Place.file("\(directory)/settings.json")
             let here = Setting("n", default: 0, suite: SettingsSuite(fileAt: place.path))
-            try here.set(0)
+            try await here.set(0)
             try await withProbes(2, at: place) { probes in
                 // It sets without a pause until this test ends.
                 try probes[0].send("count n")

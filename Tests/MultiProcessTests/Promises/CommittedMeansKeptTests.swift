@@ -40,9 +40,9 @@ struct CommittedMeansKeptTests {
                 let setting = Setting(key, default: 0, suite: suite)
                 let stored = setting.value
                 #expect((last...last + 1).contains(stored))
-                try suite.checkpoint()
+                try await suite.checkpoint()
                 #expect(try document(at: place.path)[key] as? Int == stored)
-                try setting.set(-1)
+                try await setting.set(-1)
             }
             try await withProbe(at: place) { probe in
                 try await probe.expect("get round\(Self.delays.count - 1)", prints: "-1")
@@ -111,10 +111,10 @@ struct CommittedMeansKeptTests {
             let path = "\(directory)/new/settings.json"
             let disk = DiskState(of: path)
             let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: disk.system))
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.setStoredValue(2, forKey: "b")
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(2, forKey: "b")
             #expect(disk.unsafe.contains("\(path).journal"), "sets do not wait for the disk")
-            try suite.synchronize()
+            try await suite.synchronize()
             // A checkpoint that has started in the background does not count.
             #expect(disk.unsafe.filter { !$0.hasSuffix(".new") } == [])
         }
@@ -127,7 +127,7 @@ struct CommittedMeansKeptTests {
             let disk = DiskState(of: path)
             let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: disk.system))
             for value in 1...3 {
-                try suite.setStoredValue(.integer(Int128(value)), forKey: "n")
+                try await suite.setStoredValue(.integer(Int128(value)), forKey: "n")
                 // There is no call meanwhile: no read, no other set. The limit only ends a test that hangs.
                 await eventually("the file is renamed and its directory is synchronized") {
                     disk.placements == value && !disk.unsafe.contains("\(directory)/new")
@@ -136,7 +136,7 @@ struct CommittedMeansKeptTests {
                 #expect(try document(at: path)["n"] as? Int == value)
             }
             // No checkpoint was left for `finish()`.
-            suite.finish()
+            await suite.finish()
             #expect(disk.placements == 3)
         }
     }

@@ -35,7 +35,7 @@ struct DefaultsTests {
                 #expect(here.value == 7)
                 try await probe.expect("get n", prints: "0")
                 #expect(try here.load() == nil)
-                try suite.checkpoint()
+                try await suite.checkpoint()
                 #expect(try document(at: place.path).isEmpty)
             }
         }
@@ -48,11 +48,11 @@ struct DefaultsTests {
             let suite = SettingsSuite(fileAt: place.path)
             let here = Setting("n", default: 7, suite: suite)
             try await withProbe(at: place) { probe in
-                try here.set(7)
+                try await here.set(7)
                 try await probe.expect("get n", prints: "7")
                 try await probe.expect("set n 0")
                 #expect(here.value == 0)
-                try suite.checkpoint()
+                try await suite.checkpoint()
                 #expect(try document(at: place.path)["n"] as? Int == 0)
             }
         }

@@ -20,7 +20,7 @@ struct NoLostUpdatesTests {
                 for probe in probes { try await probe.expect() }
                 for probe in probes { try await probe.expect("keys", prints: "\(4 * count)") }
             }
-            try SettingsSuite(fileAt: place.path).checkpoint()
+            try await SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
             #expect(stored.count == 4 * count)
             for number in 0..<4 {
@@ -45,7 +45,7 @@ struct NoLostUpdatesTests {
             }
             let suite = SettingsSuite(fileAt: place.path)
             #expect(Setting("total", default: 0, suite: suite).value == 4 * count)
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try document(at: place.path)["total"] as? Int == 4 * count)
         }
     }
@@ -61,7 +61,7 @@ struct NoLostUpdatesTests {
                 for probe in probes.prefix(2) { try await probe.expect() }
                 try await probes[2].expect(prints: "whole")
             }
-            try SettingsSuite(fileAt: place.path).checkpoint()
+            try await SettingsSuite(fileAt: place.path).checkpoint()
             let stored = try document(at: place.path)
             #expect(stored["left"] as? Int == 2 * count && stored["right"] as? Int == 2 * count)
         }
@@ -77,7 +77,7 @@ struct NoLostUpdatesTests {
                 for probe in probes[2...] { try probe.send("checkpointRepeatedly total \(2 * count)") }
                 for probe in probes { try await probe.expect() }
             }
-            try SettingsSuite(fileAt: place.path).checkpoint()
+            try await SettingsSuite(fileAt: place.path).checkpoint()
             #expect(try document(at: place.path)["total"] as? Int == 2 * count)
         }
     }

@@ -45,8 +45,8 @@ struct NothingLeftTests {
         let n = Setting("n", default: 0, suite: suite)
         var values = n.values.makeAsyncIterator()
         #expect(await values.next() == 0)
-        try n.set(1)
-        suite.finish()
+        try await n.set(1)
+        await suite.finish()
     }
 
     #if os(Linux)

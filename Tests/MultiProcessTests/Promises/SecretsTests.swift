@@ -57,10 +57,10 @@ struct SecretsTests {
             })
             let suite = SettingsSuite(store: FileStore(path: FilePath(path), system: system))
             for round in 0..<3 {
-                try suite.setStoredValue(.string("\(Self.secret)\(round)"), forKey: "password")
-                try suite.checkpoint()
+                try await suite.setStoredValue(.string("\(Self.secret)\(round)"), forKey: "password")
+                try await suite.checkpoint()
             }
-            suite.finish()
+            await suite.finish()
             #expect(wide.withLock { $0 } == [])
             #expect(try path.filePermissions == mode)
         }
@@ -104,7 +104,7 @@ struct SecretsTests {
                 for action in [{ _ = try port.load() }, { try suite.checkpoint() }, { try suite.synchronize() }] {
                     report(reporter, action)
                 }
-                suite.finish()
+                await suite.finish()
                 expectNoSecret(of: reporter, [.typeMismatch, .malformedFile])
             }
             try await leaveBrokenJournal(path)
@@ -112,7 +112,7 @@ struct SecretsTests {
             let suite = SettingsSuite(store: FileStore(path: FilePath(path)), reporter: reporter)
             _ = suite.snapshot()
             report(reporter) { try suite.setStoredValue(1, forKey: "n") }
-            suite.finish()
+            await suite.finish()
             expectNoSecret(of: reporter, [.malformedJournal])
         }
     }

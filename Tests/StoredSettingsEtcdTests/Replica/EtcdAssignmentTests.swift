@@ -177,7 +177,7 @@ struct EtcdAssignmentTests {
             Setting("a", default: "", suite: suite).value = String(repeating: "x", count: 2 << 20)
             #expect(reporter.errors.map(\.code) == [.unstorable])
             #expect(suite.status.unsavedCount == 0)
-            try await Setting("b", default: 0, suite: suite).async.set(1)
+            try await Setting("b", default: 0, suite: suite).set(1)
             store.close()
         }
     }

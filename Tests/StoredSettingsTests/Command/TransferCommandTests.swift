@@ -84,8 +84,8 @@ struct TransferCommandTests {
         let text = await harness.run("export").output
         let object = try JSONReader.readObject(Array(text.utf8), .settingsFile)
         #expect(object == ["in memory": ["a": 2], "in memory (2)": ["b": 3], "in memory (3)": [:]])
-        try suites[0].setStoredValue(5, forKey: "a")
-        try suites[2].setStoredValue(5, forKey: "c")
+        try await suites[0].setStoredValue(5, forKey: "a")
+        try await suites[2].setStoredValue(5, forKey: "c")
         #expect(await harness.with(input: text).run("import", "-", "--replace").code == 0)
         #expect(suites.map { $0.snapshot() } == [["a": 2], ["b": 3], [:]])
         try await withTemporaryDirectory { directory in

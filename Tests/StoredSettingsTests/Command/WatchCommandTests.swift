@@ -15,7 +15,7 @@ struct WatchCommandTests {
         await eventually("the current values") { harness.output == "port=1\nmotd\ntoken\nlimit=10\n" }
         func change(_ values: [String: StoredValue?], _ expected: String) async throws {
             let before = harness.output
-            try harness.suite.transaction { transaction in
+            try await harness.suite.transaction { transaction in
                 for (key, value) in values { try transaction.setStoredValue(value, forKey: key) }
             }
             await eventually("\(expected)") { harness.output != before }
@@ -23,7 +23,7 @@ struct WatchCommandTests {
         }
         try await change(["port": 2, "ratio": 1.0, "motd": "a\nport=3"], "port=2\nmotd=a\\nport=3\n")
         // The value of another setting, and the same value, are no changes that are printed.
-        try harness.suite.setStoredValue(3.0, forKey: "ratio")
+        try await harness.suite.setStoredValue(3.0, forKey: "ratio")
         try await change(["token": "s3cret", "port": 2], "token=••••\n")
         try await change(["motd": nil], "motd\n")
         try await change(["max_limit": 4], "limit=4\n")
@@ -38,7 +38,7 @@ struct WatchCommandTests {
         let harness = CommandHarness(suite, SettingsCatalog(Setting("host", default: "a", suite: group)))
         let task = Task { await harness.run("watch", "--initial") }
         await eventually("the current value") { harness.output == "db.host=a\n" }
-        try group.setStoredValue("b", forKey: "host")
+        try await group.setStoredValue("b", forKey: "host")
         await eventually("the change") { harness.output == "db.host=a\ndb.host=b\n" }
         task.cancel()
         #expect(await task.value.errors.isEmpty)
@@ -50,7 +50,7 @@ struct WatchCommandTests {
         let task = Task { await harness.run("watch", "--json", "--initial", "hosts", "token") }
         let first = "{\"key\":\"hosts\",\"value\":[\"localhost\"]}\n{\"key\":\"token\",\"value\":null}\n"
         await eventually("the current values") { harness.output == first }
-        try harness.suite.setStoredValue("s3cret", forKey: "token")
+        try await harness.suite.setStoredValue("s3cret", forKey: "token")
         await eventually("the change") { harness.output == first + "{\"key\":\"token\",\"value\":\"••••\"}\n" }
         task.cancel()
         #expect(await task.value.errors.isEmpty)
@@ -68,7 +68,7 @@ struct WatchCommandTests {
         }
         let task = Task { [harness] in await harness.run("watch", "--initial", "port") }
         await eventually("the current value") { [harness] in harness.output == "port=8080\n" }
-        try harness.suite.setStoredValue(81, forKey: "port")
+        try await harness.suite.setStoredValue(81, forKey: "port")
         #expect(await task.value == .init(code: 0, output: "port=8080\n", errors: ""))
     }
 
@@ -82,8 +82,8 @@ struct WatchCommandTests {
             let harness = CommandHarness(suite: suite)
             let task = Task { await harness.run("watch", "--initial", "port", "ratio", "limit") }
             await eventually("the current values") { harness.output == "port=1\nratio=1.5\nlimit=5\n" }
-            try fleet.setStoredValue(0.5, forKey: "ratio")
-            try fleet.setStoredValue(2, forKey: "port")
+            try await fleet.setStoredValue(0.5, forKey: "ratio")
+            try await fleet.setStoredValue(2, forKey: "port")
             await eventually("the change of the suite") { harness.output.hasSuffix("limit=5\nport=2\n") }
             try path.replaceFile(with: #"{"max_limit": 6}"#)
             await eventually("the change of the file") { harness.output.hasSuffix("limit=5\nport=2\nlimit=6\n") }
@@ -102,12 +102,12 @@ struct WatchCommandTests {
         let harness = CommandHarness(first, catalog)
         let task = Task { await harness.run("watch", "--initial") }
         await eventually("the current values") { harness.output == "a=1\nb=2\n" }
-        try second.setStoredValue(3, forKey: "b")
+        try await second.setStoredValue(3, forKey: "b")
         await eventually("the second change") { harness.output == "a=1\nb=2\nb=3\n" }
-        try first.setStoredValue(4, forKey: "a")
+        try await first.setStoredValue(4, forKey: "a")
         await eventually("the first change") { harness.output == "a=1\nb=2\nb=3\na=4\n" }
-        first.finish()
-        second.finish()
+        await first.finish()
+        await second.finish()
         #expect(await task.value.code == 0)
     }
 }

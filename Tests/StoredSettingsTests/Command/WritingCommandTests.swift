@@ -153,7 +153,7 @@ struct WritingCommandTests {
             #expect(CommandFailure(SettingsError(code, fact: "it failed")).code == exit)
         }
         let harness = CommandHarness()
-        harness.suite.finish()
+        await harness.suite.finish()
         let result = await harness.run("set", "ratio", "1")
         #expect(result.code == 70)
         #expect(result.errors.hasPrefix("tool config: suite 'in memory'"))

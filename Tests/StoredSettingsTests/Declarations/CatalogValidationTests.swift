@@ -184,9 +184,9 @@ struct CatalogValidationTests {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/settings.json"
             let first = SettingsSuite(fileAt: path, reporter: reporter)
-            try first.setStoredValue(2, forKey: "workers")
-            try first.checkpoint()
-            first.finish()
+            try await first.setStoredValue(2, forKey: "workers")
+            try await first.checkpoint()
+            await first.finish()
             try FileManager.default.removeItem(atPath: path)
             for _ in 0..<2 {
                 reporter.removeAll()
@@ -214,11 +214,11 @@ struct CatalogValidationTests {
         migrator.addStep("one") { _ in }
         other.addStep("one") { _ in }
         for base in [fleet, group] {
-            try migrator.migrate(base)
-            try other.migrate(base)
+            try await migrator.migrate(base)
+            try await other.migrate(base)
         }
-        try fleet.setStoredValue(1, forKey: "prot")
-        try group.setStoredValue(1, forKey: "prot")
+        try await fleet.setStoredValue(1, forKey: "prot")
+        try await group.setStoredValue(1, forKey: "prot")
         let whole = SettingsSuite.inMemory(bases: [.suite(group)])
         #expect(SettingsCatalog(Setting("n", default: 1, suite: whole)).findProblems().errors.map(\.key) == ["prot"])
         let suite = SettingsSuite.inMemory(bases: [.suite(fleet)])

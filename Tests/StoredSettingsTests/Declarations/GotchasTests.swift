@@ -55,9 +55,9 @@ struct GotchasTests {
             let suite = SettingsSuite(fileAt: path)
             let level = Setting("log.level", default: "", suite: suite)
             #expect(level.value == "flat")
-            try level.reset()
+            try await level.reset()
             #expect(level.value.isEmpty)
-            try suite.synchronize()
+            try await suite.synchronize()
         }
     }
 }

@@ -30,7 +30,7 @@ struct HeldChangesTests {
             let other = PoolProcess(process.path, reporter)
             // The last good copy has the values of the first process.
             #expect(other.pool.values == [5, 40])
-            try other.pool.$most.set(100)
+            try await other.pool.$most.set(100)
             #expect(process.pool.values == [30, 100])
             try process.edit(#"{"least": 500, "most": 100}"#)
             other.store.lookAndWait()
@@ -66,12 +66,12 @@ struct HeldChangesTests {
     }
 
     private static let repetitions: [(name: String, change: @Sendable (PoolSettings) async throws -> Void)] = [
-        ("set", { try $0.$least.set(30) }),
-        ("async set", { try await $0.$least.async.set(30) }),
+        ("set", { pool in try await blocking { try pool.$least.set(30) } }),
+        ("async set", { try await $0.$least.set(30) }),
         // In a task, it might be saved in the background.
         ("assignment", { pool in await blocking { pool.least = 30 } }),
-        ("update", { try $0.$least.update { $0 = 30 } }),
-        ("transaction", { pool in try pool.suite.transaction { $0[pool.$least] = 30 } }),
+        ("update", { pool in try await blocking { _ = try pool.$least.update { $0 = 30 } } }),
+        ("transaction", { pool in try await blocking { try pool.suite.transaction { $0[pool.$least] = 30 } } }),
     ]
 
     @Test("setting the stored value makes it the value in use", arguments: repetitions.indices)
@@ -100,10 +100,10 @@ struct HeldChangesTests {
             #expect(pool.suite.engine.isPending("least"))
             await eventually("the change is delivered") { seen.withLock { $0 } == [[30, 40]] }
             lock.release()
-            try pool.suite.synchronize()
+            try await pool.suite.synchronize()
             #expect(!pool.suite.engine.isPending("least"))
             #expect(pool.values == [30, 40])
-            try pool.$least.set(31)
+            try await pool.$least.set(31)
             await eventually("the next change is delivered") { seen.withLock { $0.last } == [31, 40] }
             #expect(seen.withLock { $0 } == [[30, 40], [31, 40]])
             withExtendedLifetime(observation) {}
@@ -115,7 +115,7 @@ struct HeldChangesTests {
         try await withPoolProcess(reporter) { process in
             try process.edit(#"{"least": 30}"#)
             #expect(process.pool.values == [5, 40])
-            try process.pool.$most.reset()
+            try await process.pool.$most.reset()
             #expect(process.pool.values == [5, 10])
         }
     }
@@ -132,10 +132,10 @@ struct HeldChangesTests {
             }
             #expect(pool.values == [5, 40])
             // The failed transaction has left nothing behind for the next one.
-            try pool.$most.set(41)
+            try await pool.$most.set(41)
             #expect(pool.values == [30, 41])
             try process.edit(Self.unmet)
-            try pool.suite.transaction {
+            try await pool.suite.transaction {
                 $0[pool.$least] = 30
                 $0[pool.$most] = 45
             }
@@ -203,11 +203,11 @@ struct HeldChangesTests {
     @Test("a value that was valid when the file was last checkpointed is newer than a retained one")
     func superseded() async throws {
         try await withHeldValues { process in
-            try process.pool.suite.setStoredValue(1, forKey: "other")
-            try process.pool.suite.checkpoint()
-            try process.pool.$least.set(2)
+            try await process.pool.suite.setStoredValue(1, forKey: "other")
+            try await process.pool.suite.checkpoint()
+            try await process.pool.$least.set(2)
             #expect(process.pool.values == [2, 3])
-            try process.pool.suite.checkpoint()
+            try await process.pool.suite.checkpoint()
             try process.path.replaceFile(with: Self.unmet)
             let later = PoolProcess(process.path, reporter)
             #expect(later.pool.values == [2, 3])
@@ -218,8 +218,8 @@ struct HeldChangesTests {
     @Test("a new process takes all values of a requirement from the last good copy, or combines it with newer ones")
     func copied() async throws {
         try await withPoolProcess(reporter) { process in
-            try process.pool.$least.reset()
-            try process.pool.suite.checkpoint()
+            try await process.pool.$least.reset()
+            try await process.pool.suite.checkpoint()
             #expect(process.pool.values == [1, 40])
             try process.path.replaceFile(with: Self.unmet)
             var later = PoolProcess(process.path, reporter)
@@ -227,8 +227,8 @@ struct HeldChangesTests {
             later.store.close()
             // A program without the requirement.
             try process.edit(#"{"least": 5, "most": 40}"#)
-            try process.pool.suite.setStoredValue(1, forKey: "other")
-            try process.pool.suite.checkpoint()
+            try await process.pool.suite.setStoredValue(1, forKey: "other")
+            try await process.pool.suite.checkpoint()
             let unaware = FileStore(path: process.path, checkpointsInBackground: false)
             try unaware.commit { ($0["least"], $0["most"]) = (30, 3) }
             later = PoolProcess(process.path, reporter)
@@ -252,7 +252,7 @@ struct HeldChangesTests {
             let used = edited <= 40 ? edited : 20
             #expect(process.pool.values == [used, 40])
             faults.stop()
-            try process.pool.suite.synchronize()
+            try await process.pool.suite.synchronize()
             #expect(process.pool.values == [used, 40])
             var codes: Set<SettingsError.Code> = [.writeFailed, .pendingWriteDropped]
             if edited > 40 { codes.insert(.requirementNotMet) }

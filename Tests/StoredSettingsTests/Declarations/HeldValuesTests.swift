@@ -58,14 +58,14 @@ struct HeldValuesTests {
             let length = Setting("length", default: 0, suite: suite)
             let catalog = SettingsCatalog(token, length)
             catalog.require("the token has its length", token, length) { $0.utf8.count == $1 }
-            try suite.transaction { ($0[token], $0[length]) = ("s3cret", 6) }
-            try suite.checkpoint()
+            try await suite.transaction { ($0[token], $0[length]) = ("s3cret", 6) }
+            try await suite.checkpoint()
             try path.replaceFile(with: #"{"token": "another one", "length": 3}"#)
             store.look()
             #expect(token.value == "s3cret")
             for number in 1...2 {
-                try suite.setStoredValue(.integer(Int128(number)), forKey: "other")
-                try suite.checkpoint()
+                try await suite.setStoredValue(.integer(Int128(number)), forKey: "other")
+                try await suite.checkpoint()
             }
             #expect(token.value == "s3cret")
             for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
@@ -96,11 +96,11 @@ struct HeldValuesTests {
             let pool = process.pool
             try process.edit(Self.unmet)
             #expect(throws: SettingsError(.requirementNotMet, fact: "")) { try pool.$least.set(41) }
-            try pool.$least.set(6)
+            try await pool.$least.set(6)
             #expect(pool.values == [6, 40])
             #expect(process.store.contents() == ["least": 6, "most": 3])
             #expect(reporter.recoveries.isEmpty)
-            try pool.$least.set(2)
+            try await pool.$least.set(2)
             #expect(pool.values == [2, 3])
             #expect(reporter.recoveries.map(\.code) == [.requirementNotMet])
         }
@@ -112,13 +112,13 @@ struct HeldValuesTests {
             let pool = process.pool
             try process.edit(Self.unmet)
             #expect(throws: SettingsError(.requirementNotMet, fact: "")) { try pool.$least.update { $0 += 36 } }
-            try pool.$most.update { $0 += 1 }
+            try await pool.$most.update { $0 += 1 }
             #expect(process.store.contents() == ["least": 30, "most": 41])
             // Now both stored values are valid.
             #expect(pool.values == [30, 41])
-            try pool.suite.checkpoint()
+            try await pool.suite.checkpoint()
             try process.edit(Self.unmet)
-            try pool.suite.transaction {
+            try await pool.suite.transaction {
                 #expect($0[pool.$least] == 30)
                 #expect($0[pool.$most] == 41)
                 #expect($0[storedValueFor: "most"] == 3)
@@ -166,8 +166,8 @@ struct HeldValuesTests {
         try await withProcess { process in
             try process.edit(Self.unmet)
             #expect(process.pool.values == [5, 40])
-            try process.pool.suite.setStoredValue(1, forKey: "other")
-            try process.pool.suite.checkpoint()
+            try await process.pool.suite.setStoredValue(1, forKey: "other")
+            try await process.pool.suite.checkpoint()
             if !hasCopy { try FileManager.default.removeItem(atPath: process.path + ".last-good") }
             let later = PoolProcess(process.path, reporter)
             #expect(later.pool.values == (hasCopy ? [5, 40] : [1, 10]))
@@ -193,11 +193,11 @@ struct HeldValuesTests {
         try await withProcess { process in
             let other = PoolProcess(process.path, reporter)
             for value in 50...60 {
-                try other.pool.$most.set(value)
+                try await other.pool.$most.set(value)
                 #expect(process.pool.most == value)
-                try other.pool.$most.set(value + 100)
+                try await other.pool.$most.set(value + 100)
                 #expect(process.pool.suite.snapshot()["most"] == .integer(Int128(value + 100)))
-                try other.pool.$most.set(value + 200)
+                try await other.pool.$most.set(value + 200)
                 var stream = process.pool.$most.values.makeAsyncIterator()
                 #expect(await stream.next() == value + 200)
             }

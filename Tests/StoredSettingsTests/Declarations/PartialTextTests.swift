@@ -139,7 +139,7 @@ struct PartialTextTests {
             let text = SettingsCatalog(pace)[0]
             let error = #expect(throws: SettingsError.self) { try text.set(text: "burst=5") }
             #expect(error?.consequence == "the setting keeps the value it had")
-            try text.set(text: #"{"burst": 5, "perSecond": 6}"#)
+            try await text.set(text: #"{"burst": 5, "perSecond": 6}"#)
             #expect(pace.value == Pace(perSecond: 6, burst: 5))
         }
     }
@@ -176,16 +176,16 @@ struct PartialTextTests {
     }
 }
 
-@Suite("AnySetting.Async")
+@Suite("Asynchronous changes of AnySetting")
 struct AnySettingAsyncTests {
     @Test("stores and removes as the synchronous forms do")
     func values() async throws {
         let suite = SettingsSuite.inMemory()
         let setting = SettingsCatalog(Setting("port", default: 80, suite: suite, in: 1...100))[0]
-        try await setting.async.set(text: "81")
+        try await setting.set(text: "81")
         #expect(suite.storedValue(forKey: "port") == 81)
-        await #expect(throws: SettingsError(.validationFailed, fact: "")) { try await setting.async.set(text: "0") }
-        try await setting.async.reset()
+        await #expect(throws: SettingsError(.validationFailed, fact: "")) { try await setting.set(text: "0") }
+        try await setting.reset()
         #expect(suite.keys == [])
     }
 
@@ -198,12 +198,12 @@ struct AnySettingAsyncTests {
             let store = FileStore(path: FilePath(path), checkpointsInBackground: false, writePatience: patience)
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let setting = SettingsCatalog(Setting("pace", default: Pace(), suite: suite))[0]
-            try await setting.async.set(text: "burst=1")
+            try await setting.set(text: "burst=1")
             let lock = try HeldJournalLock(besideFileAt: path)
             let operations: [@Sendable () async throws -> Void] = [
-                { try await setting.async.set(text: #"{"burst": 2, "perSecond": 2}"#) },
-                { try await setting.async.set(text: "burst=2") },
-                { try await setting.async.reset() },
+                { try await setting.set(text: #"{"burst": 2, "perSecond": 2}"#) },
+                { try await setting.set(text: "burst=2") },
+                { try await setting.reset() },
             ]
             for operation in operations {
                 let task = Task(operation: operation)

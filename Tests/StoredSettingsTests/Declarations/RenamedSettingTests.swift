@@ -100,14 +100,14 @@ struct RenamedSettingTests {
 
     @Test("is moved by an async set")
     func asyncSet() async throws {
-        try await limit.async.set(7)
+        try await limit.set(7)
         #expect(suite.snapshot() == ["limit": 7])
     }
 
     @Test("is moved in one commit by a set")
     func oneCommit() async throws {
         let changes = suite.changes()
-        try limit.set(7)
+        try await limit.set(7)
         var iterator = changes.makeAsyncIterator()
         let change = await iterator.next()
         #expect(change?.changes.keys.sorted() == ["limit", "oldLimit"])
@@ -162,14 +162,14 @@ struct RenamedSettingTests {
         var tuples = suite.values(of: limit, other).makeAsyncIterator()
         #expect(await values.next() == 5)
         #expect(await tuples.next().map { [$0, $1] } == [5, 0])
-        try suite.setStoredValue(6, forKey: "oldLimit")
+        try await suite.setStoredValue(6, forKey: "oldLimit")
         #expect(await values.next() == 6)
         #expect(await tuples.next().map { [$0, $1] } == [6, 0])
-        try limit.set(6)
-        try limit.set(7)
+        try await limit.set(6)
+        try await limit.set(7)
         #expect(await values.next() == 7)
         #expect(await tuples.next().map { [$0, $1] } == [7, 0])
-        try limit.reset()
+        try await limit.reset()
         #expect(await values.next() == 1)
         #expect(await tuples.next().map { [$0, $1] } == [1, 0])
     }
@@ -323,7 +323,7 @@ struct RenamedSettingTests {
         try await withTemporaryDirectory { directory in
             let suite = SettingsSuite(fileAt: "\(directory)/settings.json", reporter: reporter)
             let limit = Setting("limit", default: 0, suite: suite, traits: .renamed(from: "oldLimit"))
-            try suite.setStoredValue(1, forKey: "oldLimit")
+            try await suite.setStoredValue(1, forKey: "oldLimit")
             let isDone = Flag()
             Thread.detachNewThread {
                 defer { isDone.set() }
@@ -349,7 +349,7 @@ struct RenamedSettingTests {
                 }
             }
             #expect(limit.value == 2_000)
-            suite.finish()
+            await suite.finish()
         }
     }
 }

@@ -32,21 +32,24 @@ struct RequirementTests {
                 return (store, PoolSettings(suite))
             }
             // A retry of an assignment that still waits for the lock would create the removed directory again.
-            for suite in suites { suite.finish() }
+            for suite in suites { await suite.finish() }
         }
     }
 
     private static let writes: [(name: String, change: @Sendable (PoolSettings) async throws -> Void)] = [
-        ("set", { try $0.$least.set(20) }),
-        ("async set", { try await $0.$least.async.set(20) }),
-        ("update", { try $0.$least.update { $0 = 20 } }),
-        ("async update", { try await $0.$least.async.update { $0 = 20 } }),
-        ("transaction", { pool in try pool.suite.transaction { $0[pool.$least] = 20 } }),
-        ("stored value", { try $0.suite.setStoredValue(20, forKey: "least") }),
-        ("text", { try $0.catalog["least"]?.set(text: "20") }),
-        ("reset", { try $0.$most.reset() }),
-        ("reset by the suite", { try $0.suite.reset($0.$most) }),
-        ("transaction reset", { pool in try pool.suite.transaction { try $0.reset(pool.$most) } }),
+        ("set", { pool in try await blocking { try pool.$least.set(20) } }),
+        ("async set", { try await $0.$least.set(20) }),
+        ("update", { pool in try await blocking { _ = try pool.$least.update { $0 = 20 } } }),
+        ("async update", { try await $0.$least.update { $0 = 20 } }),
+        ("transaction", { pool in try await blocking { try pool.suite.transaction { $0[pool.$least] = 20 } } }),
+        ("stored value", { pool in try await blocking { try pool.suite.setStoredValue(20, forKey: "least") } }),
+        ("text", { pool in try await blocking { try pool.catalog["least"]?.set(text: "20") } }),
+        ("reset", { pool in try await blocking { try pool.$most.reset() } }),
+        ("reset by the suite", { pool in try await blocking { try pool.suite.reset(pool.$most) } }),
+        (
+            "transaction reset",
+            { pool in try await blocking { try pool.suite.transaction { try $0.reset(pool.$most) } } }
+        ),
     ]
 
     @Test(
@@ -64,8 +67,8 @@ struct RequirementTests {
         )
         #expect(reporter.errors.isEmpty, "\(name)")
         // Another value is accepted in the same way.
-        try pool.$most.set(30)
-        try pool.$least.set(5)
+        try await pool.$most.set(30)
+        try await pool.$least.set(5)
         if !name.contains("re") { try await change(pool) }
     }
 
@@ -176,8 +179,8 @@ struct RequirementTests {
                 }
             }
             #expect(violations.value == 0)
-            first.suite.finish()
-            second.suite.finish()
+            await first.suite.finish()
+            await second.suite.finish()
         }
     }
 
@@ -223,7 +226,7 @@ struct RequirementTests {
     func waiting() async throws {
         try await withFile { path, open in
             let (_, pool) = open()
-            try pool.$most.set(10)
+            try await pool.$most.set(10)
             let lock = try HeldJournalLock(besideFileAt: path)
             await Task {
                 // It waits for longer than an assignment may, and is saved in the background.
@@ -243,7 +246,7 @@ struct RequirementTests {
     func overtakenWhileWaiting() async throws {
         try await withFile { path, open in
             let ((_, pool), (other, _)) = (open(), open())
-            try pool.suite.setStoredValue(40, forKey: "most")
+            try await pool.suite.setStoredValue(40, forKey: "most")
             let journal = try #require(try Journal.open(at: FilePath(path + ".journal"), SystemCalls()))
             let hasBegun = Mutex(false)
             async let commit: Void = blocking {
@@ -270,8 +273,8 @@ struct RequirementTests {
     func overtakenByEdit() async throws {
         try await withFile { path, open in
             let (store, pool) = open()
-            try pool.$most.set(40)
-            try pool.suite.checkpoint()
+            try await pool.$most.set(40)
+            try await pool.suite.checkpoint()
             let lock = try HeldJournalLock(besideFileAt: path)
             await Task { pool.$least.value = 30 }.value
             #expect(pool.values == [30, 40])
@@ -286,7 +289,7 @@ struct RequirementTests {
             #expect(reporter.errors.map(\.code) == [.requirementNotMet])
             #expect(reporter.errors.first?.key == "least")
             lock.release()
-            try pool.suite.synchronize()
+            try await pool.suite.synchronize()
             #expect(store.contents() == ["most": 10])
         }
     }
@@ -295,19 +298,19 @@ struct RequirementTests {
     func innocentTransaction() async throws {
         try await withFile { path, open in
             let (store, pool) = open()
-            try pool.suite.setStoredValue(40, forKey: "most")
+            try await pool.suite.setStoredValue(40, forKey: "most")
             let lock = try HeldJournalLock(besideFileAt: path)
             await Task { pool.$least.value = 30 }.value
             #expect(pool.suite.engine.isPending("least"))
             lock.release()
-            try pool.suite.transaction { $0[storedValueFor: "other"] = 1 }
+            try await pool.suite.transaction { $0[storedValueFor: "other"] = 1 }
             #expect(pool.suite.snapshot() == ["least": 30, "most": 40, "other": 1])
             // An edit that violates the requirement is no reason to refuse other changes.
-            try pool.suite.checkpoint()
+            try await pool.suite.checkpoint()
             try path.replaceFile(with: #"{"least": 30, "most": 5}"#)
             store.lookAndWait()
-            try pool.suite.transaction { $0[storedValueFor: "other"] = 2 }
-            try pool.suite.transaction { $0[pool.$least] = 30 }
+            try await pool.suite.transaction { $0[storedValueFor: "other"] = 2 }
+            try await pool.suite.transaction { $0[pool.$least] = 30 }
             #expect(store.contents() == ["least": 30, "most": 5, "other": 2])
         }
     }
@@ -317,15 +320,15 @@ struct RequirementTests {
         try await withFile { path, open in
             do {
                 let (store, pool) = open()
-                try pool.$least.set(5)
-                try pool.$most.set(50)
-                try pool.suite.synchronize()
+                try await pool.$least.set(5)
+                try await pool.$most.set(50)
+                try await pool.suite.synchronize()
                 store.close()
             }
             try path.replaceFile(with: #"{"least": 5, "most": 2000}"#)
             let (_, pool) = open()
             #expect(throws: SettingsError(.requirementNotMet, fact: "")) { try pool.$least.set(51) }
-            try pool.$least.set(50)
+            try await pool.$least.set(50)
             #expect(pool.values == [50, 50])
         }
     }

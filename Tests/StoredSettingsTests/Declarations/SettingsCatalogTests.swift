@@ -220,11 +220,11 @@ struct SettingsCatalogTests {
         let mode = try #require(catalog["mode"])
         var texts = mode.texts.makeAsyncIterator()
         #expect(await texts.next() == .some(nil))
-        try mode.set(text: "1")
+        try await mode.set(text: "1")
         #expect(await texts.next() == "1")
         var secrets = try #require(catalog["token"]).texts.makeAsyncIterator()
         #expect(await secrets.next() == "••••")
-        suite.finish()
+        await suite.finish()
         #expect(await texts.next() == .none)
     }
 

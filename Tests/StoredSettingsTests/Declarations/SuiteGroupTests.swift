@@ -97,13 +97,13 @@ struct SuiteGroupTests {
         #expect(group.snapshot() == ["a": 2, "b": 3, "c.a": 4])
         #expect(group.storedValue(forKey: "a") == 2 && group[storedValueFor: "dba"] == nil)
         #expect(group.contains("b") && !group.contains("db.b"))
-        try group.setStoredValue(7, forKey: "b")
+        try await group.setStoredValue(7, forKey: "b")
         group[storedValueFor: "d"] = 8
-        try await group.async.setStoredValue(9, forKey: "e")
-        try group.group("c").setStoredValue(nil, forKey: "a")
-        try await group.async.setStoredValue(nil, forKey: "a")
+        try await group.setStoredValue(9, forKey: "e")
+        try await group.group("c").setStoredValue(nil, forKey: "a")
+        try await group.setStoredValue(nil, forKey: "a")
         #expect(suite.snapshot() == ["a": 1, "db.b": 7, "db.d": 8, "db.e": 9, "dba": 5, "db.": 6])
-        try group.removeAll()
+        try await group.removeAll()
         #expect(suite.snapshot() == ["a": 1, "dba": 5, "db.": 6])
         let error = #expect(throws: SettingsError.self) { try group.setStoredValue(1, forKey: "") }
         #expect(error?.code == .invalidKey)
@@ -131,16 +131,16 @@ struct SuiteGroupTests {
         let suite = suite(["oldLevel": 5, "db.oldLevel": 6])
         let group = suite.group("db")
         #expect(group[.level] == 6 && group.contains(.level))
-        try group.reset(.level)
+        try await group.reset(.level)
         #expect(suite.snapshot() == ["oldLevel": 5])
         #expect(!group.contains(.level) && suite.contains(.level))
         group[.level] = 7
-        try await group.async.reset(.level)
+        try await group.reset(.level)
         let setting = group.setting(.level)
         setting.value = 8
-        try group.reset(setting)
+        try await group.reset(setting)
         setting.value = 8
-        try await group.async.reset(setting)
+        try await group.reset(setting)
         #expect(suite.snapshot() == ["oldLevel": 5])
     }
 
@@ -179,9 +179,9 @@ struct SuiteGroupTests {
         var all = group.changes().makeAsyncIterator()
         var some = group.changes(of: "a").makeAsyncIterator()
         var typed = group.changes(of: setting).makeAsyncIterator()
-        try suite.setStoredValue(1, forKey: "z")
-        try suite.setStoredValue(1, forKey: "a")
-        try group.transaction { values in
+        try await suite.setStoredValue(1, forKey: "z")
+        try await suite.setStoredValue(1, forKey: "a")
+        try await group.transaction { values in
             values[storedValueFor: "a"] = 2
             values[storedValueFor: "b"] = 3
         }
@@ -291,12 +291,12 @@ struct SuiteGroupTests {
             let path = directory + "/settings.json"
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             let group = suite.group("db")
-            try suite.setStoredValue(1, forKey: "a")
-            try group.checkpoint()
-            try group.synchronize()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await group.checkpoint()
+            try await group.synchronize()
             #expect(try path.fileContents == "{\n  \"a\": 1\n}\n")
             #expect(group.persistence == .durable(path: path))
-            group.finish()
+            await group.finish()
             #expect(throws: SettingsError(.suiteFinished, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
         }
     }

@@ -46,7 +46,7 @@ struct FinishedSuiteTests {
 
     @Test("a loop over all changes of a finished suite ends")
     func lateLoop() async {
-        suite.finish()
+        await suite.finish()
         let hasEnded = Atomic(false)
         let loop = Task { [suite] in
             for await _ in suite.changes() {}
@@ -59,7 +59,7 @@ struct FinishedSuiteTests {
     @Test("finishing a suite ends the loops over all of its changes")
     func earlyLoop() async {
         let changes = suite.changes()
-        suite.finish()
+        await suite.finish()
         let hasEnded = Atomic(false)
         let loop = Task {
             for await _ in changes {}

@@ -100,7 +100,7 @@ struct HotReadTests {
             while last < Self.minimumSets || !readers.allSatisfy(\.1.hasOverlappedSets) {
                 last += 1
                 progress.started.store(last, ordering: .sequentiallyConsistent)
-                try suite.transaction { settings in
+                try await suite.transaction { settings in
                     settings[number] = last
                     settings[pair] = Pair(last)
                     settings[text] = "\(last)"
@@ -115,7 +115,7 @@ struct HotReadTests {
             }
             for (name, reader) in readers { reader.expectNoFault(name) }
             // Finish, so that no checkpoint runs while the directory is removed.
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -212,11 +212,11 @@ struct HotReadTests {
             text.value = "unsaved"
             #expect(n.value == 101 && text.value == "unsaved")
             isFull.store(false, ordering: .relaxed)
-            try suite.synchronize()
+            try await suite.synchronize()
             #expect(n.value == 101 && text.value == "unsaved")
-            try n.reset()
+            try await n.reset()
             #expect(n.value == 0)
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -232,8 +232,8 @@ struct HotReadTests {
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store)
             let (port, name) = (Setting("port", default: 1, suite: suite), Setting("name", default: "", suite: suite))
-            try port.set(2)
-            try name.set("a")
+            try await port.set(2)
+            try await name.set("a")
             #expect(port.value == 2 && name.value == "a")
             let before = calls.load(ordering: .relaxed)
             for _ in 0..<100 { #expect(port.value == 2 && name.value == "a") }

@@ -99,7 +99,7 @@ struct LastGoodHistoryTests {
     func unread(index: Int, by writer: String) async throws {
         let (name, steps, used) = Self.sequences[index]
         try await withStores { path, store, limit, other in
-            try limit.set(23)
+            try await limit.set(23)
             try store.checkpoint()
             #expect(limit.value == 23)
             for value in steps {
@@ -116,7 +116,7 @@ struct LastGoodHistoryTests {
                 }
             }
             #expect(limit.value == used, "\(name)")
-            try limit.suite.setStoredValue(1, forKey: "a")
+            try await limit.suite.setStoredValue(1, forKey: "a")
             try store.checkpoint()
             let isRetained = try (path + ".last-good").fileContents.contains("23")
             #expect(isRetained == (used == 23), "\(name)")
@@ -126,10 +126,10 @@ struct LastGoodHistoryTests {
     @Test("a removal by this process ends the last good value, even if no read comes between")
     func removed() async throws {
         try await withStores { path, store, limit, _ in
-            try limit.set(23)
+            try await limit.set(23)
             #expect(limit.value == 23)
-            try limit.reset()
-            try limit.suite.setStoredValue(200, forKey: "limit")
+            try await limit.reset()
+            try await limit.suite.setStoredValue(200, forKey: "limit")
             #expect(limit.value == 64)
             try store.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("23"))
@@ -139,7 +139,7 @@ struct LastGoodHistoryTests {
     @Test("values of other processes that were missed are not taken for those that an edit has replaced")
     func missed() async throws {
         try await withStores { path, store, limit, other in
-            try limit.set(23)
+            try await limit.set(23)
             try store.checkpoint()
             #expect(limit.value == 23)
             // This process does not look meanwhile. Each checkpoint begins an epoch, and the second one cannot be continued.
@@ -152,7 +152,7 @@ struct LastGoodHistoryTests {
             store.lookAndWait()
             #expect(store.contents()["limit"] == 200)
             _ = limit.value
-            try limit.suite.setStoredValue(1, forKey: "a")
+            try await limit.suite.setStoredValue(1, forKey: "a")
             try store.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("23"))
         }
@@ -162,12 +162,12 @@ struct LastGoodHistoryTests {
     func secret() async throws {
         try await withStores { path, store, limit, _ in
             let secret = Setting("limit", default: 64, suite: limit.suite, traits: .secret)
-            try secret.set(23)
+            try await secret.set(23)
             try store.checkpoint()
             #expect(limit.value == 23)
             try edit(path, #"{"limit": 200}"#, store)
             #expect(limit.value == 23)
-            try limit.suite.setStoredValue(1, forKey: "a")
+            try await limit.suite.setStoredValue(1, forKey: "a")
             try store.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("23"))
         }

@@ -44,8 +44,8 @@ struct LastGoodValueTests {
     )
     func edited(value: String) async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             #expect(program.limit.value == 20)
             try program.edit(path, #"{"limit": \#(value), "other": 1}"#)
             #expect(program.limit.value == 20)
@@ -59,13 +59,13 @@ struct LastGoodValueTests {
     @Test("a value that this process has not read yet becomes the last good one")
     func unread() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 30}"#)
             try program.edit(path, #"{"limit": 200}"#)
             // The checkpoint has replaced the copy before the first read.
-            try program.suite.setStoredValue(true, forKey: "other")
-            try program.suite.checkpoint()
+            try await program.suite.setStoredValue(true, forKey: "other")
+            try await program.suite.checkpoint()
             #expect(program.limit.value == 30)
         }
     }
@@ -73,8 +73,8 @@ struct LastGoodValueTests {
     @Test("of two unusable edits, neither is the last good value")
     func twice() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             #expect(program.limit.value == 20)
             for value in [200, 300, 400] {
                 try program.edit(path, #"{"limit": \#(value)}"#)
@@ -90,8 +90,8 @@ struct LastGoodValueTests {
     @Test("a new process uses the last good value from the last good copy")
     func newProcess() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            program.suite.finish()
+            try await program.limit.set(20)
+            await program.suite.finish()
             try path.replaceFile(with: #"{"limit": 200}"#)
             #expect(Program(path, reporter).limit.value == 20)
         }
@@ -100,24 +100,24 @@ struct LastGoodValueTests {
     @Test("checkpoints retain the last good value while the unusable one is stored, also those of other programs")
     func retained() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             try program.edit(path, "{\n  \"limit\": 200\n}\n")
             #expect(program.limit.value == 20)
-            try program.suite.setStoredValue(1, forKey: "a")
-            try program.suite.checkpoint()
-            program.suite.finish()
+            try await program.suite.setStoredValue(1, forKey: "a")
+            try await program.suite.checkpoint()
+            await program.suite.finish()
             #expect(Program(path, reporter).limit.value == 20)
 
             // A program that does not have the setting.
             let other = SettingsSuite(fileAt: path, reporter: reporter)
             for value in [2, 3] as [StoredValue] {
-                try other.setStoredValue(value, forKey: "a")
-                try other.checkpoint()
+                try await other.setStoredValue(value, forKey: "a")
+                try await other.checkpoint()
             }
             #expect(other.snapshot() == ["a": 3, "limit": 200])
             #expect(try path.fileContents == "{\n  \"a\": 3,\n  \"limit\": 200\n}\n")
-            other.finish()
+            await other.finish()
             #expect(Program(path, reporter).limit.value == 20)
         }
     }
@@ -128,15 +128,15 @@ struct LastGoodValueTests {
     )
     func dropped(value: StoredValue?) async throws {
         try await withProgram { program, path in
-            try program.limit.set(23)
-            try program.suite.checkpoint()
+            try await program.limit.set(23)
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             #expect(program.limit.value == 23)
-            try program.suite.setStoredValue(1, forKey: "a")
-            try program.suite.checkpoint()
+            try await program.suite.setStoredValue(1, forKey: "a")
+            try await program.suite.checkpoint()
             #expect(try (path + ".last-good").fileContents.contains("23"))
-            try program.suite.setStoredValue(value, forKey: "limit")
-            try program.suite.checkpoint()
+            try await program.suite.setStoredValue(value, forKey: "limit")
+            try await program.suite.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("23"))
             if value == nil { #expect(program.limit.value == 64) }
             // An unusable value from now on follows the other one.
@@ -154,18 +154,18 @@ struct LastGoodValueTests {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let program = Program(path, reporter, traits: isSecret ? .secret : [])
-            try program.limit.set(23)
-            try program.suite.checkpoint()
+            try await program.limit.set(23)
+            try await program.suite.checkpoint()
             if isEdited {
                 try program.edit(path, #"{"limit": 200}"#)
                 #expect(program.limit.value == 23)
             }
-            try program.limit.reset()
-            if isEdited { try program.suite.checkpoint() }
+            try await program.limit.reset()
+            if isEdited { try await program.suite.checkpoint() }
             #expect(program.limit.value == 64)
-            try program.suite.setStoredValue(200, forKey: "limit")
+            try await program.suite.setStoredValue(200, forKey: "limit")
             #expect(program.limit.value == 64)
-            try program.suite.checkpoint()
+            try await program.suite.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("23"))
         }
     }
@@ -173,17 +173,17 @@ struct LastGoodValueTests {
     @Test("a last good value that was replaced by a set is not written again")
     func replaced() async throws {
         try await withProgram { program, path in
-            try program.limit.set(23)
-            try program.suite.checkpoint()
+            try await program.limit.set(23)
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             #expect(program.limit.value == 23)
-            try program.limit.set(30)
-            try program.suite.checkpoint()
+            try await program.limit.set(30)
+            try await program.suite.checkpoint()
             #expect(program.limit.value == 30)
-            try program.suite.setStoredValue(200, forKey: "limit")
-            try program.suite.checkpoint()
+            try await program.suite.setStoredValue(200, forKey: "limit")
+            try await program.suite.checkpoint()
             #expect(try !(path + ".last-good").fileContents.contains("23"))
-            program.suite.finish()
+            await program.suite.finish()
             #expect(Program(path, reporter).limit.value != 23)
         }
     }
@@ -206,17 +206,17 @@ struct LastGoodValueTests {
     @Test("a copy that a person has put in place of the file loses the last good values at the next checkpoint")
     func copyAsFile() async throws {
         try await withProgram { program, path in
-            try program.limit.set(23)
-            try program.suite.checkpoint()
+            try await program.limit.set(23)
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             #expect(program.limit.value == 23)
-            try program.suite.setStoredValue(1, forKey: "a")
-            try program.suite.checkpoint()
-            program.suite.finish()
+            try await program.suite.setStoredValue(1, forKey: "a")
+            try await program.suite.checkpoint()
+            await program.suite.finish()
             try path.replaceFile(with: (path + ".last-good").fileContents)
             let next = Program(path, reporter)
-            try next.suite.removeAll()
-            try next.suite.checkpoint()
+            try await next.suite.removeAll()
+            try await next.suite.checkpoint()
             #expect(next.suite.snapshot() == [:])
             #expect(try !path.fileContents.contains("23"))
         }
@@ -245,12 +245,12 @@ struct LastGoodValueTests {
         try await withTemporaryDirectory(inMemory: true) { directory in
             let path = directory + "/settings.json"
             let program = Program(path, reporter, traits: .secret)
-            try program.limit.set(23)
-            try program.suite.checkpoint()
+            try await program.limit.set(23)
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             #expect(program.limit.value == 23)
-            try program.suite.setStoredValue(1, forKey: "a")
-            try program.suite.checkpoint()
+            try await program.suite.setStoredValue(1, forKey: "a")
+            try await program.suite.checkpoint()
             #expect(program.limit.value == 23)
             #expect(try !(path + ".last-good").fileContents.contains("23"))
         }
@@ -259,13 +259,13 @@ struct LastGoodValueTests {
     @Test("the copy with a last good value is a valid settings file, and is used if the file is broken")
     func copy() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             #expect(program.limit.value == 20)
-            try program.suite.setStoredValue(1, forKey: "a")
-            try program.suite.checkpoint()
-            program.suite.finish()
+            try await program.suite.setStoredValue(1, forKey: "a")
+            try await program.suite.checkpoint()
+            await program.suite.finish()
             let copy = try (path + ".last-good").fileContents
             #expect(copy == "{\n  \"$lastGood\": {\"limit\":20},\n  \"a\": 1,\n  \"limit\": 200\n}\n")
             try path.replaceFile(with: "{ oops")
@@ -275,8 +275,8 @@ struct LastGoodValueTests {
             try path.replaceFile(with: copy)
             next = Program(path, reporter)
             #expect(next.suite.snapshot() == ["a": 1, "limit": 200])
-            try next.suite.setStoredValue(2, forKey: "a")
-            try next.suite.checkpoint()
+            try await next.suite.setStoredValue(2, forKey: "a")
+            try await next.suite.checkpoint()
             #expect(next.limit.value == 20)
         }
     }
@@ -292,8 +292,8 @@ struct LastGoodValueTests {
     @Test("an unusable value is no change of a stream, and the correction is one")
     func streams() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             var values = program.limit.values.makeAsyncIterator()
             var changes = program.limit.changes().makeAsyncIterator()
             #expect(await values.next() == 20)
@@ -310,8 +310,8 @@ struct LastGoodValueTests {
     )
     func changeAfterUnusable() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             let seen = Mutex<[[Int]]>([])
             let observation = program.limit.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
             var changes = program.limit.changes().makeAsyncIterator()
@@ -338,8 +338,8 @@ struct LastGoodValueTests {
     @Test("an explanation names the last good value, and the problem of the stored one")
     func explanation() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             let explanation = program.limit.explain()
             #expect(explanation.layer == .lastGood)
@@ -366,10 +366,10 @@ struct LastGoodValueTests {
                     try program.suite.setStoredValue(.double(.random(in: 0...1)), forKey: "other")
                 }
             }
-            try program.limit.set(20)
+            try await program.limit.set(20)
             try read()
             #expect(reporter.errors.isEmpty)
-            try program.suite.checkpoint()
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             try read()
             #expect(reporter.errors.map(\.code) == [.validationFailed])
@@ -377,16 +377,16 @@ struct LastGoodValueTests {
                 reporter.errors[0].consequence == "the last good value is used, and the stored value is left as it is"
             )
             #expect(reporter.recoveries.isEmpty)
-            try program.suite.checkpoint()
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 30}"#)
             try read()
             #expect(reporter.errors.count == 1)
             #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
-            try program.suite.checkpoint()
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"limit": 200}"#)
             try read()
             #expect(reporter.errors.count == 2)
-            try program.limit.reset()
+            try await program.limit.reset()
             try read()
             #expect(reporter.recoveries.count == 2)
         }
@@ -423,8 +423,8 @@ struct LastGoodValueTests {
     @Test("the recovery of a broken file is reported")
     func brokenFile() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             try program.edit(path, "{ oops")
             await eventually("the malformed file is reported") {
                 program.store.look()
@@ -470,8 +470,8 @@ struct LastGoodValueTests {
     @Test("each unusable value after another one is reported, and settles the report about that")
     func successive() async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            try program.suite.checkpoint()
+            try await program.limit.set(20)
+            try await program.suite.checkpoint()
             for value in ["200", #""many""#, "30", "200", "31"] {
                 try program.edit(path, #"{"limit": \#(value)}"#)
                 _ = program.limit.value
@@ -517,21 +517,21 @@ struct LastGoodValueTests {
     )
     func unreadAtCheckpoint(isOpenDuringEdit: Bool) async throws {
         try await withProgram { program, path in
-            try program.limit.set(20)
-            program.suite.finish()
+            try await program.limit.set(20)
+            await program.suite.finish()
             if isOpenDuringEdit {
                 let next = Program(path, reporter)
                 #expect(next.suite.keys == ["limit"])
                 try next.edit(path, #"{"limit": 200}"#)
-                try next.suite.setStoredValue(1, forKey: "a")
-                try next.suite.checkpoint()
-                next.suite.finish()
+                try await next.suite.setStoredValue(1, forKey: "a")
+                try await next.suite.checkpoint()
+                await next.suite.finish()
             } else {
                 try path.replaceFile(with: #"{"limit": 200}"#)
                 let next = Program(path, reporter)
-                try next.suite.setStoredValue(1, forKey: "a")
-                try next.suite.checkpoint()
-                next.suite.finish()
+                try await next.suite.setStoredValue(1, forKey: "a")
+                try await next.suite.checkpoint()
+                await next.suite.finish()
             }
             #expect(Program(path, reporter).limit.value == 20)
         }
@@ -541,11 +541,11 @@ struct LastGoodValueTests {
     func returningValue() async throws {
         try await withProgram { program, path in
             let name = Setting("name", default: "none", suite: program.suite) { !$0.isEmpty }
-            try name.set("first")
+            try await name.set("first")
             try program.edit(path, #"{"name": ""}"#)
             #expect(name.value == "first")
-            try name.set("second")
-            try program.suite.checkpoint()
+            try await name.set("second")
+            try await program.suite.checkpoint()
             try program.edit(path, #"{"name": ""}"#)
             #expect(name.value == "second")
         }

@@ -186,8 +186,8 @@ struct ObservableSuiteTests {
             #expect(settings.port == 7)
             _ = Settings(SettingsSuite(fileAt: missing + "/settings.json").observable()).port
             #expect(!FileManager.default.fileExists(atPath: missing))
-            suite.finish()
-            other.finish()
+            await suite.finish()
+            await other.finish()
             other.engine.store.close()
         }
     }

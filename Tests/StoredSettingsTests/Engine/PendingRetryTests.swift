@@ -94,7 +94,7 @@ struct PendingRetryTests {
         store.fail(with: nil)
         await eventually("the newer value is stored") { store.contents() == ["port": 2] }
         #expect(port.value == 2)
-        suite.finish()
+        await suite.finish()
     }
 
     @Test(

@@ -44,12 +44,12 @@ struct PendingWriteOrderTests {
                 setting: Setting("port", default: 0, suite: SettingsSuite(store: store, reporter: reporter)),
                 otherSetting: Setting("port", default: 0, suite: other)
             )
-            try pair.otherSetting.set(7)
+            try await pair.otherSetting.set(7)
             #expect(pair.setting.value == 7)
             try await body(pair)
             faults.stop()
-            pair.suite.finish()
-            other.finish()
+            await pair.suite.finish()
+            await other.finish()
         }
     }
 
@@ -82,7 +82,7 @@ struct PendingWriteOrderTests {
             #expect(await values.next() == 7)
             assign(1, in: pair)
             #expect(await values.next() == 1)
-            try pair.otherSetting.set(2)
+            try await pair.otherSetting.set(2)
             #expect(pair.setting.value == 2)
             #expect(await values.next() == 2)
             try save(in: pair)
@@ -99,7 +99,7 @@ struct PendingWriteOrderTests {
     func noticedByRetry() async throws {
         try await withPair { pair in
             assign(1, in: pair)
-            try pair.otherSetting.set(2)
+            try await pair.otherSetting.set(2)
             try save(in: pair)
             pair.expectBoth(2)
             await expectDropped()
@@ -110,7 +110,7 @@ struct PendingWriteOrderTests {
     func newerRemoval() async throws {
         try await withPair { pair in
             assign(1, in: pair)
-            try pair.otherSetting.suite.removeAll()
+            try await pair.otherSetting.suite.removeAll()
             try save(in: pair)
             pair.expectBoth(0)
             #expect(!pair.setting.isSet)
@@ -121,7 +121,7 @@ struct PendingWriteOrderTests {
     @Test("a later edit of the file drops a pending write")
     func laterEdit() async throws {
         try await withPair { pair in
-            try pair.suite.checkpoint()
+            try await pair.suite.checkpoint()
             assign(1, in: pair)
             try pair.path.replaceFile(with: #"{"port": 9}"#)
             pair.store.lookAndWait()
@@ -135,7 +135,7 @@ struct PendingWriteOrderTests {
     @Test("a commit before the assignment that is noticed after it drops nothing")
     func olderCommit() async throws {
         try await withPair { pair in
-            try pair.otherSetting.set(2)
+            try await pair.otherSetting.set(2)
             assign(1, in: pair)
             try save(in: pair)
             pair.expectBoth(1)
@@ -146,7 +146,7 @@ struct PendingWriteOrderTests {
     @Test("an edit of the file before the assignment drops nothing, even if no read has noticed it")
     func olderEdit() async throws {
         try await withPair { pair in
-            try pair.suite.checkpoint()
+            try await pair.suite.checkpoint()
             try pair.path.replaceFile(with: #"{"port": 9, "host": "a"}"#)
             assign(1, in: pair)
             pair.store.lookAndWait()
@@ -162,7 +162,7 @@ struct PendingWriteOrderTests {
     func otherKey() async throws {
         try await withPair { pair in
             assign(1, in: pair)
-            try pair.otherSetting.suite.setStoredValue("a", forKey: "host")
+            try await pair.otherSetting.suite.setStoredValue("a", forKey: "host")
             #expect(pair.suite.contains("host"))
             #expect(pair.setting.value == 1)
             try save(in: pair)
@@ -176,11 +176,11 @@ struct PendingWriteOrderTests {
         try await withPair { pair in
             assign(1, in: pair)
             let changes = pair.suite.changes()
-            try pair.otherSetting.set(1)
+            try await pair.otherSetting.set(1)
             #expect(pair.setting.value == 1)
             // Nothing can be saved yet, and nothing has to be saved.
-            try pair.suite.synchronize()
-            try pair.otherSetting.suite.setStoredValue("a", forKey: "host")
+            try await pair.suite.synchronize()
+            try await pair.otherSetting.suite.setStoredValue("a", forKey: "host")
             #expect(pair.suite.contains("host"))
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next()?.keys == ["host"])
@@ -193,7 +193,7 @@ struct PendingWriteOrderTests {
         try await withPair { pair in
             assign(1, in: pair)
             faults.stop()
-            try pair.setting.set(value)
+            try await pair.setting.set(value)
             pair.expectBoth(value)
             #expect(!pair.suite.engine.isPending("port"))
             #expect(codes == [.writeFailed])
@@ -203,9 +203,9 @@ struct PendingWriteOrderTests {
     @Test("a transaction does not store a pending write over an edit that is noticed during it")
     func editDuringTransaction() async throws {
         try await withPair { pair in
-            try pair.suite.checkpoint()
+            try await pair.suite.checkpoint()
             assign(1, in: pair)
-            try pair.suite.transaction { settings in
+            try await pair.suite.transaction { settings in
                 // Stop the faults here, because a retry could save the value earlier.
                 faults.stop()
                 #expect(settings[pair.setting] == 1)
@@ -217,7 +217,7 @@ struct PendingWriteOrderTests {
             #expect(!reporter.hasReportedInTransaction, "nothing is reported under the transaction's locks")
             #expect(pair.suite.contains("host"))
             pair.expectBoth(9)
-            try pair.suite.synchronize()
+            try await pair.suite.synchronize()
             pair.expectBoth(9)
             await expectDropped()
         }
@@ -226,9 +226,9 @@ struct PendingWriteOrderTests {
     @Test("a transaction stores its own value over an edit that drops a pending write during it")
     func ownValueAfterEdit() async throws {
         try await withPair { pair in
-            try pair.suite.checkpoint()
+            try await pair.suite.checkpoint()
             assign(1, in: pair)
-            try pair.suite.transaction { settings in
+            try await pair.suite.transaction { settings in
                 // Stop the faults here, because a retry could save the value earlier.
                 faults.stop()
                 try pair.path.replaceFile(with: #"{"port": 9}"#)
@@ -244,7 +244,7 @@ struct PendingWriteOrderTests {
     @Test("an assignment inside a transaction overrides the values that the transaction stores")
     func assignedInside() async throws {
         try await withPair { pair in
-            try pair.suite.transaction { settings in
+            try await pair.suite.transaction { settings in
                 settings[pair.setting] = 1
                 pair.setting.value = 2
             }

@@ -36,7 +36,7 @@ struct PendingWritesTests {
         #expect(await values.next() == 3)
 
         store.fail(with: nil)
-        try suite.synchronize()
+        try await suite.synchronize()
         #expect(store.contents() == ["port": 3])
         port.value = 4
         #expect(await values.next() == 4)
@@ -148,7 +148,7 @@ struct PendingWritesTests {
         // A retry may have dropped it.
         await eventually("the dropped value is reported") { reporter.errors.last?.code == .unstorable }
         #expect(reporter.errors.last?.key == key)
-        try suite.synchronize()
+        try await suite.synchronize()
     }
 
     @Test("a value that can never be stored is not retried")
@@ -225,7 +225,7 @@ struct PendingWritesTests {
         store.fail(with: full)
         port.value = 2
         store.fail(with: nil)
-        try suite.setStoredValue(7, forKey: "other")
+        try await suite.setStoredValue(7, forKey: "other")
         var iterator = changes.makeAsyncIterator()
         #expect(await iterator.next()?.keys == ["other"])
     }
@@ -249,10 +249,10 @@ struct PendingWritesTests {
         port.value = 3
         #expect(port.value == 3)
         store.fail(with: nil)
-        try port.set(2)
+        try await port.set(2)
         #expect(port.value == 2)
         #expect(store.contents() == ["port": 2])
-        try suite.setStoredValue(7, forKey: "other")
+        try await suite.setStoredValue(7, forKey: "other")
         var iterator = changes.makeAsyncIterator()
         #expect(await iterator.next()?.keys == ["other"])
     }
@@ -265,7 +265,7 @@ struct PendingWritesTests {
         #expect(port.value == 3)
         store.fail(with: nil)
         // Stores nothing, so the store itself invalidates no cache.
-        try suite.synchronize()
+        try await suite.synchronize()
         #expect(port.value == 2)
         // A retry may have dropped it.
         await eventually("the dropped value is reported") { reporter.errors.last?.code == .unstorable }
@@ -293,7 +293,7 @@ struct PendingWritesTests {
     func finishing() async {
         store.fail(with: full)
         port.value = 3
-        suite.finish()
+        await suite.finish()
         #expect(suite.engine.state.withLock { $0.pendingWrites.count } == 1)
         await eventually("no retry is scheduled") { !suite.engine.state.withLock { $0.pendingWrites.isRetryScheduled } }
     }
@@ -312,9 +312,9 @@ struct PendingWritesTests {
         store.interruptNextCommit(with: 9)
         // From here on, a retry may be faster than `synchronize()`.
         store.fail(with: nil)
-        try suite.synchronize()
+        try await suite.synchronize()
         await eventually("the commit of the other process is received") { port.value == 9 }
-        suite.finish()
+        await suite.finish()
         #expect(await values.next() == 9)
     }
 

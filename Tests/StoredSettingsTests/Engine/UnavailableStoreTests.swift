@@ -92,7 +92,7 @@ struct UnavailableStoreTests {
         #expect(port.value == 1)
         #expect(!port.isSet)
         #expect(suite.snapshot() == ["other": 4])
-        suite.finish()
+        await suite.finish()
         #expect(await values.next() == 1)
         #expect(await values.next() == nil)
         #expect(reporter.errors.map(\.code) == [.locationUnavailable])

@@ -46,13 +46,13 @@ struct BaseSuiteTests {
         let observation = port.observe { change in seen.withLock { $0.append([change.old, change.new]) } }
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
-        try fleet.setStoredValue(2, forKey: "port")
+        try await fleet.setStoredValue(2, forKey: "port")
         #expect(await values.next() == 2)
-        try fleet.setStoredValue("other", forKey: "other")
-        try port.set(3)
+        try await fleet.setStoredValue("other", forKey: "other")
+        try await port.set(3)
         #expect(await values.next() == 3)
-        try fleet.setStoredValue(4, forKey: "port")
-        try port.set(5)
+        try await fleet.setStoredValue(4, forKey: "port")
+        try await port.set(5)
         #expect(await values.next() == 5)
         await eventually("the observer has received the last change") { seen.withLock { $0.last?.last } == 5 }
         // Changes that arrive faster than the observer runs are merged.
@@ -70,11 +70,11 @@ struct BaseSuiteTests {
         let subscription = port.subscribe().0
         let last = LastReading<Int>()
         last.note(port.box.quietReading(of: nil))
-        try fleet.setStoredValue(2, forKey: "port")
+        try await fleet.setStoredValue(2, forKey: "port")
         let late = try #require(await subscription.storage.next(isolation: nil))
         #expect(late.isLayered)
-        try port.set(3)
-        try fleet.setStoredValue(4, forKey: "port")
+        try await port.set(3)
+        try await fleet.setStoredValue(4, forKey: "port")
         let change = try #require(port.change(late, after: last))
         #expect(change.old == 1)
         #expect(change.new == 3)
@@ -99,7 +99,7 @@ struct BaseSuiteTests {
             try other.commit { $0["port"] = 2 }
             #expect(await values.next() == 2)
             await eventually("a read without a stream sees the change") { quiet.value == 2 }
-            fleet.finish()
+            await fleet.finish()
         }
     }
 
@@ -128,7 +128,7 @@ struct BaseSuiteTests {
             #expect(reporter.errors.count == 1)
             #expect(reporter.errors.first?.location?.file == "suite 'fleet'")
             #expect(reporter.errors.first?.message.contains("many") == false)
-            try fleet.setStoredValue(6, forKey: "port")
+            try await fleet.setStoredValue(6, forKey: "port")
             #expect(port.value == 6)
             #expect(port.explain().description.contains("6, given by suite 'fleet'"))
         }

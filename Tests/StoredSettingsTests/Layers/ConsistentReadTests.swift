@@ -40,14 +40,14 @@ struct ConsistentReadTests {
         try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
         var values = level.setting.values.makeAsyncIterator()
         #expect(await values.next() == 3)
-        try level.setting.reset()
+        try await level.setting.reset()
         #expect(await values.next() == 4)
         try level.changeDuringNextRead(base: 5, thenStored: 6, andBase: 7)
         #expect(await values.next() == 6)
         // A change of the store is read with the layers, too.
-        try level.setting.reset()
-        try level.setting.set(8)
-        try level.fleet.setStoredValue(9, forKey: "level")
+        try await level.setting.reset()
+        try await level.setting.set(8)
+        try await level.fleet.setStoredValue(9, forKey: "level")
         #expect(await values.next() == 8)
     }
 
@@ -77,10 +77,10 @@ struct ConsistentReadTests {
         try level.changeDuringNextRead(base: 2, thenStored: 3, andBase: 4)
         var values = level.suite.values(of: level.setting, other).makeAsyncIterator()
         #expect(await values.next() ?? (0, 0) == (3, 0))
-        try level.setting.reset()
+        try await level.setting.reset()
         #expect(await values.next() ?? (0, 0) == (4, 0))
         try level.changeDuringNextRead(base: 5, thenStored: 4, andBase: 6)
-        try other.set(7)
+        try await other.set(7)
         #expect(await values.next() ?? (0, 0) == (4, 7))
     }
 }

@@ -173,7 +173,7 @@ struct LayerChangeTests {
 
             try base.replaceFile(with: #"{ "managed": 6, "stored": 6, "other": 5 }"#)
             try managed.replaceFile(with: #"{ "managed": 1.0 }"#)
-            try suite.setStoredValue(4, forKey: "unrelated")
+            try await suite.setStoredValue(4, forKey: "unrelated")
             try base.replaceFile(with: #"{ "managed": 6, "stored": 6, "other": 6 }"#)
             #expect(await tuples.next().map { [$0.0, $0.1, $0.2] } == [1, 3, 6])
             await eventually("the only change is delivered") { seen.withLock { !$0.isEmpty } }
@@ -183,11 +183,11 @@ struct LayerChangeTests {
 
             // A base becomes visible when the stored value is removed, and the other way round.
             // Another thread may still be delivering, and then delivers these as well.
-            try setting[1].reset()
+            try await setting[1].reset()
             await eventually("the base becomes visible") {
                 seen.withLock { $0.suffix(2).sorted() } == ["several", "stored: 3-6"]
             }
-            try setting[1].set(7)
+            try await setting[1].set(7)
             await eventually("the stored value becomes visible") {
                 seen.withLock { $0.suffix(2).sorted() } == ["several", "stored: 6-7"]
             }
@@ -342,7 +342,7 @@ struct LayerChangeTests {
                 values.withLock { $0.append(name.value) }
             }
             #expect(values.withLock(\.self) == ["first", "second"])
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -372,7 +372,7 @@ struct LayerChangeTests {
             }
             #expect(notified.withLock(\.self) == ["shown", "shown"])
             // Another thread may still be notifying, and then notifies of this change as well.
-            try hidden.reset()
+            try await hidden.reset()
             await eventually("the reset is noticed") { notified.withLock { $0.count } > 2 }
             #expect(notified.withLock(\.self) == ["shown", "shown", "hidden"])
             #expect(hidden.value == 3)

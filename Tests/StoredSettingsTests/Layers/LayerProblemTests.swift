@@ -192,15 +192,15 @@ struct LayerProblemTests {
             )
             let port = Setting("port", default: 80, suite: suite)
             let bad = Setting("bad", default: 1, suite: suite)
-            try port.update { _ in }
-            try suite.transaction { settings in
+            try await port.update { _ in }
+            try await suite.transaction { settings in
                 #expect(settings[port] == 9)
                 #expect(settings[bad] == 1)
             }
             #expect(suite.snapshot().isEmpty)
             #expect(!port.isSet)
             #expect(try port.load() == nil)
-            #expect(try port.update { $0 += 1 } == 10)
+            #expect(try await port.update { $0 += 1 } == 10)
             #expect(suite.snapshot() == ["port": 10])
             #expect(port.value == 50)
         }

@@ -26,29 +26,29 @@ enum ManagedWrite: String, CaseIterable, Sendable {
             ManagedSettings(port: DefaultStorage(wrappedValue: 0, key: port.key, suite: suite))
         )
         switch self {
-        case .set: try port.set(1)
-        case .remove: try port.reset()
-        case .update: try port.update { $0 += 1 }
-        case .asyncSet: try await port.async.set(1)
-        case .asyncRemove: try await port.async.reset()
-        case .asyncUpdate: try await port.async.update { $0 += 1 }
-        case .transactionSubscript: try suite.transaction { $0[port] = 1 }
-        case .transactionSet: try suite.transaction { try $0.set(1, for: port) }
-        case .transactionReset: try suite.transaction { try $0.reset(port) }
-        case .transactionRaw: try suite.transaction { $0[storedValueFor: port.key] = 1 }
-        case .transactionRemoveAll: try suite.transaction { try $0.removeAll() }
-        case .asyncTransaction: try await suite.async.transaction { $0[port] = 1 }
-        case .setStoredValue: try suite.setStoredValue(1, forKey: port.key)
-        case .asyncSetStoredValue: try await suite.async.setStoredValue(1, forKey: port.key)
-        case .resetKey: try suite.reset(SettingKey("port", default: 0))
-        case .resetSetting: try suite.reset(port)
-        case .asyncReset: try await suite.async.reset(port)
-        case .removeAll: try suite.removeAll()
-        case .asyncRemoveAll: try await suite.async.removeAll()
-        case .catalogText: try catalog["port"]?.set(text: "1")
-        case .catalogReset: try catalog["port"]?.reset()
-        case .conversion: try suite.transaction { try $0.convert(port, from: SameNumber()) }
-        case .oldKey: try Setting("newPort", default: 0, suite: suite, traits: .renamed(from: "port")).set(1)
+        case .set: try await port.set(1)
+        case .remove: try await port.reset()
+        case .update: try await port.update { $0 += 1 }
+        case .asyncSet: try await port.set(1)
+        case .asyncRemove: try await port.reset()
+        case .asyncUpdate: try await port.update { $0 += 1 }
+        case .transactionSubscript: try await suite.transaction { $0[port] = 1 }
+        case .transactionSet: try await suite.transaction { try $0.set(1, for: port) }
+        case .transactionReset: try await suite.transaction { try $0.reset(port) }
+        case .transactionRaw: try await suite.transaction { $0[storedValueFor: port.key] = 1 }
+        case .transactionRemoveAll: try await suite.transaction { try $0.removeAll() }
+        case .asyncTransaction: try await suite.transaction { $0[port] = 1 }
+        case .setStoredValue: try await suite.setStoredValue(1, forKey: port.key)
+        case .asyncSetStoredValue: try await suite.setStoredValue(1, forKey: port.key)
+        case .resetKey: try await suite.reset(SettingKey("port", default: 0))
+        case .resetSetting: try await suite.reset(port)
+        case .asyncReset: try await suite.reset(port)
+        case .removeAll: try await suite.removeAll()
+        case .asyncRemoveAll: try await suite.removeAll()
+        case .catalogText: try await catalog["port"]?.set(text: "1")
+        case .catalogReset: try await catalog["port"]?.reset()
+        case .conversion: try await suite.transaction { try $0.convert(port, from: SameNumber()) }
+        case .oldKey: try await Setting("newPort", default: 0, suite: suite, traits: .renamed(from: "port")).set(1)
         }
     }
 }
@@ -79,7 +79,7 @@ struct ManagedValueTests {
             )
             // Stored before it was managed.
             let other = SettingsSuite(fileAt: "\(directory)/settings.json", reporter: reporter)
-            try other.setStoredValue(5, forKey: "port")
+            try await other.setStoredValue(5, forKey: "port")
             let port = Setting("port", default: 0, suite: suite)
             #expect(port.value == (isUsable ? 9 : 5))
             do {
@@ -93,8 +93,8 @@ struct ManagedValueTests {
             }
             #expect(suite.snapshot() == ["port": 5])
             // Other keys can be changed.
-            try suite.setStoredValue(1, forKey: "other")
-            suite.finish()
+            try await suite.setStoredValue(1, forKey: "other")
+            await suite.finish()
         }
     }
 
@@ -107,10 +107,10 @@ struct ManagedValueTests {
             let port = Setting("port", default: 0, suite: suite)
             port.value = 1
             suite[storedValueFor: "port"] = 2
-            try suite.transaction { _ in port.value = 3 }
+            try await suite.transaction { _ in port.value = 3 }
             #expect(reporter.errors.map(\.code) == [.managed, .managed, .managed])
             #expect(port.value == 9)
-            try suite.synchronize()
+            try await suite.synchronize()
             #expect(suite.snapshot() == ["port": 5])
             #expect(
                 port.explain().description == "port = 9, given by \(file):1:11, over the stored 5, over the default 0"
@@ -124,7 +124,7 @@ struct ManagedValueTests {
             let file = "\(directory)/managed.json"
             try file.writeLayer(#"{ "port": 9 }"#)
             let suite = SettingsSuite.inMemory(["other": 5], overrides: [.managed(file)], reporter: reporter)
-            try suite.removeAll()
+            try await suite.removeAll()
             #expect(suite.snapshot().isEmpty)
         }
     }
@@ -167,7 +167,7 @@ struct ManagedValueTests {
             #expect(await editing.run("edit").code == 77)
             #expect(store.contents() == ["port": 5, "free": 1])
             // What only another suite manages can be changed.
-            try plain.transaction { $0[free] = 3 }
+            try await plain.transaction { $0[free] = 3 }
             #expect(await harness.with(input: #"{"plain": {"free": 4}}"#).run("import", "-").code == 0)
             #expect(store.contents() == ["port": 5, "free": 4])
         }
@@ -183,7 +183,7 @@ struct ManagedValueTests {
             migrator.addStep("numbers") { settings in
                 try settings.convert("port") { _ in 6 }
             }
-            try migrator.migrate(suite)
+            try await migrator.migrate(suite)
             #expect(suite.storedValue(forKey: "port") == 6)
         }
     }
@@ -207,7 +207,7 @@ struct ManagedValueTests {
             }
             try file.replaceFile(with: #"{ "port": 9 }"#)
             await eventually("the corrected file is read") { port.value == 9 }
-            try suite.setStoredValue(1, forKey: "other")
+            try await suite.setStoredValue(1, forKey: "other")
             #expect(settingsError { try port.set(1) }?.code == .managed)
         }
     }
@@ -226,11 +226,11 @@ struct ManagedValueTests {
             #expect(reporter.errors.first?.consequence == "its last good values are used")
             #expect(port.value == 9)
             #expect(settingsError { try port.set(1) }?.code == .managed)
-            try suite.setStoredValue(1, forKey: "other")
+            try await suite.setStoredValue(1, forKey: "other")
             // A file that is gone manages nothing.
             try FileManager.default.removeItem(atPath: file)
             await eventually("the key is no longer managed") { port.value == 0 }
-            try port.set(1)
+            try await port.set(1)
             #expect(port.value == 1)
         }
     }
@@ -241,7 +241,7 @@ struct ManagedValueTests {
             let file = "\(directory)/managed.json"
             let suite = SettingsSuite.inMemory(overrides: [.managed(file)], reporter: reporter)
             let port = Setting("port", default: 0, suite: suite)
-            try port.set(1)
+            try await port.set(1)
             try file.writeLayer(#"{ "port": 9 }"#)
             let error = settingsError { try port.set(2) }
             // A file that is watched is noticed by an event. On a quiet machine, the watch begins later.

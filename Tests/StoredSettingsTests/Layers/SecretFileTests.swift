@@ -184,7 +184,7 @@ struct SecretFileTests {
             let removal = try #require(await changes.next())
             #expect(removal.new == "stored")
             #expect(!"\(removal)".contains("hunter2"))
-            try host.set("other")
+            try await host.set("other")
             let change = try #require(await changes.next())
             #expect("\(change)".contains("other"))
             // The observer may receive both changes as one, whose text has no value.
@@ -261,7 +261,7 @@ struct SecretFileTests {
             let suite = SettingsSuite.inMemory(overrides: [.secrets(directory: directory)], reporter: reporter)
             let token = Setting("token", default: "none", suite: suite, traits: .secret)
             #expect(token.value == "hunter2")
-            try token.update { $0 += "!" }
+            try await token.update { $0 += "!" }
             #expect(suite.snapshot() == ["token": "none!"])
         }
     }

@@ -49,7 +49,7 @@ extension LifetimeTieTests {
         let suite = SettingsSuite.inMemory()
         let object = FlaggedObject(Flag())
         weak var observation: SettingObservation?
-        suite.finish()
+        await suite.finish()
         do {
             observation = Setting("key", default: 0, suite: suite).observe { _ in }.tieToLifetime(of: object)
         }

@@ -116,10 +116,10 @@ struct ObservingSeveralTests {
         try await withTemporaryDirectory { directory in
             let suite = SettingsSuite(fileAt: "\(directory)/settings.json")
             let observation = suite.observe([SettingKey("n", default: 0)]) { [counter] in counter.add() }
-            for number in 1...Int128(100) { try suite.setStoredValue(.integer(number), forKey: "n") }
+            for number in 1...Int128(100) { try await suite.setStoredValue(.integer(number), forKey: "n") }
             #expect(counter.count == 100)
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 

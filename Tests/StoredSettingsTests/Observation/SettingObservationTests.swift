@@ -122,7 +122,7 @@ struct SettingObservationTests {
                 group.addTask {
                     for _ in 0..<500 {
                         do {
-                            try setting.update { $0 += 1 }
+                            try await setting.update { $0 += 1 }
                         } catch {
                             Issue.record(error)
                         }
@@ -187,7 +187,7 @@ struct SettingObservationTests {
             .observe { change in received.withLock { $0.append(change.new) } }
         let change = StoreChange(key: "port", old: 1, new: 2)
         let delivery = suite.engine.record(StoreCommit(changes: [change], origin: .external))
-        suite.finish()
+        await suite.finish()
         delivery.perform()
         await eventually("the change is received") { received.withLock { $0 } == [2] }
         _ = consume observation

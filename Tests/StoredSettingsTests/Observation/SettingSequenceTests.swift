@@ -24,7 +24,7 @@ struct StreamTests {
         #expect(await iterator.next() == 1)
         port.value = 2
         #expect(await iterator.next() == 2)
-        try port.reset()
+        try await port.reset()
         #expect(await iterator.next() == 1)
     }
 
@@ -55,7 +55,7 @@ struct StreamTests {
         port.value = 1
         port.value = 1
         Setting("other", default: 0, suite: suite).value = 7
-        try port.reset()
+        try await port.reset()
         port.value = 5
         #expect(await values.next() == 5)
         var iterator = changes.makeAsyncIterator()
@@ -67,7 +67,7 @@ struct StreamTests {
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         port.value = 1
-        suite.finish()
+        await suite.finish()
         #expect(await values.next() == nil)
     }
 
@@ -76,7 +76,7 @@ struct StreamTests {
         port.value = 5
         var values = port.values.makeAsyncIterator()
         #expect(await values.next() == 5)
-        try suite.setStoredValue("x", forKey: "port")
+        try await suite.setStoredValue("x", forKey: "port")
         #expect(port.value == 5)
         #expect(reporter.errors.map(\.code) == [.typeMismatch])
         port.value = 7
@@ -108,7 +108,7 @@ struct StreamTests {
     @Test("a suite's changes contain all keys, or some, and a transaction is one change")
     func suiteChanges() async throws {
         let (all, some) = (suite.changes(), suite.changes(of: "port", "low"))
-        try suite.transaction {
+        try await suite.transaction {
             $0[port] = 2
             $0[storedValueFor: "other"] = "x"
         }
@@ -116,8 +116,8 @@ struct StreamTests {
         let change = try #require(await allIterator.next())
         #expect(change.keys == ["other", "port"])
         #expect(change["port"] == SettingChange(old: nil, new: 2, origin: .local))
-        try suite.setStoredValue("y", forKey: "other")
-        try suite.setStoredValue(1, forKey: "low")
+        try await suite.setStoredValue("y", forKey: "other")
+        try await suite.setStoredValue(1, forKey: "low")
         var someIterator = some.makeAsyncIterator()
         #expect(await someIterator.next()?.keys == ["low", "port"])
     }
@@ -192,7 +192,7 @@ struct StreamTests {
                 group.addTask {
                     for _ in 0..<1_000 {
                         do {
-                            try setting.update { $0 += 1 }
+                            try await setting.update { $0 += 1 }
                         } catch {
                             Issue.record(error)
                         }
@@ -218,7 +218,7 @@ struct StreamTests {
             return false
         }
         for value in 1...500 {
-            try suite.transaction {
+            try await suite.transaction {
                 $0[low] = value
                 $0[high] = value
             }
@@ -235,10 +235,10 @@ struct StreamTests {
         let setting = Setting(SettingKey("name", default: "none", as: ReadingBridge()), suite: suite)
         var values = setting.values.makeAsyncIterator()
         #expect(await values.next() == "none")
-        try suite.setStoredValue("a", forKey: "name")
+        try await suite.setStoredValue("a", forKey: "name")
         #expect(await values.next() == "a")
-        try suite.setStoredValue("b", forKey: "name")
-        suite.finish()
+        try await suite.setStoredValue("b", forKey: "name")
+        await suite.finish()
         #expect(await values.next() == "b")
     }
 

@@ -40,7 +40,7 @@ struct SuiteValuesTests {
     func transaction() async throws {
         var iterator = suite.values(of: host, port).makeAsyncIterator()
         _ = await iterator.next()
-        try suite.transaction {
+        try await suite.transaction {
             $0[host] = "a.example"
             $0[port] = 1
         }
@@ -56,9 +56,9 @@ struct SuiteValuesTests {
         var iterator = suite.values(of: host, port).makeAsyncIterator()
         _ = await iterator.next()
         host.value = "localhost"
-        try suite.setStoredValue(1, forKey: "other")
-        try suite.setStoredValue(0, forKey: "port")
-        try port.reset()
+        try await suite.setStoredValue(1, forKey: "other")
+        try await suite.setStoredValue(0, forKey: "port")
+        try await port.reset()
         host.value = "a.example"
         host.value = "localhost"
         port.value = 7
@@ -70,7 +70,7 @@ struct SuiteValuesTests {
         var iterator = suite.values(of: port).makeAsyncIterator()
         port.value = 1
         var late = suite.values(of: port).makeAsyncIterator()
-        try port.reset()
+        try await port.reset()
         #expect(await iterator.next() == 8080)
         #expect(await late.next() == 1)
         #expect(await late.next() == 8080)
@@ -105,7 +105,7 @@ struct SuiteValuesTests {
         for await _ in started {}
         task.cancel()
         #expect(await task.value == 1)
-        suite.finish()
+        await suite.finish()
         #expect(await iterator.next() == nil)
     }
 

@@ -176,7 +176,7 @@ struct WithoutPropagationTests {
             localSuite.withoutPropagation { Setting("port", default: 1, suite: localSuite).value = 2 }
             #expect(await values.next() == 2)
             for suite in [localSuite, otherSuite] {
-                suite.finish()
+                await suite.finish()
                 suite.engine.store.close()
             }
         }
@@ -200,7 +200,7 @@ struct WithoutPropagationTests {
         var values = setting.values.makeAsyncIterator()
         #expect(await values.next() == 1)
         suite.withoutPropagation { setting.value = 2 }
-        try setting.reset()
+        try await setting.reset()
         #expect(await values.next() == 9)
     }
 }

@@ -116,11 +116,11 @@ struct OverrideTests {
         var changes = port.changes().makeAsyncIterator()
         var stored = suite.changes().makeAsyncIterator()
         #expect(await values.next() == 9)
-        for number in 2...5 { try port.set(number) }
-        try port.reset()
-        try port.set(6)
+        for number in 2...5 { try await port.set(number) }
+        try await port.reset()
+        try await port.set(6)
         #expect(await stored.next()?["port"]?.new == 6)
-        suite.finish()
+        await suite.finish()
         #expect(await values.next() == nil)
         #expect(await changes.next() == nil)
         #expect(observed.errors.isEmpty)
@@ -263,10 +263,10 @@ struct OverrideTests {
         try await withTemporaryDirectory { directory in
             let file = SettingsSuite(fileAt: "\(directory)/settings.json", overrides: [.commandLine(["--port", "9"])])
             #expect(file[SettingKey("port", default: 1)] == 9)
-            try file.setStoredValue(2, forKey: "port")
+            try await file.setStoredValue(2, forKey: "port")
             #expect(Setting("port", default: 1, suite: SettingsSuite(fileAt: file.name)).value == 2)
             #expect(Setting("port", default: 1, suite: file).value == 9)
-            file.finish()
+            await file.finish()
         }
     }
 

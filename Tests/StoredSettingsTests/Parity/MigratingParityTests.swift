@@ -45,7 +45,7 @@ struct MigratingParityTests {
     @Test("Row 43: stored values are renamed and converted once, as one change")
     func once() async throws {
         var changes = suite.changes().makeAsyncIterator()
-        #expect(try migrator.migrate(suite) == ["rename the level", "convert the date"])
+        await #expect(try migrator.migrate(suite) == ["rename the level", "convert the date"])
         let expected: [String: StoredValue] = [
             "logLevel": "debug", "startedAt": .date(Date(timeIntervalSince1970: 100)), "unknown": [1],
             record: ["rename the level", "convert the date"],
@@ -55,7 +55,7 @@ struct MigratingParityTests {
         #expect(await changes.next()?.keys == ["logLevel", "log_level", "startedAt", record])
 
         // A converted value is not converted again.
-        #expect(try migrator.migrate(suite) == [])
+        await #expect(try migrator.migrate(suite) == [])
         #expect(suite.snapshot() == expected)
     }
 
@@ -220,8 +220,8 @@ struct MigratingParityTests {
             let path = "\(directory)/settings.json"
             try path.replaceFile(with: #"{ "startedAt": 100 }"#)
             let before = SettingsSuite(fileAt: path)
-            try before.setStoredValue(1, forKey: "other")
-            before.finish()
+            try await before.setStoredValue(1, forKey: "other")
+            await before.finish()
 
             // A program that starts with a malformed file reads the last good copy and does not migrate it.
             try path.replaceFile(with: "{ broken")
@@ -235,13 +235,13 @@ struct MigratingParityTests {
             // The corrected file is migrated.
             try path.replaceFile(with: #"{ "startedAt": 200 }"#)
             await eventually("the corrected file is read") { suite.storedValue(forKey: "startedAt") == 200 }
-            try migrator.migrate(suite)
+            try await migrator.migrate(suite)
             #expect(suite[.startedAt] == Date(timeIntervalSince1970: 200))
-            try suite.checkpoint()
+            try await suite.checkpoint()
             let journal = try JournalFile(of: path).bytes
-            try migrator.migrate(suite)
+            try await migrator.migrate(suite)
             #expect(try JournalFile(of: path).bytes == journal)
-            suite.finish()
+            await suite.finish()
         }
     }
 

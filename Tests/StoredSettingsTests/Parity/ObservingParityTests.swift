@@ -143,7 +143,7 @@ struct ObservingParityTests {
             try path.replaceFile(with: #"{"port": 6}"#)
             await eventually("the edit is read") { port.value == 6 }
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -207,7 +207,7 @@ struct ObservingParityTests {
                 log.all == [SettingChange(old: 1, new: 6, origin: .external)] && tracked.all == [1]
             }
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 }

@@ -14,9 +14,9 @@ struct SameValueParityTests {
             let suite = SettingsSuite(fileAt: path)
             let hosts = Setting<Set<String>>("hosts", default: [], suite: suite)
             let limits = Setting("limits", default: ["a": 1.5], suite: suite)
-            try hosts.set(["a", "b", "c"])
-            try limits.set(["a": 2, "b": .nan])
-            try suite.checkpoint()
+            try await hosts.set(["a", "b", "c"])
+            try await limits.set(["a": 2, "b": .nan])
+            try await suite.checkpoint()
 
             let counter = Counter()
             let observations = [hosts.observe { _ in counter.add() }, limits.observe { _ in counter.add() }]
@@ -24,26 +24,26 @@ struct SameValueParityTests {
             let (file, journal) = (try path.fileContents, try JournalFile(of: path).records)
 
             hosts.value = ["c", "b", "a"]
-            try hosts.set(["b", "a", "c"])
-            try hosts.update { $0.insert("a") }
+            try await hosts.set(["b", "a", "c"])
+            try await hosts.update { $0.insert("a") }
             limits.value = ["b": .nan, "a": 2]
-            try suite.transaction { settings in
+            try await suite.transaction { settings in
                 settings[hosts] = []
                 settings[hosts] = ["a", "b", "c"]
             }
-            try suite.setStoredValue(["a", "b", "c"], forKey: "hosts")
-            try suite.setStoredValue(nil, forKey: "nothing")
-            try suite.checkpoint()
+            try await suite.setStoredValue(["a", "b", "c"], forKey: "hosts")
+            try await suite.setStoredValue(nil, forKey: "nothing")
+            try await suite.checkpoint()
 
             #expect(try path.fileContents == file)
             #expect(try JournalFile(of: path).records == journal)
             #expect(counter.count == 0)
             // The first change in the stream is the first real change.
-            try hosts.set(["a"])
+            try await hosts.set(["a"])
             #expect(await changes.next()?.keys == ["hosts"])
             #expect(counter.count == 1)
             for observation in observations { observation.invalidate() }
-            suite.finish()
+            await suite.finish()
         }
     }
 }

@@ -59,7 +59,7 @@ struct SuiteArgumentParityTests {
         settings.number = 2
         settings.optional = 2
         settings.text = "2"
-        try settings.$plain.update { $0 += 1 }
+        try await settings.$plain.update { $0 += 1 }
 
         #expect(await stream.next() == 3)
         #expect(observedValues.withLock { $0 } == [2, 3])
@@ -72,7 +72,7 @@ struct SuiteArgumentParityTests {
 
         settings.ranged = 10
         #expect(reporter.errors.map(\.suite) == [other.name])
-        try settings.$plain.reset()
+        try await settings.$plain.reset()
         settings.optional = nil
         #expect(!other.contains("plain") && !other.contains("optional"))
         #expect(standard.keys.isEmpty)

@@ -18,23 +18,23 @@ struct SuitesParityTests {
     @Test("Row 37: any number of keys are reset at once, by definition or by string")
     func reset() async throws {
         var changes = suite.changes().makeAsyncIterator()
-        try suite.reset(.low, .high)
+        try await suite.reset(.low, .high)
         #expect(suite[.low] == 1 && suite[.high] == 10)
         #expect(await changes.next()?.keys == ["high", "low"])
-        try suite.setStoredValue(nil, forKey: "other")
+        try await suite.setStoredValue(nil, forKey: "other")
         #expect(suite.snapshot() == ["note": "text"])
-        try Setting(.note, suite: suite).reset()
+        try await Setting(.note, suite: suite).reset()
         #expect(suite.keys.isEmpty)
 
-        for number in 0..<100 { try suite.setStoredValue(1, forKey: "key\(number)") }
-        try suite.transaction { values in
+        for number in 0..<100 { try await suite.setStoredValue(1, forKey: "key\(number)") }
+        try await suite.transaction { values in
             for number in 0..<99 { values[storedValueFor: "key\(number)"] = nil }
         }
         #expect(suite.keys == ["key99"])
         suite[.low] = 5
         suite[.note] = "again"
         let keys: [SettingKeys] = [.low, .note, .high]
-        try suite.transaction { values in
+        try await suite.transaction { values in
             for key in keys { try values.reset(key) }
         }
         #expect(suite.keys == ["key99"])
@@ -70,9 +70,9 @@ struct SuitesParityTests {
             let suite = SettingsSuite(fileAt: path)
             suite[.note] = "Grüße / π"
             suite[.low] = 3
-            try Setting<Set<String>>("hosts", default: [], suite: suite).set(["b.example", "a.example"])
-            try Setting("ratio", default: 0.5, suite: suite).set(0.1)
-            try suite.checkpoint()
+            try await Setting<Set<String>>("hosts", default: [], suite: suite).set(["b.example", "a.example"])
+            try await Setting("ratio", default: 0.5, suite: suite).set(0.1)
+            try await suite.checkpoint()
             let expected = """
                 {
                   "hosts": [
@@ -87,7 +87,7 @@ struct SuitesParityTests {
                 """
             #expect(try path.fileContents == expected)
             #expect(Setting(.low, suite: suite).explain().description.contains(path))
-            suite.finish()
+            await suite.finish()
         }
     }
 }

@@ -85,14 +85,14 @@ struct CheckpointScheduleTests {
             try path.replaceFile(with: #"{"a": 2}"#)
             store.look()
             #expect(suite.snapshot() == ["a": 1])
-            try suite.setStoredValue(2, forKey: "b")
+            try await suite.setStoredValue(2, forKey: "b")
             await eventually("a checkpoint has failed, and another is scheduled") {
                 store.schedule.isBackingOff && store.schedule.isScheduled.isSet
             }
             await eventually("the unreadable file is reported") { !reporter.errors.isEmpty }
             #expect(reporter.errors.map(\.code) == [.readFailed])
             faults.stop()
-            suite.finish()
+            await suite.finish()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 2, "b": 2])
         }
     }
@@ -124,7 +124,7 @@ struct CheckpointScheduleTests {
             let suite = SettingsSuite(store: store, reporter: reporter)
             for number in 1...2 {
                 faults.fail(.rename, with: ENOSPC)
-                try suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                try await suite.setStoredValue(.integer(Int128(number)), forKey: "a")
                 await eventually("the failure is reported") { reporter.errors.count == number }
                 #expect(reporter.recoveries.count == number - 1)
                 faults.stop()
@@ -133,7 +133,7 @@ struct CheckpointScheduleTests {
                 #expect(reporter.recoveries.map(\.message) == reporter.errors.map(\.message))
                 #expect(try JSONReader.readObject(Array(path.fileContents.utf8))["a"] == .integer(Int128(number)))
             }
-            suite.finish()
+            await suite.finish()
             #expect(reporter.recoveries.count == 2)
         }
     }

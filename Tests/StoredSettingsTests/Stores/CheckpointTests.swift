@@ -23,8 +23,8 @@ struct CheckpointTests {
                 }
             })
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.checkpoint()
             let made = calls.withLock { $0 }
             let isPlaced = try #require(made.firstIndex(of: "rename /settings.json"))
             let isSafe = try #require(made.firstIndex { $0.hasPrefix("sync /.settings.json.") })
@@ -63,8 +63,8 @@ struct CheckpointTests {
             })
             let store = FileStore(path: directory + "/a/b/settings.json", system: system)
             let suite = SettingsSuite(store: store, reporter: reporter)
-            try suite.setStoredValue(1, forKey: "x")
-            try suite.synchronize()
+            try await suite.setStoredValue(1, forKey: "x")
+            try await suite.synchronize()
             #expect(synchronized.withLock { $0 }.count { $0 == "" || $0 == "/a" } >= 2)
             #expect(Set(synchronized.withLock { $0 }).isSuperset(of: ["", "/a", "/a/b", "/a/b/settings.json.journal"]))
         }
@@ -91,8 +91,8 @@ struct CheckpointTests {
                 return nil
             }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try suite.setStoredValue(2, forKey: "b")
-            try suite.checkpoint()
+            try await suite.setStoredValue(2, forKey: "b")
+            try await suite.checkpoint()
             #expect(suite.snapshot() == ["a": 1, "b": 2, "edited": true])
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == suite.snapshot())
         }
@@ -106,14 +106,14 @@ struct CheckpointTests {
             let inode = try path.inode
             let system = SystemCalls { call, name in call == .rename && name == path ? EBUSY : nil }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try suite.setStoredValue(2, forKey: "b")
-            try suite.checkpoint()
+            try await suite.setStoredValue(2, forKey: "b")
+            try await suite.checkpoint()
             #expect(try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n")
             #expect(try (path + ".last-good").fileContents == path.fileContents)
             #expect(try path.inode == inode)
             #expect(suite.snapshot() == ["a": 1, "b": 2])
-            try suite.setStoredValue(3, forKey: "b")
-            try suite.checkpoint()
+            try await suite.setStoredValue(3, forKey: "b")
+            try await suite.checkpoint()
             #expect(try path.inode == inode)
             #expect(SettingsSuite(fileAt: path).snapshot() == ["a": 1, "b": 3])
         }
@@ -139,11 +139,11 @@ struct CheckpointTests {
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             isFull.withLock { $0 = true }
-            try suite.setStoredValue(2, forKey: "c")
+            try await suite.setStoredValue(2, forKey: "c")
             #expect(throws: SettingsError(.writeFailed, fact: "")) { try suite.checkpoint() }
             #expect(try path.fileContents == before)
             #expect(suite.keys == ["a", "b", "c"])
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == suite.snapshot())
             #expect(suite.keys == ["a", "b", "c"])
         }
@@ -164,7 +164,7 @@ struct CheckpointTests {
                 }
             }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(1, forKey: "a")
             // The file has been renamed already, so the store may either throw or succeed.
             let error = settingsError { try suite.checkpoint() }
             #expect(error?.consequence.isEmpty != true)
@@ -172,8 +172,8 @@ struct CheckpointTests {
             #expect(suite.snapshot() == ["a": 1])
             #expect(SettingsSuite(store: FileStore(path: path)).snapshot() == ["a": 1])
             isOver.withLock { $0 = true }
-            try suite.setStoredValue(2, forKey: "b")
-            try suite.checkpoint()
+            try await suite.setStoredValue(2, forKey: "b")
+            try await suite.checkpoint()
             #expect(try path.fileContents == "{\n  \"a\": 1,\n  \"b\": 2\n}\n")
         }
     }

@@ -33,9 +33,9 @@ struct CommentedFileTests {
             try path.overwriteFile(with: Self.text)
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             #expect(suite.snapshot() == ["port": 80, "hosts": ["a", "c"], "limits": ["burst": .double(1.5)]])
-            try suite.setStoredValue(81, forKey: "port")
-            try suite.setStoredValue(true, forKey: "verbose")
-            try suite.checkpoint()
+            try await suite.setStoredValue(81, forKey: "port")
+            try await suite.setStoredValue(true, forKey: "verbose")
+            try await suite.checkpoint()
             let expected = Self.text.replacing("\"port\": 80,", with: "\"port\": 81,")
                 .replacing("{ \"burst\": 1.50, },\n", with: "{ \"burst\": 1.50, },\n  \"verbose\": true,\n")
             #expect(try path.fileContents == expected)
@@ -45,11 +45,11 @@ struct CommentedFileTests {
             )
 
             // The file that this process has written is edited again.
-            try suite.setStoredValue(80, forKey: "port")
-            try suite.setStoredValue(nil, forKey: "verbose")
-            try suite.checkpoint()
+            try await suite.setStoredValue(80, forKey: "port")
+            try await suite.setStoredValue(nil, forKey: "verbose")
+            try await suite.checkpoint()
             #expect(try path.fileContents == Self.text)
-            suite.finish()
+            await suite.finish()
             #expect(reporter.errors.isEmpty)
         }
     }
@@ -69,15 +69,15 @@ struct CommentedFileTests {
             try path.overwriteFile(with: text)
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             for key in ["a", "c"] {
-                try suite.setStoredValue(1, forKey: key)
-                try suite.checkpoint()
+                try await suite.setStoredValue(1, forKey: key)
+                try await suite.checkpoint()
             }
             for key in ["a", "c"] {
-                try suite.setStoredValue(nil, forKey: key)
-                try suite.checkpoint()
+                try await suite.setStoredValue(nil, forKey: key)
+                try await suite.checkpoint()
             }
             #expect(try path.fileContents == text)
-            suite.finish()
+            await suite.finish()
             #expect(reporter.errors.isEmpty)
         }
     }
@@ -124,14 +124,14 @@ struct CommentedFileTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
-            try suite.setStoredValue(1, forKey: "port")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "port")
+            try await suite.checkpoint()
             try path.replaceFile(with: "{\n  /* not closed\n  \"port\": 2\n}")
             await eventually("the broken file is reported") {
                 _ = suite.snapshot()
                 return reporter.errors.map(\.location) == [.init(file: path, line: 2, column: 3)]
             }
-            try suite.setStoredValue(3, forKey: "port")
+            try await suite.setStoredValue(3, forKey: "port")
             #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
             try path.overwriteFile(with: "{\n  // The port.\n  \"port\": 2,\n  \"new\": 1, // one\n}\n")
             try await eventually("the value is merged") {
@@ -178,14 +178,14 @@ struct CommentedFileTests {
             #expect(suite.snapshot() == ["port": 1])
             #expect(suite.keys == ["port"])
             #expect(suite.storedValue(forKey: "$schema") == nil)
-            try suite.removeAll()
-            try suite.checkpoint()
+            try await suite.removeAll()
+            try await suite.checkpoint()
             #expect(try path.fileContents == #"{"$schema": "x.json"}"#)
-            try suite.setStoredValue(nil, forKey: "$schema")
-            try suite.setStoredValue(2, forKey: "port")
-            try suite.checkpoint()
+            try await suite.setStoredValue(nil, forKey: "$schema")
+            try await suite.setStoredValue(2, forKey: "port")
+            try await suite.checkpoint()
             #expect(try path.fileContents == #"{"$schema": "x.json", "port": 2}"#)
-            suite.finish()
+            await suite.finish()
             #expect(reporter.errors.isEmpty)
         }
     }

@@ -23,7 +23,7 @@ struct FileStoreEditTests {
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             port.value = 2
-            try suite.checkpoint()
+            try await suite.checkpoint()
             let malformed = "{\n  \"port\": 3,\n  oops\n}"
             try path.replaceFile(with: malformed)
             await eventually("the malformed file is reported") {
@@ -37,10 +37,10 @@ struct FileStoreEditTests {
 
             // Values set meanwhile are stored in the journal.
             reporter.removeAll()
-            try port.set(4)
+            try await port.set(4)
             port.value = 5
             #expect(port.value == 5)
-            try suite.synchronize()
+            try await suite.synchronize()
             #expect(throws: SettingsError(.malformedFile, fact: "")) { try port.load() }
             #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
             #expect(try path.fileContents == malformed)
@@ -113,9 +113,9 @@ struct FileStoreEditTests {
             let path = directory + "/settings.json"
             for value in [2, 3] as [StoredValue] {
                 let suite = suite(path)
-                try suite.setStoredValue(value, forKey: "port")
+                try await suite.setStoredValue(value, forKey: "port")
                 // finish() writes the value into the file before the file is damaged.
-                suite.finish()
+                await suite.finish()
             }
             try path.overwriteFile(with: "")
             let lateSuite = suite(path)
@@ -131,8 +131,8 @@ struct FileStoreEditTests {
             let path = directory + "/settings.json"
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
-            try port.set(2)
-            try suite.checkpoint()
+            try await port.set(2)
+            try await suite.checkpoint()
             let changes = port.changes()
             try FileManager.default.moveItem(atPath: path, toPath: path + "~")
             #expect(port.value == 2)
@@ -148,16 +148,16 @@ struct FileStoreEditTests {
             let path = directory + "/settings.json"
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
-            try port.set(2)
-            try suite.checkpoint()
+            try await port.set(2)
+            try await suite.checkpoint()
             var values = port.values.makeAsyncIterator()
             #expect(await values.next() == 2)
             for suffix in [".journal", ".last-good", ""] {
                 try FileManager.default.removeItem(atPath: path + suffix)
             }
             #expect(await values.next() == 1)
-            try suite.setStoredValue(5, forKey: "other")
-            try suite.checkpoint()
+            try await suite.setStoredValue(5, forKey: "other")
+            try await suite.checkpoint()
             #expect(try path.fileContents == "{\n  \"other\": 5\n}\n")
         }
     }
@@ -194,7 +194,7 @@ struct FileStoreEditTests {
             let suite = suite(path)
             #expect(suite.keys == [])
             #expect(reporter.errors.map(\.code) == [.malformedFile])
-            try suite.setStoredValue(1, forKey: "x")
+            try await suite.setStoredValue(1, forKey: "x")
             #expect(throws: SettingsError(.malformedFile, fact: "")) { try suite.checkpoint() }
             #expect(suite.snapshot() == ["x": 1])
             #expect(try path.fileContents == text)
@@ -210,7 +210,7 @@ struct FileStoreEditTests {
             let suite = suite(path)
             #expect(suite.keys == ["w"])
             #expect(reporter.errors.map(\.code) == [.readFailed])
-            try suite.setStoredValue(1, forKey: "x")
+            try await suite.setStoredValue(1, forKey: "x")
             #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
             #expect(suite.snapshot() == ["w": 0, "x": 1])
             #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
@@ -279,10 +279,10 @@ struct FileStoreEditTests {
             #expect(reporter.errors.map(\.location) == [.init(file: path, line: 3, column: 12)])
             #expect(reporter.errors.first?.message.contains("\(path):3:12") == true)
             #expect(settingsError { try port.load() }?.location?.line == 3)
-            try suite.setStoredValue("still no", forKey: "port")
+            try await suite.setStoredValue("still no", forKey: "port")
             #expect(port.value == 8_080)
             #expect(reporter.errors.last?.location == .init(file: path))
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(settingsError { try port.load() }?.location == .init(file: path, line: 3, column: 12))
         }
     }
@@ -317,7 +317,7 @@ struct FileStoreEditTests {
             #expect(mkfifo(path, 0o600) == 0)
             let suite = suite(path)
             #expect(suite.keys == ["w"])
-            try suite.setStoredValue(1, forKey: "x")
+            try await suite.setStoredValue(1, forKey: "x")
             #expect(throws: SettingsError.self) { try suite.checkpoint() }
             #expect(suite.keys == ["w", "x"])
         }

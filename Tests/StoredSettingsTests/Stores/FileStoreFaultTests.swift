@@ -27,7 +27,7 @@ struct FileStoreFaultTests {
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             port.value = 2
-            try suite.checkpoint()
+            try await suite.checkpoint()
             faults.fail(call, with: number)
             port.value = 3
             #expect(port.value == 3)
@@ -40,7 +40,7 @@ struct FileStoreFaultTests {
             try await eventually("the value is saved after the fault ends") {
                 try path.fileContents == "{\n  \"port\": 3\n}\n"
             }
-            try suite.synchronize()
+            try await suite.synchronize()
             try expectFiles(of: directory)
         }
     }
@@ -64,7 +64,7 @@ struct FileStoreFaultTests {
             try await eventually("the value is saved after the fault ends") {
                 try FileManager.default.fileExists(atPath: path) && path.fileContents == "{\n  \"port\": 3\n}\n"
             }
-            try suite.synchronize()
+            try await suite.synchronize()
             try expectFiles(of: directory)
         }
     }
@@ -82,7 +82,7 @@ struct FileStoreFaultTests {
             let suite = suite(path)
             let port = Setting("port", default: 1, suite: suite)
             port.value = 2
-            try suite.checkpoint()
+            try await suite.checkpoint()
             // A checkpoint in the background would leave nothing to write.
             try await withoutCheckpoints(of: path) {
                 port.value = 3
@@ -90,7 +90,7 @@ struct FileStoreFaultTests {
             }
             let error = try #require(settingsError { try suite.checkpoint() })
             try expectAdvice(of: error)
-            try port.set(4)
+            try await port.set(4)
             #expect(port.value == 4)
             #expect(try path.fileContents == "{\n  \"port\": 2\n}\n")
             // Another process reads the new value, whether it has been checkpointed or not.
@@ -99,7 +99,7 @@ struct FileStoreFaultTests {
             try await eventually("the value is checkpointed after the fault ends") {
                 try path.fileContents == "{\n  \"port\": 4\n}\n"
             }
-            try suite.checkpoint()
+            try await suite.checkpoint()
             try expectFiles(of: directory)
         }
     }
@@ -122,9 +122,9 @@ struct FileStoreFaultTests {
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
             for number in 0..<1_000 {
-                try suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                try await suite.setStoredValue(.integer(Int128(number)), forKey: "a")
                 remaining.withLock { $0 = number }
-                try suite.checkpoint()
+                try await suite.checkpoint()
                 #expect(try path.fileContents == "{\n  \"a\": \(number)\n}\n")
                 #expect(reporter.errors.map(\.message) == [])
                 // A checkpoint has made fewer calls.
@@ -246,7 +246,7 @@ struct FileStoreFaultTests {
             #expect(Set(places).count == places.count && reporter.errors.allSatisfy { $0.code == .readFailed })
             faults.stop()
             await eventually("the file is read again") { suite.storedValue(forKey: "a") == 1 }
-            try suite.setStoredValue(2, forKey: "a")
+            try await suite.setStoredValue(2, forKey: "a")
             #expect(reporter.errors.count == places.count)
         }
     }
@@ -264,9 +264,9 @@ struct FileStoreFaultTests {
             }
             let store = FileStore(path: directory + "/settings.json", system: system)
             let suite = SettingsSuite(store: store, reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(1, forKey: "a")
             left.withLock { $0 = 20 }
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(suite.storedValue(forKey: "a") == 1)
             #expect(reporter.errors.isEmpty)
         }
@@ -342,7 +342,7 @@ struct FileStoreFaultTests {
             polling.watch()
             try path.replaceFile(with: #"{"a": 1}"#)
             let suite = SettingsSuite(store: store, reporter: reporter)
-            try suite.setStoredValue(2, forKey: "b")
+            try await suite.setStoredValue(2, forKey: "b")
             #expect(suite.snapshot() == ["a": 1, "b": 2])
             await eventually("the store is idle") {
                 let (known, end) = (calls.withLock(\.self), polls.withLock(\.self) + 10)
@@ -351,7 +351,7 @@ struct FileStoreFaultTests {
             }
             try path.replaceFile(with: #"{"a": 7, "b": 2}"#)
             await eventually("the edit is read") { suite.snapshot() == ["a": 7, "b": 2] }
-            suite.finish()
+            await suite.finish()
             polling.close()
         }
     }
@@ -422,8 +422,8 @@ struct FileStoreFaultTests {
             try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
             faults.fail(.changeOwner, with: number)
             let suite = suite(path)
-            try suite.setStoredValue(2, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(2, forKey: "a")
+            try await suite.checkpoint()
             #expect(try path.filePermissions == 0o600)
         }
     }

@@ -27,8 +27,8 @@ struct FileStorePermissionTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/new/settings.json"
             let suite = suite(path)
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.checkpoint()
             #expect(try (directory + "/new").filePermissions == 0o700)
             let names = try FileManager.default.contentsOfDirectory(atPath: directory + "/new")
             #expect(Set(names) == Self.fileNames)
@@ -36,8 +36,8 @@ struct FileStorePermissionTests {
                 #expect(try (directory + "/new/" + name).filePermissions == 0o600, "\(name)")
             }
             try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
-            try suite.setStoredValue(2, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(2, forKey: "a")
+            try await suite.checkpoint()
             #expect(try path.filePermissions == 0o640)
         }
     }
@@ -81,14 +81,14 @@ struct FileStorePermissionTests {
             #expect(try path.filePermissions == 0o660)
             let suite = suite(path)
             for number in 1...2 {
-                try suite.setStoredValue(.integer(Int128(number)), forKey: "a")
+                try await suite.setStoredValue(.integer(Int128(number)), forKey: "a")
                 for suffix in [".journal"] { #expect(try (path + suffix).filePermissions == 0o600) }
-                try suite.checkpoint()
+                try await suite.checkpoint()
                 for suffix in ["", ".journal", ".lock", ".last-good"] {
                     #expect(try (path + suffix).filePermissions == 0o600, "\(suffix)")
                 }
             }
-            suite.finish()
+            await suite.finish()
             for suffix in [".journal", ".lock", ".last-good"] {
                 try FileManager.default.removeItem(atPath: path + suffix)
             }
@@ -96,8 +96,8 @@ struct FileStorePermissionTests {
             #expect(chmod(path, 0o660) == 0)
             #expect(try CLibrary.allow(user: 5_555, at: directory, isDefault: true))
             let second = self.suite(path)
-            try second.setStoredValue(3, forKey: "a")
-            try second.checkpoint()
+            try await second.setStoredValue(3, forKey: "a")
+            try await second.checkpoint()
             for suffix in ["", ".journal", ".lock", ".last-good"] {
                 #expect(!CLibrary.hasAccessList(at: path + suffix), "\(suffix)")
                 #expect(try (path + suffix).filePermissions == 0o660, "\(suffix)")
@@ -117,8 +117,8 @@ struct FileStorePermissionTests {
             #expect(chown(path, 4_321, 4_322) == 0)
             try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
             let suite = suite(path)
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.checkpoint()
             for suffix in ["", ".journal", ".lock", ".last-good"] {
                 let attributes = try FileManager.default.attributesOfItem(atPath: path + suffix)
                 #expect(attributes[.ownerAccountID] as? Int == 4_321)
@@ -139,8 +139,8 @@ struct FileStorePermissionTests {
             try FileManager.default.setAttributes([.posixPermissions: 0o664], ofItemAtPath: path)
             let system = SystemCalls { call, _ in call == .changeOwner && !canAssignGroup ? EPERM : nil }
             let suite = SettingsSuite(store: FileStore(path: path, system: system), reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.checkpoint()
             #expect(try path.filePermissions == (path.fileGroup == group ? 0o664 : 0o604))
             #expect(try path.fileGroup == group || !canAssignGroup)
         }

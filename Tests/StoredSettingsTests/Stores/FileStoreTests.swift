@@ -24,7 +24,7 @@ struct FileStoreTests {
             let expected = "{\n  \"a\": [\n    \"x\"\n  ],\n  \"b\": 2\n}\n"
             Setting("b", default: 0, suite: suite).value = 2
             Setting("a", default: [String](), suite: suite).value = ["x"]
-            try suite.checkpoint()
+            try await suite.checkpoint()
             let text = try path.fileContents
             #expect(text == expected)
         }
@@ -47,7 +47,7 @@ struct FileStoreTests {
             let suite = suite(directory + "/deep/er/settings.json")
             #expect(Setting("port", default: 1, suite: suite).value == 1)
             _ = (suite.keys, suite.snapshot(), suite.persistence, suite.contains("x"))
-            try suite.synchronize()
+            try await suite.synchronize()
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
         }
     }
@@ -59,19 +59,19 @@ struct FileStoreTests {
             let (suite, date) = (suite(path), Date(timeIntervalSinceReferenceDate: 0.1))
             let setting = Setting("date", default: Date(), suite: suite)
             setting.value = date
-            try suite.checkpoint()
+            try await suite.checkpoint()
             let (inode, journal) = (try path.inode, try JournalFile(of: path).recorded)
             let version = suite.engine.store.version()
             setting.value = date
-            try setting.update { _ in }
+            try await setting.update { _ in }
             #expect(try JournalFile(of: path).recorded == journal)
             #expect(suite.engine.store.version() == version)
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try path.inode == inode)
             setting.value = date + 1
             #expect(try JournalFile(of: path).recorded != journal)
             #expect(suite.engine.store.version() != version)
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try path.inode != inode)
         }
     }
@@ -86,7 +86,7 @@ struct FileStoreTests {
             let three = suite(directory + "/link/../real/./s.json")
             #expect(one.engine === two.engine)
             #expect(one.engine === three.engine)
-            try one.setStoredValue(1, forKey: "a")
+            try await one.setStoredValue(1, forKey: "a")
             #expect(two.engine === suite(directory + "/link/s.json").engine)
             #expect(one.engine !== suite(directory + "/real/other.json").engine)
         }
@@ -101,8 +101,8 @@ struct FileStoreTests {
             }
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../b/real.json")
             let suite = suite(link)
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.checkpoint()
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "../b/real.json")
             #expect(try target.fileContents == "{\n  \"a\": 1\n}\n")
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory + "/a") == ["settings.json"])
@@ -117,8 +117,8 @@ struct FileStoreTests {
                 with: #"{"future": {"deep": [1, null, 18446744073709551615, -0.0]}, "port": "text"}"#
             )
             let suite = suite(path)
-            try suite.setStoredValue(true, forKey: "new")
-            try suite.checkpoint()
+            try await suite.setStoredValue(true, forKey: "new")
+            try await suite.checkpoint()
             let expected: StoredValue = ["deep": [1, nil, 18_446_744_073_709_551_615, .double(-0.0)]]
             let contents = try JSONReader.readObject(Array(path.fileContents.utf8))
             #expect(contents == ["future": expected, "port": "text", "new": true])
@@ -148,7 +148,7 @@ struct FileStoreTests {
                     }
                 }
                 await eventually("both threads have started") { suite.keys.count == 2 }
-                suite.finish()
+                await suite.finish()
                 await eventually("both threads have ended") { codes.withLock { $0.count } == 2 }
                 #expect(codes.withLock { $0 } == [.suiteFinished, .suiteFinished])
             }
@@ -171,8 +171,8 @@ struct FileStoreTests {
                 let port = Setting("port", default: 1, suite: suite)
                 var values = port.values.makeAsyncIterator()
                 _ = await values.next()
-                try port.update { $0 += 1 }
-                if round % 3 == 0 { suite.finish() }
+                try await port.update { $0 += 1 }
+                if round % 3 == 0 { await suite.finish() }
             }
             try await eventually("all descriptors are closed") { try openFiles(under: directory) == 0 }
         }
@@ -186,7 +186,7 @@ struct FileStoreTests {
             try path.overwriteFile(with: #"{"a": 1, "b": 2}"#)
             let suite = suite(path)
             let changes = suite.changes()
-            try suite.setStoredValue(3, forKey: "b")
+            try await suite.setStoredValue(3, forKey: "b")
             var iterator = changes.makeAsyncIterator()
             #expect(await iterator.next()?.keys == ["b"])
         }

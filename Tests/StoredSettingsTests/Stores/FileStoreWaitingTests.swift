@@ -69,12 +69,12 @@ struct FileStoreWaitingTests {
             let store = FileStore(path: FilePath(path), lockPatience: .milliseconds(20), writePatience: patience)
             let suite = SettingsSuite(store: store, reporter: reporter)
             let lock = try HeldLock(path + ".lock")
-            try suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(1, forKey: "a")
             await blocking {
                 _ = #expect(throws: SettingsError(.lockTimedOut, fact: "")) { try suite.checkpoint() }
             }
-            try suite.setStoredValue(2, forKey: "b")
-            try suite.synchronize()
+            try await suite.setStoredValue(2, forKey: "b")
+            try await suite.synchronize()
             #expect(suite.snapshot() == ["a": 1, "b": 2])
             #expect(!FileManager.default.fileExists(atPath: path))
             lock.release()
@@ -91,7 +91,7 @@ struct FileStoreWaitingTests {
             let path = directory + "/settings.json"
             #expect(mkfifo(path + ".lock", 0o600) == 0)
             let suite = suite(path)
-            try suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(1, forKey: "a")
             #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.checkpoint() }
         }
     }
@@ -107,7 +107,7 @@ struct FileStoreWaitingTests {
             #expect(throws: SettingsError.self) { try suite.setStoredValue(2, forKey: "a") }
             #expect(suite.storedValue(forKey: "a") == 1)
             try JournalFile(of: path).remove()
-            try suite.setStoredValue(2, forKey: "a")
+            try await suite.setStoredValue(2, forKey: "a")
         }
     }
 }

@@ -84,7 +84,7 @@ struct FileWatchTests {
             #expect(rename("\(directory)/next", "\(directory)/current") == 0)
             await eventually("the other file is read") { setting.value == 2 }
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -110,7 +110,7 @@ struct FileWatchTests {
             try "\(directory)/\(target)".overwriteFile(with: #"{"n": 1}"#)
             await eventually("the value is received") { received.withLock { $0.last } == 1 }
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -125,7 +125,7 @@ struct FileWatchTests {
             try FileStore(path: path, checkpointsInBackground: false).commit { $0["n"] = 1 }
             await eventually("the change is received") { received.withLock { $0 } == 1 }
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -143,7 +143,7 @@ struct FileWatchTests {
             #expect(rename(other + ".journal", path + ".journal") == 0)
             await eventually("the value is received") { received.withLock { $0 } == 1 }
             observation.invalidate()
-            suite.finish()
+            await suite.finish()
         }
     }
 

@@ -45,7 +45,7 @@ struct FinishingTests {
             // Only the last checkpoint writes the file.
             store.schedule.backOff()
             let suite = SettingsSuite(store: store, reporter: reporter)
-            try Setting("n", default: 0, suite: suite).set(1)
+            try await Setting("n", default: 0, suite: suite).set(1)
             hook.withLock { hook in
                 hook = {
                     Thread.detachNewThread {
@@ -69,7 +69,7 @@ struct FinishingTests {
             let (path, reporter) = ("\(directory)/settings.json", RecordingReporter())
             for round in 1...50 {
                 let suite = SettingsSuite(fileAt: path, reporter: reporter)
-                try Setting("round", default: 0, suite: suite).set(round)
+                try await Setting("round", default: 0, suite: suite).set(round)
                 DispatchQueue.concurrentPerform(iterations: 4) { _ in suite.finish() }
                 #expect(try path.fileContents == "{\n  \"round\": \(round)\n}\n")
             }

@@ -109,11 +109,11 @@ struct RareMomentsTests {
                 reporter: reporter
             )
             #expect(other.snapshot() == ["a": 1])
-            try other.setStoredValue(2, forKey: "b")
+            try await other.setStoredValue(2, forKey: "b")
             #expect(other.snapshot() == ["a": 1, "b": 2])
             #expect(store.contents() == ["a": 1, "b": 2])
             #expect(reporter.errors.map(\.code) == [.malformedJournal])
-            try other.checkpoint()
+            try await other.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["a": 1, "b": 2])
         }
     }
@@ -149,7 +149,7 @@ struct RareMomentsTests {
         try await withTemporaryDirectory { directory in
             let (path, reporter) = (directory + "/settings.json", RecordingReporter())
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(1, forKey: "a")
             let commit = {
                 try suite.transaction { settings in
                     suite.finish()

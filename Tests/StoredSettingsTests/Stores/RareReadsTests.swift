@@ -35,7 +35,7 @@ struct RareReadsTests {
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
             let text = Setting("text", default: "", suite: suite)
-            try suite.setStoredValue(1, forKey: "other")
+            try await suite.setStoredValue(1, forKey: "other")
             #expect(a.value == 1 && b.value == 1 && text.value == "old")
             try path.replaceFile(with: #"{"a": 2, "b": 2, "text": "new"}"#)
             isSlow.withLock { $0 = true }

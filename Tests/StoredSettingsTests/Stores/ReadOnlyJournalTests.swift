@@ -98,9 +98,9 @@ struct CheckpointReporterTests {
             let reporter = Checkpointer()
             let store = FileStore(path: path, system: system, checkpointsInBackground: false)
             let suite = SettingsSuite(store: store, reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
+            try await suite.setStoredValue(1, forKey: "a")
             reporter.suite.withLock { $0 = suite }
-            try suite.checkpoint()
+            try await suite.checkpoint()
             reporter.suite.withLock { $0 = nil }
             #expect(reporter.outcomes.withLock(\.self) == [nil])
         }

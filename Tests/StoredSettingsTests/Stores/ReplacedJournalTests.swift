@@ -86,20 +86,20 @@ struct ReplacedJournalTests {
             let (writer, reader) = (SettingsSuite(store: stores[0]), SettingsSuite(store: stores[1]))
             let (number, text) = (Setting("n", default: 0, suite: reader), Setting("text", default: "", suite: reader))
             for round in 1...3 {
-                try writer.setStoredValue(.integer(Int128(round)), forKey: "n")
-                try writer.setStoredValue(.string("\(round)"), forKey: "text")
+                try await writer.setStoredValue(.integer(Int128(round)), forKey: "n")
+                try await writer.setStoredValue(.string("\(round)"), forKey: "text")
                 #expect(number.value == round && text.value == "\(round)")
                 let old = try #require(stores[0].peek { $0.journal.journal })
                 old.distrust()
-                try writer.synchronize()
+                try await writer.synchronize()
                 #expect(stores[0].peek { $0.journal.journal } !== old)
                 // Not in between, so that the reader has the old one still.
-                try writer.setStoredValue(.integer(Int128(-round)), forKey: "n")
-                try writer.setStoredValue("new", forKey: "text")
+                try await writer.setStoredValue(.integer(Int128(-round)), forKey: "n")
+                try await writer.setStoredValue("new", forKey: "text")
                 #expect(number.value == -round && text.value == "new")
             }
-            writer.finish()
-            reader.finish()
+            await writer.finish()
+            await reader.finish()
         }
     }
 
@@ -264,13 +264,13 @@ struct ReplacedJournalTests {
             let suite = SettingsSuite(store: store, reporter: RecordingReporter())
             let setting = Setting("n", default: 0, suite: suite)
             for number in 1...100 {
-                try setting.set(number)
+                try await setting.set(number)
                 #expect(setting.value == number)
                 try JournalFile(of: path).remove()
             }
             let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
             #expect(maps.split(separator: "\n").filter { $0.contains(directory) }.count <= 3)
-            suite.finish()
+            await suite.finish()
         }
     }
 }

@@ -74,22 +74,22 @@ struct SingleWriteTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let (writer, reader) = (SettingsSuite(fileAt: path), SettingsSuite(store: store(path)))
-            try writer.setStoredValue(0, forKey: "a")
+            try await writer.setStoredValue(0, forKey: "a")
             #expect(reader.snapshot() == ["a": 0])
             for value in 1...500 {
-                try writer.setStoredValue(.integer(Int128(value)), forKey: value % 100 == 0 ? "b" : "a")
+                try await writer.setStoredValue(.integer(Int128(value)), forKey: value % 100 == 0 ? "b" : "a")
             }
             #expect(reader.snapshot() == ["a": 499, "b": 500])
-            try writer.setStoredValue(nil, forKey: "b")
+            try await writer.setStoredValue(nil, forKey: "b")
             #expect(reader.snapshot() == ["a": 499])
             let last = Mutex(0)
             let observation = Setting("b", default: 0, suite: reader)
                 .observe { change in last.withLock { $0 = change.new } }
-            try writer.setStoredValue(1, forKey: "b")
-            try writer.setStoredValue(2, forKey: "b")
+            try await writer.setStoredValue(1, forKey: "b")
+            try await writer.setStoredValue(2, forKey: "b")
             await eventually("the changes are delivered") { last.withLock { $0 } == 2 }
             observation.invalidate()
-            writer.finish()
+            await writer.finish()
         }
     }
 

@@ -50,15 +50,15 @@ struct UnknownContentsTests {
             faults.fail(.open, with: number) { $0 == path }
             let suite = suite(path)
             try expectNoUpdate(of: suite, .readFailed)
-            try Setting("port", default: 0, suite: suite).set(2)
+            try await Setting("port", default: 0, suite: suite).set(2)
             #expect(suite.storedValue(forKey: "port") == 2)
             faults.stop()
             // Another thread retries this read by itself, and may have failed just before.
             if number == EMFILE { (suite.engine.store as? FileStore)?.lookAndWait() }
             let counter = Setting("counter", default: 0, suite: suite)
-            #expect(try counter.update { $0 += 1 } == 42)
+            #expect(try await counter.update { $0 += 1 } == 42)
             #expect(suite.snapshot() == ["counter": 42, "port": 2])
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try JSONReader.readObject(Array(path.fileContents.utf8)) == ["counter": 42, "port": 2])
         }
     }
@@ -71,11 +71,11 @@ struct UnknownContentsTests {
             faults.fail(.open, with: EMFILE) { $0 == path }
             let suite = suite(path)
             #expect(suite.storedValue(forKey: "port") == nil)
-            try suite.setStoredValue(nil, forKey: "port")
+            try await suite.setStoredValue(nil, forKey: "port")
             faults.stop()
             // Another thread retries this read by itself, and may have failed just before.
             (suite.engine.store as? FileStore)?.lookAndWait()
-            #expect(try suite.transaction { $0[storedValueFor: "port"] } == nil)
+            #expect(try await suite.transaction { $0[storedValueFor: "port"] } == nil)
             #expect(suite.snapshot() == ["host": "a"])
         }
     }
@@ -97,7 +97,7 @@ struct UnknownContentsTests {
             faults.stop()
             // Another thread retries this read by itself, and may have failed just before.
             (suite.engine.store as? FileStore)?.lookAndWait()
-            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+            await #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
         }
     }
 
@@ -110,7 +110,7 @@ struct UnknownContentsTests {
             let suite = suite(path)
             try expectNoUpdate(of: suite, .readFailed, .writeFailed)
             faults.stop()
-            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+            #expect(try await Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
         }
     }
 
@@ -119,16 +119,16 @@ struct UnknownContentsTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
             let first = suite(path)
-            try first.setStoredValue(41, forKey: "counter")
-            try first.checkpoint()
+            try await first.setStoredValue(41, forKey: "counter")
+            try await first.checkpoint()
             try path.overwriteFile(with: "{\"counter\": ")
             try path.backdateFile(by: 10)
             let second = suite(path)
-            #expect(try Setting("counter", default: 0, suite: second).update { $0 += 1 } == 42)
+            await #expect(try Setting("counter", default: 0, suite: second).update { $0 += 1 } == 42)
             try FileManager.default.removeItem(atPath: path + ".last-good")
             try expectNoUpdate(of: suite(path), .malformedFile)
             // A process that has read the file still has its values.
-            #expect(try Setting("counter", default: 0, suite: first).update { $0 += 1 } == 43)
+            await #expect(try Setting("counter", default: 0, suite: first).update { $0 += 1 } == 43)
             try path.replaceFile(with: #"{"counter": 1, "host": "a"}"#)
             await eventually("the file is read") {
                 (first.engine.store as? FileStore)?.look()
@@ -163,13 +163,13 @@ struct MissingFileTests {
     func newProcess() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try makeFile(path).finish()
+            try await makeFile(path).finish()
             try FileManager.default.removeItem(atPath: path)
             let suite = suite(path)
-            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+            #expect(try await Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
             #expect(reporter.errors.map(\.code) == [.readFailed])
-            try suite.setStoredValue(true, forKey: "new")
-            try suite.checkpoint()
+            try await suite.setStoredValue(true, forKey: "new")
+            try await suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 42, "new": true])
             #expect(suite.storedValue(forKey: "counter") == 42)
             #expect(reporter.errors.count == 1)
@@ -188,8 +188,8 @@ struct MissingFileTests {
                 return !reporter.errors.isEmpty
             }
             #expect(suite.storedValue(forKey: "counter") == 41)
-            #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
-            try suite.checkpoint()
+            await #expect(try Setting("counter", default: 0, suite: suite).update { $0 += 1 } == 42)
+            try await suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 42])
             #expect(reporter.errors.map(\.code) == [.readFailed])
         }
@@ -199,9 +199,9 @@ struct MissingFileTests {
     func explicitCheckpoint() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try makeFile(path).finish()
+            try await makeFile(path).finish()
             try FileManager.default.removeItem(atPath: path)
-            try suite(path).checkpoint()
+            try await suite(path).checkpoint()
             #expect(try stored(at: path) == ["counter": 41])
         }
     }
@@ -210,13 +210,13 @@ struct MissingFileTests {
     func movedAside() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try makeFile(path).finish()
+            try await makeFile(path).finish()
             try path.replaceFile(with: #"{"counter": 100}"#)
             #expect(rename(path, path + "~") == 0)
             let suite = suite(path)
             async let count =
                 Task.detached {
-                    try Setting("counter", default: 0, suite: suite).update { $0 += 1 }
+                    try await Setting("counter", default: 0, suite: suite).update { $0 += 1 }
                 }
                 .value
             #expect(rename(path + "~", path) == 0)
@@ -229,17 +229,17 @@ struct MissingFileTests {
     func withoutCopy() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/settings.json"
-            try makeFile(path).finish()
+            try await makeFile(path).finish()
             try FileManager.default.removeItem(atPath: path)
             try FileManager.default.removeItem(atPath: path + ".last-good")
             let suite = suite(path)
             let counter = Setting("counter", default: 0, suite: suite)
             #expect(settingsError { try counter.update { $0 += 1 } }?.code == .readFailed)
-            try counter.set(1)
+            try await counter.set(1)
             #expect(counter.value == 1)
             #expect(settingsError { try suite.checkpoint() }?.code == .readFailed)
             try path.replaceFile(with: #"{"host": "a"}"#)
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try stored(at: path) == ["counter": 1, "host": "a"])
         }
     }
@@ -254,7 +254,7 @@ struct MissingFileTests {
             }
             let new = suite(path)
             #expect(new.snapshot() == [:])
-            try Setting("counter", default: 0, suite: new).update { $0 += 1 }
+            try await Setting("counter", default: 0, suite: new).update { $0 += 1 }
             await eventually("the running process reads the new value") {
                 (running.engine.store as? FileStore)?.look()
                 return running.storedValue(forKey: "counter") == 1
@@ -273,7 +273,7 @@ struct MissingFileTests {
                 (suite.engine.store as? FileStore)?.look()
                 return suite.snapshot().isEmpty
             }
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try stored(at: path).isEmpty)
         }
     }

@@ -40,9 +40,9 @@ struct PoolProcess {
 func withPoolProcess(_ reporter: any SettingsReporter, _ body: (PoolProcess) async throws -> Void) async throws {
     try await withTemporaryDirectory(inMemory: true) { directory in
         let process = PoolProcess(directory + "/settings.json", reporter)
-        try process.pool.$least.set(5)
-        try process.pool.$most.set(40)
-        try process.pool.suite.checkpoint()
+        try await process.pool.$least.set(5)
+        try await process.pool.$most.set(40)
+        try await process.pool.suite.checkpoint()
         try await body(process)
         process.store.close()
     }

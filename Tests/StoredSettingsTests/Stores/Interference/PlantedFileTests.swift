@@ -51,10 +51,10 @@ struct PlantedFileTests {
             if suffix == ".journal" {
                 #expect(throws: SettingsError(.untrustedFile, fact: "")) { try suite.setStoredValue(2, forKey: "a") }
             } else {
-                try suite.setStoredValue(2, forKey: "a")
+                try await suite.setStoredValue(2, forKey: "a")
             }
             if suffix == ".last-good" {
-                try suite.checkpoint()
+                try await suite.checkpoint()
                 #expect(reporter.errors.map(\.code) == [.untrustedFile])
                 #expect(try path.fileContents == "{\n  \"a\": 2\n}\n")
             } else {
@@ -63,8 +63,8 @@ struct PlantedFileTests {
             #expect(FileManager.default.fileExists(atPath: target) == (plant != .linkToNothing))
             if plant != .linkToNothing { #expect(try target.fileContents == "short") }
             try FileManager.default.removeItem(atPath: path + suffix)
-            try suite.setStoredValue(3, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(3, forKey: "a")
+            try await suite.checkpoint()
             #expect(values(path) == ["a": 3])
         }
     }
@@ -186,8 +186,8 @@ struct PlantedFileTests {
                 try (path + suffix).overwriteFile(with: text)
             }
             let suite = SettingsSuite(store: store(path), reporter: reporter)
-            try suite.setStoredValue(1, forKey: "a")
-            try suite.checkpoint()
+            try await suite.setStoredValue(1, forKey: "a")
+            try await suite.checkpoint()
             #expect(values(path) == ["a": 1])
             for suffix in [".new", ".last-good", ".last-good.new", ".lock"] {
                 #expect(try (path + suffix).fileContents == text)

@@ -19,18 +19,18 @@ struct TwoStoresTests {
                     SettingsSuite(store: FileStore(path: "\(directory)/\($0)/settings.json"))
                 }
             let settings = suites.map { Setting("n", default: 0, suite: $0) }
-            try settings[0].set(0)
+            try await settings[0].set(0)
             #expect(settings[1].value == 0)
             for value in 1...100 {
-                try settings[value % 2].set(value)
+                try await settings[value % 2].set(value)
                 #expect(settings[(value + 1) % 2].value == value)
-                if value % 10 == 0 { try suites[value / 10 % 2].checkpoint() }
+                if value % 10 == 0 { try await suites[value / 10 % 2].checkpoint() }
             }
             await withTaskGroup(of: Void.self) { group in
                 for setting in settings {
                     group.addTask {
                         do {
-                            for _ in 0..<1_000 { try setting.update { $0 += 1 } }
+                            for _ in 0..<1_000 { try await setting.update { $0 += 1 } }
                         } catch {
                             Issue.record(error)
                         }
@@ -38,10 +38,10 @@ struct TwoStoresTests {
                 }
             }
             #expect(settings.map(\.value) == [2_100, 2_100])
-            try suites[0].checkpoint()
+            try await suites[0].checkpoint()
             let text = try "\(directory)/real/settings.json".fileContents
             #expect(text == "{\n  \"n\": 2100\n}\n")
-            for suite in suites { suite.finish() }
+            for suite in suites { await suite.finish() }
         }
     }
 }

@@ -58,8 +58,8 @@ struct UnreadableFileTests {
             let path = "\(directory)/settings.json"
             let suite = suite(path)
             let (a, b) = (Setting("a", default: 0, suite: suite), Setting("b", default: 0, suite: suite))
-            try a.set(1)
-            try suite.checkpoint()
+            try await a.set(1)
+            try await suite.checkpoint()
             let changes = b.changes()
             let text = try path.fileContents
             try makeUnreadable(path, number)
@@ -67,16 +67,16 @@ struct UnreadableFileTests {
             #expect(reporter.errors.first?.location?.file == path)
             #expect(a.value == 1)
             #expect(throws: SettingsError(.readFailed, fact: "")) { try a.load() }
-            try b.set(2)
+            try await b.set(2)
             #expect(b.value == 2)
-            try suite.synchronize()
+            try await suite.synchronize()
             #expect(throws: SettingsError(.readFailed, fact: "")) { try suite.checkpoint() }
             #expect(reporter.errors.map(\.code) == [.readFailed])
 
             // Another store, which has never read the file, uses the last good copy.
             let lateSuite = self.suite(path)
             #expect(lateSuite.snapshot() == ["a": 1, "b": 2])
-            lateSuite.finish()
+            await lateSuite.finish()
 
             try makeReadable(path)
             #expect(try path.fileContents == text)
@@ -94,7 +94,7 @@ struct UnreadableFileTests {
             let path = "\(directory)/settings.json"
             try path.overwriteFile(with: #"{"a": 1}"#)
             let writer = SettingsSuite(store: FileStore(path: path, checkpointsInBackground: false), reporter: reporter)
-            try writer.setStoredValue(2, forKey: "b")
+            try await writer.setStoredValue(2, forKey: "b")
             faults.fail(.open, with: EACCES) { $0 == path + ".journal" }
             let suite = suite(path)
             #expect(suite.snapshot() == ["a": 1])
@@ -103,7 +103,7 @@ struct UnreadableFileTests {
             #expect(throws: SettingsError.self) { try suite.setStoredValue(3, forKey: "c") }
             faults.stop()
             await eventually("the journal is read") { suite.snapshot() == ["a": 1, "b": 2] }
-            try suite.setStoredValue(3, forKey: "c")
+            try await suite.setStoredValue(3, forKey: "c")
             #expect(writer.snapshot() == ["a": 1, "b": 2, "c": 3])
             #expect(reporter.errors.count == 1)
         }

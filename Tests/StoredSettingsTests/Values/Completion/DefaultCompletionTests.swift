@@ -39,7 +39,7 @@ struct DefaultCompletionTests {
             let suite = SettingsSuite(fileAt: path, reporter: reporter)
             @DefaultStorage(key: "pace", suite: suite) var pace = Pace()
             pace.burst = 7
-            try suite.checkpoint()
+            try await suite.checkpoint()
             #expect(try path.fileContents.contains("perSecond"))
 
             var values = $pace.values.makeAsyncIterator()
@@ -48,10 +48,10 @@ struct DefaultCompletionTests {
             #expect(await values.next() == Pace(perSecond: 5, burst: 20))
             #expect(pace == Pace(perSecond: 5, burst: 20))
 
-            #expect(try $pace.update { $0.perSecond += 1 } == Pace(perSecond: 6, burst: 20))
+            await #expect(try $pace.update { $0.perSecond += 1 } == Pace(perSecond: 6, burst: 20))
             #expect(suite.storedValue(forKey: "pace") == ["perSecond": 6, "burst": 20])
             #expect(reporter.errors.isEmpty)
-            suite.finish()
+            await suite.finish()
         }
     }
 
@@ -75,8 +75,8 @@ struct DefaultCompletionTests {
         let observation = pace.observe { change in observed.withLock { $0.append(change.new) } }
         var values = pace.values.makeAsyncIterator()
         #expect(await values.next() == Pace(perSecond: 5))
-        try suite.setStoredValue(["perSecond": 5, "burst": 20], forKey: "key")
-        try suite.setStoredValue(["burst": 9], forKey: "key")
+        try await suite.setStoredValue(["perSecond": 5, "burst": 20], forKey: "key")
+        try await suite.setStoredValue(["burst": 9], forKey: "key")
         #expect(await values.next() == Pace(burst: 9))
         #expect(observed.withLock { $0 } == [Pace(burst: 9)])
         #expect(reporter.errors.isEmpty)
