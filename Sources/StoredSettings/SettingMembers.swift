@@ -47,7 +47,7 @@ extension SettingsSuite {
     /// Returns the setting of a member of ``SettingMembers``.
     ///
     /// ```swift
-    /// try suite.setting(\.launchCount).reset()
+    /// try await suite.setting(\.launchCount).reset()
     /// for await count in suite.setting(\.launchCount).values { print(count) }
     /// ```
     public func setting<Value>(_ key: KeyPath<SettingMembers, SettingKey<Value>>) -> Setting<Value> {

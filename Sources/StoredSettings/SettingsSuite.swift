@@ -331,7 +331,7 @@ extension SettingsSuite {
     ///   - value: The value; `nil` removes the stored value.
     ///   - key: Any non-empty string except `$schema` and `$lastGood`.
     /// - Throws: ``SettingsError`` when the value cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     public func setStoredValue(_ value: StoredValue?, forKey key: String) throws {
         try naming {
             let key = fullKey(key)
@@ -383,7 +383,7 @@ extension SettingsSuite {
     ///
     /// - Parameter keys: Keys of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     public func reset(_ keys: AnySettingKey...) throws {
         try remove(keys.flatMap { fullKeys($0).all })
     }
@@ -407,7 +407,7 @@ extension SettingsSuite {
     /// - Parameter settings: Settings of this suite, of any types.
     /// - Throws: ``SettingsError`` when the change cannot be saved, or with ``SettingsError/Code/otherSuite`` for a setting
     ///   of another suite. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     public func reset<each Value: Sendable>(_ settings: repeat Setting<each Value>) throws {
         try remove(keys(of: repeat each settings))
     }
@@ -458,7 +458,7 @@ extension SettingsSuite {
     /// Removes all stored values, so that every default is used.
     ///
     /// - Throws: ``SettingsError`` when the change cannot be saved. Then nothing has changed.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     public func removeAll() throws {
         try transaction { try $0.removeAll() }
     }
@@ -493,7 +493,7 @@ extension SettingsSuite {
     /// - Returns: The result of the closure.
     /// - Throws: The error of the closure; ``SettingsError`` when a value is rejected or the changes cannot be saved. Then
     ///   nothing has changed.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     @discardableResult
     public func transaction<Result>(_ body: (inout SettingsTransaction) throws -> Result) throws -> Result {
         try transaction(isManaging: false, body)
@@ -555,7 +555,7 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the values cannot be written to the disk, or with ``SettingsError/Code/notSaved``
     ///   when earlier assignments have failed and fail again. After ``finish()``, throws the error that prevented the last
     ///   values from being saved.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     public func synchronize() throws {
         try naming { try engine.synchronize() }
     }
@@ -573,7 +573,7 @@ extension SettingsSuite {
     /// network.
     ///
     /// - Throws: ``SettingsError`` when the newest values cannot be read.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     public func refresh() throws {
         try naming { try engine.store.refresh() }
     }
@@ -596,7 +596,7 @@ extension SettingsSuite {
     /// - Throws: ``SettingsError`` when the file cannot be written, or when it exists and cannot be read, so that it must not
     ///   be overwritten; with ``SettingsError/Code/notSaved`` when earlier assignments have failed and fail again; with
     ///   ``SettingsError/Code/suiteFinished`` after ``finish()``.
-    @available(*, noasync, message: "write 'try await', so that the task is suspended while it waits")
+    @available(*, noasync, message: "write 'try await'; move code at the top level into a function")
     public func checkpoint() throws {
         try naming { try engine.checkpoint() }
     }

@@ -90,4 +90,20 @@ struct AsyncFormTests {
             "\(complaints)"
         )
     }
+
+    /// There, Swift 6.3 takes the synchronous form even behind `await`, and refuses it.
+    @Test("the error of code at the top level that awaits something says what to write")
+    func topLevel() throws {
+        let calls = """
+            try await settings.$port.set(1)
+            try await { try await settings.$port.set(1) }()
+            func set() async throws { try await settings.$port.set(1) }
+            try await set()
+            """
+        let complaints = try Compiler().check(Self.preamble + calls, isProgram: true)
+        let line = Self.preamble.count { $0 == "\n" } + 1
+        let message = "write 'try await'; move code at the top level into a function"
+        #expect(complaints.contains { $0.line == line && $0.message.hasSuffix(message) })
+        #expect(complaints.filter { $0.line != line } == [])
+    }
 }

@@ -25,7 +25,13 @@ struct Compiler {
     }
 
     /// Type-checks a source, which is passed by standard input so that no file is created.
-    func check(_ source: String) throws -> [Diagnostic] {
+    ///
+    /// - Parameters:
+    ///   - source: The source.
+    ///   - isProgram: Whether it may contain code at the top level.
+    /// - Returns: The errors and warnings.
+    /// - Throws: An error when the compiler cannot be run.
+    func check(_ source: String, isProgram: Bool = false) throws -> [Diagnostic] {
         // For the modules that the compiler rebuilds, and the empty directory that it leaves behind.
         let temporary = FileManager.default.temporaryDirectory.appending(path: "Snippets-\(UUID())")
         try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: true)
@@ -33,9 +39,9 @@ struct Compiler {
 
         let words =
             [
-                executable.path, "-typecheck", "-parse-as-library", "-diagnostic-style", "llvm", "-swift-version", "6",
+                executable.path, "-typecheck", "-diagnostic-style", "llvm", "-swift-version", "6",
                 "-module-name", "Snippets", "-module-cache-path", temporary.path, "-I", modules.path,
-            ]
+            ] + (isProgram ? [] : ["-parse-as-library"])
             + ["ExistentialAny", "MemberImportVisibility", "InternalImportsByDefault"]
             .flatMap { ["-enable-upcoming-feature", $0] } + ["-"]
         let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": temporary.path]) { $1 }
